@@ -1,0 +1,56 @@
+"""sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
+
+Read system outputs with `read`, compare them with `compare_all` (or two arrays with `compare`),
+bring a metric with `metric`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sigdask.api import as_counts, compare, compare_all
+    from sigdask.counts import Counts
+    from sigdask.errors import InputError, SigdaskError, UnfinishedError
+    from sigdask.formats import read
+    from sigdask.metrics import black_box, metric
+    from sigdask.results import Result, Results
+
+__all__ = [
+    "Counts",
+    "InputError",
+    "Result",
+    "Results",
+    "SigdaskError",
+    "UnfinishedError",
+    "as_counts",
+    "black_box",
+    "compare",
+    "compare_all",
+    "metric",
+    "read",
+]
+
+_HOMES = {
+    "Counts": "counts",
+    "InputError": "errors",
+    "Result": "results",
+    "Results": "results",
+    "SigdaskError": "errors",
+    "UnfinishedError": "errors",
+    "as_counts": "api",
+    "black_box": "metrics",
+    "compare": "api",
+    "compare_all": "api",
+    "metric": "metrics",
+    "read": "formats",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are used, so that importing sigdask costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"sigdask.{_HOMES[name]}"), name)

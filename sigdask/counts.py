@@ -1,0 +1,355 @@
+"""The aligned value every reader gives: items x systems x named count fields.
+
+A field is an array over items; a metric is a function of sums of fields (STATISTICS: counts, then
+sums, then a score). Integer fields are exact; float fields are put on a lattice per pair of systems
+in `sigdask.lattice`, so that no system's scale depends on who else takes part.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.errors import InputError
+
+Array = NDArray[Any]
+Missing = Literal["error", "pairwise", "zero"]
+
+NO_LABELS: Mapping[str, Array] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outputs:
+    """Whole outputs, for black-box metrics.
+
+    Attributes
+    ----------
+    systems : tuple of object arrays, shape (n_items,) each
+        What each system gave for each item.
+    gold : object array, shape (n_items,), or None
+        What was right.
+    """
+
+    systems: tuple[Array, ...]
+    gold: Array | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Systems on one test set, aligned item by item.
+
+    Attributes
+    ----------
+    systems : tuple of str
+        Names, in the order given.
+    fields : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
+        Contributions of each item; one column where all systems share them (gold counts).
+        Integers are exact counts, floats real scores. May be computed when asked for.
+    n_items : int
+        Items of the test set.
+    name : str
+        The test set's name; part of the address of its shuffles.
+    ids : tuple of str, or None
+        Item ids; None where items are known by position alone.
+    groups : mapping of str to tuple of str
+        Further columns of the items (document, topic, kind), to swap or subset by.
+    unit : str
+        What is exchanged as a whole: "item" or a name in `groups`.
+    labels : tuple of str
+        Labels (types) of the gold data, sorted; for per-label and macro metrics.
+    predicted_labels : tuple of str
+        Labels that only systems use, sorted.
+    present : bool array, shape (n_items, n_systems), or None
+        Which items each system has; None when all have all.
+    outputs : Outputs or None
+        Whole outputs, where a black-box metric can be asked for.
+    warnings : tuple of str
+        What the reader noticed.
+    """
+
+    systems: tuple[str, ...]
+    fields: Mapping[str, Array]
+    n_items: int
+    name: str = ""
+    ids: tuple[str, ...] | None = None
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unit: str = "item"
+    labels: tuple[str, ...] = ()
+    predicted_labels: tuple[str, ...] = ()
+    present: NDArray[np.bool_] | None = None
+    outputs: Outputs | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_names(self.systems)
+        if self.n_items == 0:
+            raise InputError(f"test set {self.name!r}: no items")
+        if self.ids is not None:
+            _check_unique(self.ids, "item id")
+        if self.unit != "item":
+            self.group(self.unit)
+
+    @property
+    def n_systems(self) -> int:
+        """Number of systems."""
+        return len(self.systems)
+
+    def field(self, name: str) -> Array:
+        """Return one field, shape (n_items, n_systems) or (n_items, 1)."""
+        try:
+            return self.fields[name]
+        except KeyError:
+            known = ", ".join(self.fields) or "none"
+            raise InputError(f"these data have no field {name!r}; they have: {known}") from None
+
+    def group(self, column: str) -> tuple[str, ...]:
+        """Return a grouping column, or say which there are."""
+        if column not in self.groups:
+            known = ", ".join(self.groups) or "none"
+            raise InputError(f"no column {column!r} to group items by; columns at hand: {known}")
+        return self.groups[column]
+
+    def with_unit(self, unit: str) -> Counts:
+        """Exchange whole groups of `unit` instead of single items."""
+        return replace(self, unit=unit)
+
+    def with_name(self, name: str) -> Counts:
+        """Name the test set."""
+        return replace(self, name=name)
+
+    @staticmethod
+    def from_scores(
+        scores: Mapping[str, Sequence[float] | Array],
+        *,
+        ids: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        name: str = "",
+        missing: Missing = "error",
+        warnings: Sequence[str] = (),
+    ) -> Counts:
+        """Counts from one number per item and system.
+
+        Parameters
+        ----------
+        scores : mapping of system name to sequence of float, length n_items
+            Item scores; NaN stands for an item the system does not have.
+        missing : {"error", "pairwise", "zero"}
+            What an absent score means: an error, an item that the pairs of this system leave out
+            (and no other pair does), or the score 0.
+        ids, groups, name, warnings
+            As in the class.
+        """
+        columns = {system: _numbers(values, system) for system, values in scores.items()}
+        n_items = _one_length({s: len(c) for s, c in columns.items()})
+        values = np.column_stack(list(columns.values())) if columns else np.empty((0, 0))
+        present = ~np.isnan(values)
+        if missing == "error" and not present.all():
+            item, system = np.argwhere(~present)[0]
+            where = repr(ids[item]) if ids is not None else f"at position {item + 1}"
+            raise InputError(
+                f"system {list(columns)[system]!r} has no score for item {where} "
+                f"({np.count_nonzero(~present)} missing in all); choose 'pairwise' (compare each pair on the items "
+                "both have) or 'zero'"
+            )
+        if missing == "zero":
+            present = np.ones_like(present)
+        fields = {"score": np.nan_to_num(values, nan=0.0), "items": np.ones((n_items, 1), np.int64)}
+        return Counts(
+            systems=tuple(columns),
+            fields=fields,
+            n_items=n_items,
+            name=name,
+            ids=_ids(ids, n_items),
+            groups=_groups(groups, n_items),
+            present=None if present.all() else present,
+            outputs=Outputs(tuple(values.T.astype(object))),
+            warnings=tuple(warnings),
+        )
+
+    @staticmethod
+    def from_labels(
+        gold: Sequence[str],
+        predictions: Mapping[str, Sequence[str]],
+        *,
+        ids: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        name: str = "",
+        warnings: Sequence[str] = (),
+    ) -> Counts:
+        """Counts from one label per item: gold and each system's prediction.
+
+        Parameters
+        ----------
+        gold : sequence of str, length n_items
+            The right labels.
+        predictions : mapping of system name to sequence of str, length n_items
+            Predicted labels.
+        ids, groups, name, warnings
+            As in the class.
+        """
+        n_items = _one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
+        right = np.array([str(label) for label in gold], dtype=object)
+        given = tuple(np.array([str(p) for p in column], dtype=object) for column in predictions.values())
+        labels = tuple(sorted(set(right)))
+        others = tuple(sorted({p for column in given for p in set(column)} - set(labels)))
+        return Counts(
+            systems=tuple(predictions),
+            fields=LabelFields.of(right, given, labels + others),
+            n_items=n_items,
+            name=name,
+            ids=_ids(ids, n_items),
+            groups=_groups(groups, n_items),
+            labels=labels,
+            predicted_labels=others,
+            outputs=Outputs(given, right),
+            warnings=tuple(warnings),
+        )
+
+    @staticmethod
+    def from_responses(
+        of_interest: Sequence[bool] | Array,
+        found: Mapping[str, Sequence[bool] | Array],
+        *,
+        ids: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        name: str = "",
+        warnings: Sequence[str] = (),
+    ) -> Counts:
+        """Counts from responses: what is of interest and which systems gave it.
+
+        Parameters
+        ----------
+        of_interest : sequence of bool, length n_items
+            Whether a response (relation, term, document) is right; gold items that no system
+            found are rows as well.
+        found : mapping of system name to sequence of bool, length n_items
+            Whether the system gave it.
+        ids, groups, name, warnings
+            As in the class.
+        """
+        n_items = _one_length({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
+        gold = np.asarray(of_interest, dtype=bool).astype(np.int8)[:, None]  # (n_items, 1)
+        predicted = np.column_stack([np.asarray(f, dtype=bool) for f in found.values()]).astype(np.int8)
+        return Counts(
+            systems=tuple(found),
+            fields={"tp": predicted * gold, "predicted": predicted, "gold": gold},
+            n_items=n_items,
+            name=name,
+            ids=_ids(ids, n_items),
+            groups=_groups(groups, n_items),
+            outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
+            warnings=tuple(warnings),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelFields(Mapping[str, Array]):
+    """Fields of labelled items, made from label codes when asked for.
+
+    `correct`, `items`, and `tp[L]`, `predicted[L]`, `gold[L]` for each label L: a dense array of
+    all of them would cost labels x items x systems.
+
+    Attributes
+    ----------
+    gold : int32 array, shape (n_items, 1)
+        Codes into `labels`.
+    predicted : int32 array, shape (n_items, n_systems)
+        Codes into `labels`.
+    labels : tuple of str
+        All labels, of gold and systems.
+    """
+
+    gold: NDArray[np.int32]
+    predicted: NDArray[np.int32]
+    labels: tuple[str, ...]
+
+    @staticmethod
+    def of(gold: Array, predictions: Sequence[Array], labels: Sequence[str]) -> LabelFields:
+        """Encode object arrays of labels."""
+        code = {label: np.int32(k) for k, label in enumerate(labels)}
+        columns = [np.array([code[p] for p in column], dtype=np.int32) for column in (gold, *predictions)]
+        return LabelFields(columns[0][:, None], np.column_stack(columns[1:]), tuple(labels))
+
+    def __getitem__(self, name: str) -> Array:
+        if name == "items":
+            return np.ones((len(self.gold), 1), np.int8)
+        if name == "correct":
+            return (self.predicted == self.gold).astype(np.int8)
+        kind, bracket, label = name.partition("[")
+        if not bracket or not label.endswith("]") or label[:-1] not in self.labels:
+            raise KeyError(name)
+        code = self.labels.index(label[:-1])
+        if kind == "gold":
+            return (self.gold == code).astype(np.int8)
+        if kind == "predicted":
+            return (self.predicted == code).astype(np.int8)
+        if kind == "tp":
+            return ((self.predicted == code) & (self.gold == code)).astype(np.int8)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ("items", "correct")
+        for label in self.labels:
+            yield from (f"tp[{label}]", f"predicted[{label}]", f"gold[{label}]")
+
+    def __len__(self) -> int:
+        return 2 + 3 * len(self.labels)
+
+
+def canonical(text: str) -> bytes:
+    """Return the form by which ids are compared and sorted: NFC, UTF-8 (scheme 1)."""
+    return unicodedata.normalize("NFC", text).encode()
+
+
+def _check_names(systems: Sequence[str]) -> None:
+    if len(systems) < 2:
+        found = f"only {systems[0]!r}" if systems else "none"
+        raise InputError(f"a comparison needs two systems or more, found {found}")
+    _check_unique(systems, "system name")
+
+
+def _check_unique(names: Sequence[str], what: str) -> None:
+    seen: set[bytes] = set()
+    for name in names:
+        if (key := canonical(name)) in seen:
+            raise InputError(f"{what} {name!r} occurs twice")
+        seen.add(key)
+
+
+def _numbers(values: Sequence[float] | Array, system: str) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"scores of {system!r}: {error}") from None
+    if numbers.ndim != 1:
+        raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
+    if np.isinf(numbers).any():
+        raise InputError(f"scores of {system!r}: item {int(np.argmax(np.isinf(numbers)))} is infinite")
+    return numbers
+
+
+def _one_length(lengths: Mapping[str, int]) -> int:
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        raise InputError(f"different numbers of items ({listed})")
+    return next(iter(lengths.values()), 0)
+
+
+def _ids(ids: Sequence[str] | None, n_items: int) -> tuple[str, ...] | None:
+    if ids is None:
+        return None
+    if len(ids) != n_items:
+        raise InputError(f"{len(ids)} ids for {n_items} items")
+    return tuple(str(i) for i in ids)
+
+
+def _groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, tuple[str, ...]]:
+    for name, column in (groups or {}).items():
+        if len(column) != n_items:
+            raise InputError(f"column {name!r} has {len(column)} values for {n_items} items")
+    return {name: tuple(str(v) for v in column) for name, column in (groups or {}).items()}

@@ -1,0 +1,293 @@
+"""Panels to tallies: trials partitioned into tasks, run in this process or on dask, counts summed.
+
+A task is a list of ranges of trials, sized by measured speed to last about a second. Tasks are
+seeded by the counters they own, so which tasks there are, where and how often they run cannot
+change a count. Only this room and `clusters` import dask.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from sigdask import clusters
+from sigdask.clusters import Cluster
+from sigdask.errors import UnfinishedError
+from sigdask.outputs import OutputsPanel
+from sigdask.panels import Panel
+from sigdask.randomization import Tally, count
+from sigdask.shuffles import BLOCK
+
+AnyPanel = Panel | OutputsPanel
+Progress = Callable[[int, int], None]
+"""Called with (trials done, trials in all)."""
+
+TASK_SECONDS = 1.0
+SHIPPED_WITH_TASK = 16 * 1024
+"""Bytes up to which a panel travels inside its tasks; larger ones are sent to workers once."""
+
+WINDOW = 4
+"""Tasks in flight for each thread of the cluster."""
+
+MOST_ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """Trials 0 to n_trials - 1 of one run of one panel.
+
+    Attributes
+    ----------
+    panel : Panel or OutputsPanel
+        What is counted.
+    n_trials : int
+        Number of trials.
+    run : int
+        0 for the first run, 1 for the second.
+    joint : bool
+        Count the joint tail as well.
+    label : str
+        What is compared, for errors.
+    """
+
+    panel: AnyPanel
+    n_trials: int
+    run: int = 0
+    joint: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of trials of one job."""
+
+    job: int
+    run: int
+    first: int
+    n_trials: int
+    joint: bool
+
+
+Task = tuple[Piece, ...]
+Counted = list[tuple[int, Tally]]
+
+
+def count_jobs(
+    jobs: Sequence[Job],
+    *,
+    cluster: str | Cluster = "auto",
+    workers: int | None = None,
+    progress: Progress | None = None,
+    blocks_per_task: int | None = None,
+) -> list[Tally]:
+    """Count all jobs.
+
+    The same tallies on any cluster, in any partition, after any loss of workers.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to count.
+    cluster : str or Cluster
+        "auto", "none", "threads", "local", an address or a scheduler file; or one connected.
+    workers : int, optional
+        Worker threads or processes to start; by default one a core.
+    progress : callable, optional
+        Called with trials done and trials in all.
+    blocks_per_task : int, optional
+        Size of tasks in blocks of 4,096 trials, instead of by measured speed.
+
+    Raises
+    ------
+    UnfinishedError
+        The cluster was lost, or a task failed wherever it was tried.
+    """
+    costs = [seconds_per_trial(job.panel) for job in jobs]
+    work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
+    if isinstance(cluster, Cluster):
+        return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
+    chosen = clusters.choose(cluster, work, vectorised=all(isinstance(job.panel, Panel) for job in jobs))
+    with clusters.connect(chosen, workers=workers) as connected:
+        return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
+
+
+def _count_on(
+    cluster: Cluster,
+    jobs: Sequence[Job],
+    costs: Sequence[float],
+    work: float,
+    progress: Progress | None,
+    blocks_per_task: int | None,
+) -> list[Tally]:
+    seconds = min(TASK_SECONDS, max(work / (8 * cluster.n_threads), 0.02))
+    tasks = partition(jobs, costs, seconds, blocks_per_task)
+    totals = [Tally.zero(job.panel.shape) for job in jobs]
+    n_trials, done = sum(job.n_trials for job in jobs), 0
+    for counted in _run(cluster, jobs, tasks):
+        for job, tally in counted:
+            totals[job] += tally
+            done += tally.n_trials
+        if progress is not None:
+            progress(done, n_trials)
+    for job, total in zip(jobs, totals, strict=True):
+        if total.n_trials != job.n_trials:
+            raise UnfinishedError(f"{total.n_trials:,} of {job.n_trials:,} trials of {job.label} were counted")
+    return totals
+
+
+def partition(
+    jobs: Sequence[Job], costs: Sequence[float], seconds: float, blocks_per_task: int | None = None
+) -> list[Task]:
+    """Split jobs into tasks of about `seconds`, small jobs together, at borders of blocks.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to count.
+    costs : sequence of float
+        Seconds a trial, of each job.
+    seconds : float
+        How long a task should last.
+    blocks_per_task : int, optional
+        Instead of `seconds`.
+    """
+    tasks: list[Task] = []
+    open_task: list[Piece] = []
+    left = seconds
+    for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
+        grain = BLOCK if isinstance(job.panel, Panel) else 1
+        size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
+        for first in range(0, job.n_trials, size):
+            here = min(size, job.n_trials - first)
+            if open_task and (blocks_per_task or here * cost > left):
+                tasks.append(tuple(open_task))
+                open_task, left = [], seconds
+            open_task.append(Piece(k, job.run, first, here, job.joint))
+            left -= here * cost
+    if open_task:
+        tasks.append(tuple(open_task))
+    return tasks
+
+
+def seconds_per_trial(panel: AnyPanel) -> float:
+    """Measure what a trial costs here; for enumerations, which are short, state it."""
+    if isinstance(panel, Panel) and panel.enumerated:
+        return 1e-8 * max(1, len(panel.lattices))
+    few = BLOCK if isinstance(panel, Panel) else 2
+    timed = partial(count, panel, run=0, first=0)
+    timed(n_trials=1)  # compiles and arranges
+    start = time.perf_counter()
+    timed(n_trials=few)
+    return max((time.perf_counter() - start) / few, 1e-10)
+
+
+def count_task(task: Task, *panels: AnyPanel) -> Counted:
+    """Count the pieces of a task; `panels` stand beside its pieces."""
+    return [
+        (piece.job, count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint))
+        for piece, panel in zip(task, panels, strict=True)
+    ]
+
+
+def _run(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+    if cluster.client is not None:
+        return _on_client(cluster, jobs, tasks)
+    calls = [partial(count_task, task, *(jobs[piece.job].panel for piece in task)) for task in tasks]
+    if cluster.kind == "threads" and len(tasks) > 1:
+        return _on_threads(calls, cluster.n_threads)
+    return (call() for call in calls)
+
+
+def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Iterator[Counted]:
+    """Run on dask's threaded scheduler, a few rounds so that progress shows."""
+    import dask
+
+    step = 4 * n_threads
+    for start in range(0, len(calls), step):
+        lazy = [dask.delayed(call, pure=False)() for call in calls[start : start + step]]
+        yield from dask.compute(*lazy, scheduler="threads", num_workers=n_threads)
+
+
+def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+    """Run on a distributed cluster: a window of tasks in flight, each result fetched at once.
+
+    Panels are tasks themselves, so the scheduler makes a lost one again. A result that is lost with
+    its worker before it was fetched is counted again; its counts are the same.
+    """
+    from distributed import as_completed
+
+    client = cluster.client
+    assert client is not None
+    sent = _sent_once(client, jobs)
+
+    def submit(number: int) -> Any:
+        panels = [sent.get(id(jobs[piece.job].panel), jobs[piece.job].panel) for piece in tasks[number]]
+        return client.submit(count_task, tasks[number], *panels, pure=False)
+
+    waiting = iter(range(len(tasks)))
+    flying = as_completed()
+    numbers: dict[str, int] = {}
+    attempts = dict.fromkeys(range(len(tasks)), 0)
+
+    def launch(numbers_now: Iterable[int]) -> None:
+        for number in numbers_now:
+            attempts[number] += 1
+            future = submit(number)
+            numbers[future.key] = number
+            flying.add(future)
+
+    launch(islice(waiting, WINDOW * cluster.n_threads))
+    for future in flying:
+        number = numbers.pop(future.key)
+        counted = _fetched(future, client)
+        if isinstance(counted, Exception):
+            if attempts[number] >= MOST_ATTEMPTS or client.status != "running":
+                raise _unfinished(jobs, tasks[number], counted, client)
+            launch([number])
+            continue
+        future.release()
+        yield counted
+        launch(islice(waiting, 1))
+
+
+def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
+    sent: dict[int, Any] = {}
+    for job in jobs:
+        if isinstance(job.panel, OutputsPanel) or job.panel.values.nbytes > SHIPPED_WITH_TASK:
+            if id(job.panel) not in sent:
+                sent[id(job.panel)] = client.submit(_itself, job.panel, pure=False)
+    return sent
+
+
+def _itself(panel: AnyPanel) -> AnyPanel:
+    return panel
+
+
+def _fetched(future: Any, client: Any) -> Counted | Exception:
+    from sigdask.errors import SigdaskError
+
+    if future.status == "finished":
+        try:
+            return list(client.gather([future], errors="raise", direct=False)[0])
+        except SigdaskError:
+            raise
+        except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
+            return error
+    error = future.exception(timeout=10) if future.status == "error" else None
+    if isinstance(error, SigdaskError):
+        raise error
+    return error if isinstance(error, Exception) else UnfinishedError(f"task {future.status}")
+
+
+def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:
+    if client.status != "running":
+        return UnfinishedError(
+            f"the dask scheduler at {client.scheduler.address if client.scheduler else '?'} was lost; "
+            "the counts so far are not kept by this command: run it again"
+        )
+    labels = ", ".join(dict.fromkeys(jobs[piece.job].label for piece in task))
+    return UnfinishedError(f"counting {labels} failed on every worker it was tried on: {error}")

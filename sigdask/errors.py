@@ -1,0 +1,27 @@
+"""What can go wrong, as the user sees it: one root, and the exit status of each kind."""
+
+from __future__ import annotations
+
+
+class SigdaskError(Exception):
+    """Root of every error that sigdask raises on purpose.
+
+    The command line prints the message and leaves with `exit_status`; a traceback is a bug.
+    """
+
+    exit_status = 2
+
+
+class InputError(SigdaskError):
+    """Bad input or usage: names the file, line, id or option, what was found and what to do."""
+
+
+class UnfinishedError(SigdaskError):
+    """The work stopped before its end (cluster lost, a task that kills its workers)."""
+
+    exit_status = 3
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> InputError:
+    """Return the error for an optional package that is not installed."""
+    return InputError(f"{purpose} needs {package}, which is not installed: pip install 'sigdask[{extra}]'")

@@ -1,0 +1,123 @@
+"""Real scores as integers: exact for decimals, on a fixed lattice with a slack for other reals.
+
+Sums of integers do not depend on order, tiling or machine, and ties are ties. A score that is a
+decimal of at most nine digits (0.25, 37.5, trec_eval's four digits) becomes an integer exactly. No
+lattice makes other reals exact (three thirds are not one), so these carry a slack of two lattice
+steps a unit: every true tie counts as an exceedance, and p errs upwards (STATISTICS, section 3).
+
+The scale of a pair depends on its own two systems and the number of items alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_DIGITS = 9
+SLACK_STEPS = 2
+"""Steps a discordant unit by which a lattice sum can miss a true tie: half a step of rounding for
+each of the two values, in the trial's difference and again in the observed one."""
+
+_MOST_BITS = 50
+_LIMIT_BITS = 61
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """A scale on which scores are integers.
+
+    Attributes
+    ----------
+    digits : int or None
+        Decimal digits: values are multiples of 10**-digits, exactly. None for a binary lattice.
+    exponent : int
+        Of a binary lattice: the step is 2.0**exponent.
+    """
+
+    digits: int | None = None
+    exponent: int = 0
+
+    @property
+    def step(self) -> float:
+        """The value of 1."""
+        return 10.0**-self.digits if self.digits is not None else 2.0**self.exponent
+
+    @property
+    def slack(self) -> int:
+        """Steps of slack for each discordant unit: 0 where integers are exact."""
+        return 0 if self.digits is not None else SLACK_STEPS
+
+    def integers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Round values to the lattice."""
+        if self.digits is not None:
+            return np.rint(values * 10.0**self.digits).astype(np.int64)
+        return np.rint(np.ldexp(values, -self.exponent)).astype(np.int64)
+
+    def to_scores(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        """Return sums of integers as scores."""
+        if self.digits is not None:
+            return np.asarray(sums / 10.0**self.digits)
+        return np.asarray(np.ldexp(sums.astype(np.float64), self.exponent))
+
+
+COUNTS = Lattice(digits=0)
+"""The lattice of integers themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What one system's scores need: decimal digits where they are decimals, and their size."""
+
+    digits: int | None
+    exponent: int
+
+    @staticmethod
+    def of(values: NDArray[np.float64]) -> Scale:
+        """Look at one system's item scores.
+
+        Examples
+        --------
+        >>> Scale.of(np.array([0.25, 0.5])).digits
+        2
+        >>> Scale.of(np.array([1 / 3, 0.5])).digits is None
+        True
+        """
+        largest = float(np.abs(values).max(initial=0.0))
+        if largest * 10.0**MOST_DIGITS * len(values) < 2.0**53:
+            digits = _decimal_digits(values, MOST_DIGITS)
+        else:
+            digits = 0 if largest * len(values) < 2.0**53 and (values == np.rint(values)).all() else None
+        return Scale(digits, math.frexp(largest)[1])
+
+
+def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) -> Lattice:
+    """Return the lattice on which a pair is compared.
+
+    Parameters
+    ----------
+    a, b : Scale
+        Of the two systems.
+    n_items : int
+        Items of the test set, whose sum must stay below 2**61 steps.
+    digits : int, optional
+        Use at least this many digits for decimals. Integers are exact on any decimal lattice, so
+        sharing one between pairs changes no count.
+    """
+    if a.digits is not None and b.digits is not None:
+        own = max(a.digits, b.digits)
+        room = max(a.exponent, b.exponent) + math.log2(max(n_items, 1)) + MOST_DIGITS * math.log2(10) < 53
+        return Lattice(digits=max(own, digits or 0) if room else own)
+    bits = min(_MOST_BITS, _LIMIT_BITS - n_items.bit_length())
+    return Lattice(exponent=max(max(a.exponent, b.exponent) - bits, -1074))
+
+
+def _decimal_digits(values: NDArray[np.float64], most: int) -> int | None:
+    for digits in range(most + 1):
+        scale = 10.0**digits
+        if (np.rint(values * scale) / scale == values).all():
+            return digits
+    return None

@@ -1,0 +1,63 @@
+"""Matthews' correlation and Cohen's kappa, for any number of labels."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics.base import BoundMetric, Metric, Spec
+from sigdask.metrics.forms import Formula
+
+Array = NDArray[Any]
+
+
+def mcc(spec: Spec) -> Metric:
+    """Matthews correlation coefficient, R_K for K labels (Gorodkin 2004, eq. 8)."""
+    spec.only()
+    return Metric(spec.name, partial(_bind, spec.name, gorodkin))
+
+
+def kappa(spec: Spec) -> Metric:
+    """Cohen's kappa of system and gold (Cohen 1960, eq. 1)."""
+    spec.only()
+    return Metric(spec.name, partial(_bind, spec.name, cohen))
+
+
+def gorodkin(correct: Array, items: Array, *margins: Array) -> Array:
+    """Return R_K from the number right, of items, and of each label predicted, then gold.
+
+    0 where a margin is degenerate (one label takes all), as scikit-learn has it.
+    """
+    predicted, gold = margins[: len(margins) // 2], margins[len(margins) // 2 :]
+    above = correct * items - _dot(predicted, gold)
+    below = np.sqrt((items * items - _dot(predicted, predicted)).astype(np.float64)) * np.sqrt(
+        (items * items - _dot(gold, gold)).astype(np.float64)
+    )
+    return np.where(below == 0, 0.0, above / np.where(below == 0, 1.0, below))
+
+
+def cohen(correct: Array, items: Array, *margins: Array) -> Array:
+    """Return kappa from the number right, of items, and of each label predicted, then gold.
+
+    0 where chance agreement is complete (0/0).
+    """
+    by_chance = _dot(margins[: len(margins) // 2], margins[len(margins) // 2 :])
+    below = items * items - by_chance
+    return np.where(below == 0, 0.0, (correct * items - by_chance) / np.where(below == 0, 1, below))
+
+
+def _dot(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
+    return sum((x * y for x, y in zip(a, b, strict=True)), start=np.int64(0))
+
+
+def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
+    if "correct" not in counts.fields or not counts.labels:
+        raise InputError(f"metric {name!r} needs labels; these data have: {', '.join(list(counts.fields)[:6])}")
+    labels = counts.labels + counts.predicted_labels
+    margins = tuple(f"{kind}[{label}]" for kind in ("predicted", "gold") for label in labels)
+    return BoundMetric(name, ("correct", "items", *margins), Formula(name, function))

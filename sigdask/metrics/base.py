@@ -1,0 +1,127 @@
+"""What a metric is: a name, and how it binds to the fields that some data have."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics.forms import Form
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMetric:
+    """A metric on given data: which fields it sums and what it makes of them.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    fields : tuple of str
+        Names in `Counts.fields`, in the order the form takes them.
+    form : Form
+        The score of the sums.
+    higher_is_better : bool
+        Whether more of it is better.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    form: Form
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A score of counts summed over items.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    bind : callable
+        Counts -> BoundMetric; raises InputError where the data lack what it needs.
+    """
+
+    name: str
+    bind: Callable[[Counts], BoundMetric]
+
+
+@dataclass(frozen=True, slots=True)
+class BlackBox:
+    """A score of whole outputs: `function(outputs, gold) -> float`, called once a system and trial.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    function : callable
+        Takes the list of a system's outputs and the list of gold items (None without gold).
+    higher_is_better : bool
+        Whether more of it is better.
+    """
+
+    name: str
+    function: Callable[[list[Any], list[Any] | None], float]
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A metric's name taken apart: `f[LOC]:beta=2` is base f, label LOC, option beta."""
+
+    name: str
+    base: str
+    label: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(name: str) -> Spec:
+        """Take a name apart.
+
+        Examples
+        --------
+        >>> Spec.of("f[LOC]:beta=2")
+        Spec(name='f[LOC]:beta=2', base='f', label='LOC', options={'beta': '2'})
+        >>> Spec.of("macro-f1(labels=A+B)").options
+        {'labels': 'A+B'}
+        """
+        match = re.fullmatch(r"([^\[\]():]+)(?:\[(.*)\])?(?:\((.*)\)|:(.*))?", name.strip())
+        if match is None:
+            raise InputError(f"metric {name!r}: expected NAME, NAME[LABEL], NAME:OPTION=VALUE or MODULE:ATTRIBUTE")
+        base, label, bracketed, after = match.groups()
+        options = {}
+        for part in filter(None, (bracketed or after or "").split(",")):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise InputError(f"metric {name!r}: option {part!r} should be OPTION=VALUE")
+            options[key.strip()] = value.strip()
+        return Spec(name, base.strip(), label, options)
+
+    def only(self, *allowed: str, label: bool = False) -> None:
+        """Refuse options (and a label) that the metric does not have."""
+        if self.label is not None and not label:
+            raise InputError(f"metric {self.name!r}: {self.base} takes no [label]")
+        for key in self.options:
+            if key not in allowed:
+                close = difflib.get_close_matches(key, allowed, 1)
+                hint = f"; did you mean {close[0]!r}?" if close else f"; it has: {', '.join(allowed) or 'none'}"
+                raise InputError(f"metric {self.name!r}: {self.base} has no option {key!r}{hint}")
+
+    def number(self, key: str, default: str) -> str:
+        """Return an option that must be a number of 0 or more, as written."""
+        text = self.options.get(key, default)
+        if not re.fullmatch(r"\d+(\.\d+)?", text):
+            raise InputError(f"metric {self.name!r}: {key} = {text!r} is not a number of 0 or more")
+        return text
+
+    def zero_division(self) -> float:
+        """Return the value of 0/0: 0 unless the option says 1."""
+        text = self.options.get("zero_division", "0")
+        if text not in {"0", "1"}:
+            raise InputError(f"metric {self.name!r}: zero_division = {text!r} must be 0 or 1")
+        return float(text)

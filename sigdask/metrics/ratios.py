@@ -1,0 +1,158 @@
+"""Means, accuracy, precision, recall and F, of one label or of all, micro and macro.
+
+F_beta = (1 + beta^2) P R / (beta^2 P + R) = (1 + beta^2) tp / (beta^2 gold + predicted)
+(van Rijsbergen 1979, ch. 7), kept in integers up to the one division.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics.base import BoundMetric, Metric, Spec
+from sigdask.metrics.forms import Ratios
+
+Weights = tuple[tuple[int, int, int], tuple[int, int, int]]
+"""Numerator and denominator weights of (tp, predicted, gold)."""
+
+PRECISION: Weights = ((1, 0, 0), (0, 1, 0))
+RECALL: Weights = ((1, 0, 0), (0, 0, 1))
+
+
+def f_weights(beta: Fraction) -> Weights:
+    """Return the integer weights of F_beta.
+
+    Examples
+    --------
+    >>> f_weights(Fraction(1, 2))
+    ((5, 0, 0), (0, 4, 1))
+    """
+    p, q = beta.numerator**2, beta.denominator**2
+    return ((p + q, 0, 0), (0, q, p))
+
+
+def mean(spec: Spec) -> Metric:
+    """Mean of the item scores."""
+    spec.only()
+    return Metric(spec.name, partial(_share, spec.name, "score"))
+
+
+def accuracy(spec: Spec) -> Metric:
+    """Share of items labelled right."""
+    spec.only()
+    return Metric(spec.name, partial(_share, spec.name, "correct"))
+
+
+def precision(spec: Spec) -> Metric:
+    """Correct responses over all responses."""
+    return _of_counts(spec, PRECISION)
+
+
+def recall(spec: Spec) -> Metric:
+    """Correct responses over the gold items."""
+    return _of_counts(spec, RECALL)
+
+
+def f1(spec: Spec) -> Metric:
+    """Harmonic mean of precision and recall."""
+    return _of_counts(spec, f_weights(Fraction(1)))
+
+
+def f_beta(spec: Spec) -> Metric:
+    """F with recall weighted beta times as much as precision (option beta, default 1)."""
+    beta = Fraction(spec.number("beta", "1"))
+    return _of_counts(spec, f_weights(beta), "beta")
+
+
+def averaged(spec: Spec) -> Metric:
+    """Micro or macro average over labels (option labels=A+B, default the labels of the gold data)."""
+    spec.only("labels", "beta", "zero_division")
+    average, _, rest = spec.base.partition("-")
+    kinds: dict[str, Weights] = {"precision": PRECISION, "recall": RECALL, "f1": f_weights(Fraction(1))}
+    weights = kinds.get(rest) or f_weights(Fraction(spec.number("beta", "1")))
+    bind = _macro if average == "macro" else _micro
+    return Metric(spec.name, partial(bind, spec, weights))
+
+
+def labels_of(spec: Spec, counts: Counts) -> tuple[str, ...]:
+    """Return the labels averaged over: those asked for, or those of the gold data."""
+    if not counts.labels:
+        raise InputError(f"metric {spec.name!r} averages over labels, and these data have none")
+    if "labels" not in spec.options:
+        return counts.labels
+    asked = tuple(spec.options["labels"].split("+"))
+    for label in asked:
+        known_label(spec.name, label, counts)
+    return asked
+
+
+def known_label(name: str, label: str, counts: Counts) -> None:
+    """Refuse a label that neither gold nor systems have."""
+    if label not in counts.labels + counts.predicted_labels:
+        raise InputError(f"metric {name!r}: no label {label!r}; labels of the gold data: {', '.join(counts.labels)}")
+
+
+def _share(name: str, of: str, counts: Counts) -> BoundMetric:
+    if of not in counts.fields:
+        has = "labels (formats labels, conll, ...)" if of == "correct" else "item scores (formats wide, long, ...)"
+        raise InputError(f"metric {name!r} needs {has}; these data have: {_list(counts)}")
+    return BoundMetric(name, (of, "items"), Ratios(((1, 0),), ((0, 1),)))
+
+
+def _of_counts(spec: Spec, weights: Weights, *options: str) -> Metric:
+    spec.only("zero_division", *options, label=True)
+    spec.zero_division()
+    return Metric(spec.name, partial(_single, spec, weights))
+
+
+def _single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
+    if spec.label is not None:
+        known_label(spec.name, spec.label, counts)
+    fields = _fields(spec.label)
+    if fields[0] not in counts.fields:
+        if counts.labels:
+            raise InputError(
+                f"metric {spec.name!r}: name a label, as in '{spec.base}[{counts.labels[0]}]', or average: "
+                f"macro-f1, micro-f1; labels: {', '.join(counts.labels)}"
+            )
+        raise InputError(f"metric {spec.name!r} needs responses or labels; these data have: {_list(counts)}")
+    used = [k for k in range(3) if weights[0][k] or weights[1][k]]
+    form = Ratios(
+        (tuple(weights[0][k] for k in used),), (tuple(weights[1][k] for k in used),), spec.zero_division()
+    )
+    return BoundMetric(spec.name, tuple(fields[k] for k in used), form)
+
+
+def _macro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
+    labels = labels_of(spec, counts)
+    fields = tuple(name for label in labels for name in _fields(label))
+
+    def rows(part: tuple[int, int, int]) -> tuple[tuple[int, ...], ...]:
+        n = len(labels)
+        return tuple((0,) * (3 * k) + part + (0,) * (3 * (n - 1 - k)) for k in range(n))
+
+    return BoundMetric(spec.name, fields, Ratios(rows(weights[0]), rows(weights[1]), spec.zero_division()))
+
+
+def _micro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
+    labels = labels_of(spec, counts)
+    fields = tuple(name for label in labels for name in _fields(label))
+    n = len(labels)
+    form = Ratios((weights[0] * n,), (weights[1] * n,), spec.zero_division())
+    return BoundMetric(spec.name, fields, form)
+
+
+def _fields(label: str | None) -> tuple[str, str, str]:
+    if label is None:
+        return ("tp", "predicted", "gold")
+    return (f"tp[{label}]", f"predicted[{label}]", f"gold[{label}]")
+
+
+def _list(counts: Counts) -> str:
+    return ", ".join(list(counts.fields)[:6])
+
+
+Factory = Callable[[Spec], Metric]

@@ -1,0 +1,115 @@
+"""Metrics that users bring: `@metric` for summed counts, any other function as a black box."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, overload
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics.base import BlackBox, BoundMetric, Metric
+from sigdask.metrics.forms import Formula
+
+
+@overload
+def metric(function: Callable[..., Any], /) -> Metric: ...
+@overload
+def metric(
+    *, fields: tuple[str, ...] | None = None, name: str | None = None, higher_is_better: bool = True
+) -> Callable[[Callable[..., Any]], Metric]: ...
+def metric(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    fields: tuple[str, ...] | None = None,
+    name: str | None = None,
+    higher_is_better: bool = True,
+) -> Any:
+    """Make a metric of a vectorised function of summed counts.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one array a field (sums over items, any shape) and returns the scores, same shape.
+    fields : tuple of str, optional
+        The fields it takes; by default the names of its parameters.
+    name : str, optional
+        By default `module:function`, by which the command line and workers find it.
+    higher_is_better : bool
+        Whether more of it is better.
+
+    Examples
+    --------
+    >>> @metric
+    ... def fowlkes_mallows(tp, predicted, gold):
+    ...     return tp / (predicted * gold) ** 0.5
+    >>> fowlkes_mallows.name
+    'sigdask.metrics.user:fowlkes_mallows'
+    """
+    if function is None:
+        return partial(_metric, fields, name, higher_is_better)
+    return _metric(fields, name, higher_is_better, function)
+
+
+def _metric(
+    fields: tuple[str, ...] | None, name: str | None, higher_is_better: bool, function: Callable[..., Any]
+) -> Metric:
+    title = name or f"{function.__module__}:{function.__qualname__}"
+    takes = fields or tuple(inspect.signature(function).parameters)
+    return Metric(title, _BindFields(title, takes, function, higher_is_better))
+
+
+@dataclass(frozen=True, slots=True)
+class _BindFields:
+    name: str
+    fields: tuple[str, ...]
+    function: Callable[..., Any]
+    higher_is_better: bool
+
+    def __call__(self, counts: Counts) -> BoundMetric:
+        for field in self.fields:
+            if field not in counts.fields:
+                known = ", ".join(list(counts.fields)[:8])
+                raise InputError(f"metric {self.name!r} sums field {field!r}, which these data lack; they have: {known}")
+        return BoundMetric(self.name, self.fields, Formula(self.name, self.function), self.higher_is_better)
+
+
+def black_box(function: Callable[..., float], *, name: str | None = None, higher_is_better: bool = True) -> BlackBox:
+    """Make a black-box metric of a function `f(outputs, gold) -> float` of whole outputs.
+
+    Right for any score, and slow: it is called twice a trial and pair.
+
+    Examples
+    --------
+    >>> black_box(max, name="best").name
+    'best'
+    """
+    title = name or f"{function.__module__}:{getattr(function, '__qualname__', function)}"
+    return BlackBox(title, function, higher_is_better)
+
+
+def load(name: str) -> Metric | BlackBox:
+    """Return the metric that `module:attribute` names; a plain function is a black box.
+
+    Modules are looked for on the path and in the current folder.
+    """
+    module_name, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(f"metric {name!r}: cannot import {module_name!r} ({error})") from None
+    found = getattr(module, attribute, None)
+    if isinstance(found, (Metric, BlackBox)):
+        return found
+    if callable(found):
+        return black_box(found, name=name)
+    raise InputError(f"metric {name!r}: {module_name!r} has no metric or function {attribute!r}")

@@ -1,0 +1,337 @@
+"""From aligned counts to panels: the systems, pairs and metrics that share one set of shuffles.
+
+Items are summed into units, units stand in canonical order (their addresses in the stream), and
+pairs that can share arrays do. A pair with missing items, another scale or a subset of the items
+has a panel of its own *on the same addresses*, so adding a system or a subset changes no other
+count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts, canonical
+from sigdask.errors import InputError
+from sigdask.lattice import COUNTS, Lattice, Scale, lattice_for
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Form, Ratios
+from sigdask.shuffles import Key, stream_key
+
+Pair = tuple[int, int]
+ENUMERATED_UNITS = 20
+"""Discordant units up to which all arrangements are enumerated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """What is exchanged as a whole, in canonical order.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Key of the test set's stream.
+    index : int64 array, shape (n_items,)
+        Address of each item's unit.
+    n_units : int
+        Number of units.
+    """
+
+    key: Key
+    index: NDArray[np.int64]
+    n_units: int
+
+    @staticmethod
+    def of(counts: Counts, seed: int) -> Units:
+        """Group the items of `counts` into units."""
+        names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
+        if names is None:
+            key = stream_key(seed, counts.name, counts.n_items)
+            return Units(key, np.arange(counts.n_items), counts.n_items)
+        for position, name in enumerate(names):
+            if not name:
+                raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
+        forms = [canonical(name) for name in names]
+        order = sorted(set(forms))
+        address = {form: k for k, form in enumerate(order)}
+        index = np.array([address[form] for form in forms], dtype=np.int64)
+        return Units(stream_key(seed, counts.name, [form.decode() for form in order]), index, len(order))
+
+
+@dataclass(frozen=True, slots=True)
+class PanelMetric:
+    """A metric within a panel: the form, which of the panel's fields it takes, its direction."""
+
+    name: str
+    form: Form
+    fields: tuple[int, ...]
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Systems of one test set, with pairs and metrics that share shuffles; arrays alone.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Key of the stream.
+    addresses : int64 array, shape (n_kept,)
+        Addresses of the units in which any two systems differ; the others need no swapping.
+    values : int64 array, shape (n_kept, n_systems, n_fields)
+        What these units contribute.
+    totals : int64 array, shape (n_systems, n_fields)
+        Sums over all units, concordant ones included.
+    lattices : tuple of Lattice, length n_fields
+        What the integers of a field stand for.
+    pairs : int64 array, shape (n_pairs, 2)
+        Systems compared.
+    metrics : tuple of PanelMetric
+        Scores compared.
+    sizes : int64 array, shape (n_kept,)
+        Items in each of these units.
+    n_items, n_units : int
+        Items and units, concordant ones included.
+    enumerated : bool
+        Trials are all arrangements of the kept units instead of random ones.
+    """
+
+    key: Key
+    addresses: NDArray[np.int64]
+    values: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    lattices: tuple[Lattice, ...]
+    pairs: NDArray[np.int64]
+    metrics: tuple[PanelMetric, ...]
+    sizes: NDArray[np.int64]
+    n_items: int
+    n_units: int
+    enumerated: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of pairs and metrics."""
+        return len(self.pairs), len(self.metrics)
+
+    def sums(self, metric: int, totals: NDArray[np.int64]) -> NDArray[Any]:
+        """Return integer sums, shape (..., n_fields), as the arguments of a metric's score."""
+        return as_arguments(totals, self.lattices, self.metrics[metric].fields)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """Observed scores, shape (n_systems, n_metrics)."""
+        return np.column_stack([m.form.score(self.sums(k, self.totals)) for k, m in enumerate(self.metrics)])
+
+    @cached_property
+    def n_discordant(self) -> NDArray[np.int64]:
+        """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
+        return self._discordant(np.ones_like(self.sizes))
+
+    @cached_property
+    def slack(self) -> NDArray[np.int64]:
+        """Lattice steps within which a sum may miss a true tie, shape (n_pairs, n_metrics)."""
+        steps = [max((self.lattices[f].slack for f in m.fields), default=0) for m in self.metrics]
+        if not any(steps):
+            return np.zeros(self.shape, np.int64)
+        return self._discordant(self.sizes) * np.array(steps)
+
+    def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = np.empty(self.shape, np.int64)
+        for p, (i, j) in enumerate(self.pairs):
+            differs = self.values[:, i] != self.values[:, j]  # (n_kept, n_fields)
+            for m, metric in enumerate(self.metrics):
+                found[p, m] = weights @ differs[:, list(metric.fields)].any(axis=1)
+        return found
+
+    @cached_property
+    def linear(self) -> tuple[bool, ...]:
+        """Which metrics are one ratio whose denominator no swap can change.
+
+        Their differences are compared in integers, by the numerators alone.
+        """
+        return tuple(self._is_linear(m) for m in self.metrics)
+
+    def _is_linear(self, metric: PanelMetric) -> bool:
+        form = metric.form
+        if not isinstance(form, Ratios) or len(form.numerators) != 1:
+            return False
+        fields = list(metric.fields)
+        below = self.values[:, :, fields] @ np.array(form.denominators[0])  # (n_kept, n_systems)
+        totals = self.totals[:, fields] @ np.array(form.denominators[0])
+        return bool((below == below[:, :1]).all() and (totals == totals[0]).all() and totals[0] > 0)
+
+    def enumeration(self, pair: int, metric: int) -> Panel:
+        """Return the panel of all arrangements of one pair under one metric."""
+        fields = list(self.metrics[metric].fields)
+        both = list(self.pairs[pair])
+        values = self.values[:, both][:, :, fields]
+        kept = (values[:, 0] != values[:, 1]).any(axis=1)
+        own = self.metrics[metric]
+        return Panel(
+            key=self.key,
+            addresses=np.arange(np.count_nonzero(kept)),
+            values=values[kept],
+            totals=self.totals[both][:, fields],
+            lattices=tuple(self.lattices[f] for f in fields),
+            pairs=np.array([[0, 1]]),
+            metrics=(PanelMetric(own.name, own.form, tuple(range(len(fields))), own.higher_is_better),),
+            sizes=self.sizes[kept],
+            n_items=self.n_items,
+            n_units=self.n_units,
+            enumerated=True,
+        )
+
+    def only(self, pairs: Sequence[int]) -> Panel:
+        """Return the panel of some of its pairs."""
+        return replace(self, pairs=self.pairs[list(pairs)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedPanel:
+    """A panel and where its pairs stand among those asked for (`of_pairs[p]` is the p-th pair's place)."""
+
+    panel: Panel
+    of_pairs: tuple[int, ...]
+
+
+def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequence[int]) -> NDArray[Any]:
+    """Turn integer sums, shape (..., n_fields), into what a form takes: integers, or scores."""
+    own = [lattices[f] for f in fields]
+    taken = sums[..., list(fields)]
+    if all(lattice == COUNTS for lattice in own):
+        return taken
+    return np.stack([lattice.to_scores(taken[..., k]) for k, lattice in enumerate(own)], axis=-1)
+
+
+def build(
+    counts: Counts,
+    units: Units,
+    metrics: Sequence[BoundMetric],
+    pairs: Sequence[Pair],
+    *,
+    subset: NDArray[np.bool_] | None = None,
+) -> list[PlacedPanel]:
+    """Make the panels of one test set, or of a subset of its items.
+
+    Parameters
+    ----------
+    counts : Counts
+        The aligned systems.
+    units : Units
+        Of the whole test set.
+    metrics : sequence of BoundMetric
+        Bound to `counts`.
+    pairs : sequence of (int, int)
+        Indices of the systems compared.
+    subset : bool array, shape (n_items,), optional
+        The items that count.
+
+    Returns
+    -------
+    list of PlacedPanel
+        One for each set of pairs that have the same items and scale; most often one.
+    """
+    names = tuple(dict.fromkeys(f for metric in metrics for f in metric.fields))
+    fields = [counts.field(name) for name in names]
+    scales = _scales(fields, counts)
+    groups: dict[Any, list[int]] = {}
+    for k, pair in enumerate(pairs):
+        groups.setdefault(_sharing(pair, counts, fields, scales), []).append(k)
+    bound = tuple(
+        PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
+    )
+    placed = []
+    for (_, lattices), members in groups.items():
+        mask = _mask(counts, pairs[members[0]], subset)
+        panel = _panel(counts, units, fields, lattices, [pairs[k] for k in members], bound, mask)
+        placed.append(PlacedPanel(panel, tuple(members)))
+    return placed
+
+
+def _scales(fields: Sequence[NDArray[Any]], counts: Counts) -> dict[int, list[Scale]]:
+    scales = {}
+    for f, field in enumerate(fields):
+        if field.dtype.kind == "f":
+            columns = np.broadcast_to(field, (counts.n_items, counts.n_systems)).T
+            scales[f] = [Scale.of(column) for column in columns]
+    return scales
+
+
+def _sharing(
+    pair: Pair, counts: Counts, fields: Sequence[NDArray[Any]], scales: dict[int, list[Scale]]
+) -> tuple[bytes, tuple[Lattice, ...]]:
+    """Return what pairs must have in common to share a panel: their items and their lattices."""
+    i, j = pair
+    lattices = []
+    for f in range(len(fields)):
+        if f not in scales:
+            lattices.append(COUNTS)
+            continue
+        digits = [s.digits for s in scales[f] if s.digits is not None]
+        lattices.append(lattice_for(scales[f][i], scales[f][j], counts.n_items, digits=max(digits, default=None)))
+    both = b"" if counts.present is None else (counts.present[:, i] & counts.present[:, j]).tobytes()
+    return both, tuple(lattices)
+
+
+def _mask(counts: Counts, pair: Pair, subset: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    mask = np.ones(counts.n_items, np.bool_) if subset is None else subset
+    if counts.present is None:
+        return mask
+    return mask & counts.present[:, pair[0]] & counts.present[:, pair[1]]
+
+
+def _panel(
+    counts: Counts,
+    units: Units,
+    fields: Sequence[NDArray[Any]],
+    lattices: Sequence[Lattice],
+    pairs: Sequence[Pair],
+    metrics: tuple[PanelMetric, ...],
+    mask: NDArray[np.bool_],
+) -> Panel:
+    systems = sorted({s for pair in pairs for s in pair})
+    place = {s: k for k, s in enumerate(systems)}
+    where, index = np.unique(units.index[mask], return_inverse=True)
+    summed = np.zeros((len(where), len(systems), len(fields)), np.int64)
+    for f, k, column in _unit_sums(fields, lattices, systems, mask, index, len(where)):
+        summed[:, k, f] = column
+    kept = (summed != summed[:, :1]).any(axis=(1, 2))
+    return Panel(
+        key=units.key,
+        addresses=where[kept],
+        values=np.ascontiguousarray(summed[kept]),
+        totals=summed.sum(axis=0),
+        lattices=tuple(lattices),
+        pairs=np.array([[place[i], place[j]] for i, j in pairs], dtype=np.int64).reshape(-1, 2),
+        metrics=metrics,
+        sizes=np.bincount(index, minlength=len(where))[kept],
+        n_items=int(np.count_nonzero(mask)),
+        n_units=len(where),
+    )
+
+
+def _unit_sums(
+    fields: Sequence[NDArray[Any]],
+    lattices: Sequence[Lattice],
+    systems: Sequence[int],
+    mask: NDArray[np.bool_],
+    index: NDArray[np.int64],
+    n_units: int,
+) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Yield (field, system, sums over each unit), integers throughout."""
+    single = n_units == len(index)
+    for f, field in enumerate(fields):
+        for k, system in enumerate(systems):
+            column = field[mask, 0 if field.shape[1] == 1 else system]
+            integers = lattices[f].integers(column) if column.dtype.kind == "f" else column.astype(np.int64)
+            sums = np.zeros(n_units, np.int64)
+            if single:
+                sums[index] = integers
+            else:
+                np.add.at(sums, index, integers)
+            yield f, k, sums

@@ -1,0 +1,217 @@
+"""What a comparison found: frozen values, with the JSON that stays."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any, overload
+
+from sigdask.crosscheck import Check
+from sigdask.errors import missing_extra
+from sigdask.shuffles import SCHEME
+
+
+@dataclass(frozen=True, slots=True)
+class SecondRun:
+    """An independent run of as many trials, and Fisher's exact p that both are of one rate."""
+
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    agreement_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The exact p-value, or bounds of it, with how it was had and what is guaranteed."""
+
+    p_lo: float
+    p_hi: float
+    method: str
+    guarantee: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One comparison: two systems, one metric, one test set (or subset).
+
+    Attributes
+    ----------
+    test_set : str
+        Its name, empty unless given.
+    subset : dict or None
+        {"column", "value"} of `--by`.
+    unit : str
+        What was exchanged as a whole.
+    a, b : str
+        The systems.
+    metric : str
+        As it was asked for.
+    higher_is_better : bool
+        Whether more is better.
+    score_a, score_b, difference : float
+        difference = score_a - score_b.
+    alternative : {"two-sided", "greater", "less"}
+        Of the difference.
+    n_items, n_units, n_discordant : int
+        Items, units, and units that differ in the metric's own fields.
+    method : {"approximate", "exact"}
+        Random trials, or all arrangements.
+    n_trials, n_extreme : int
+        Trials (or arrangements), and those at least as extreme as observed.
+    p_value : float
+        (n_extreme + 1) / (n_trials + 1), or the exact n_extreme / n_trials.
+    p_interval : tuple of float
+        99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
+    p_adjusted : float or None
+        Adjusted for the family.
+    r12 : float or None
+        Correlation of the two systems' item scores.
+    second_run : SecondRun or None
+        The cross-check by a second run.
+    exact : Exact or None
+        The exact value, where one is at hand.
+    checks : tuple of Check
+        Cross-checks and their verdicts.
+    warnings : tuple of str
+        Notes on this comparison.
+    """
+
+    test_set: str
+    subset: dict[str, str] | None
+    unit: str
+    a: str
+    b: str
+    metric: str
+    higher_is_better: bool
+    score_a: float
+    score_b: float
+    difference: float
+    alternative: str
+    n_items: int
+    n_units: int
+    n_discordant: int
+    method: str
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    p_interval: tuple[float, float]
+    p_adjusted: float | None = None
+    r12: float | None = None
+    second_run: SecondRun | None = None
+    exact: Exact | None = None
+    checks: tuple[Check, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def disagreements(self) -> tuple[Check, ...]:
+        """Return the cross-checks that disagree."""
+        return tuple(check for check in self.checks if check.verdict == "disagrees")
+
+    def better(self) -> str | None:
+        """Return the system with the better score, None at a tie."""
+        if self.difference == 0:
+            return None
+        return self.a if (self.difference > 0) == self.higher_is_better else self.b
+
+    def is_undecided(self, alpha: float) -> bool:
+        """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
+        return self.p_interval[0] <= alpha < self.p_interval[1]
+
+    def verdict(self, alpha: float) -> str:
+        """Say in words what p means at alpha."""
+        if self.is_undecided(alpha):
+            return f"undecided at {alpha:g}"
+        return "significant" if self.p_value <= alpha else "not significant"
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Sequence[Result]):
+    """All comparisons of one call, with what makes them repeatable.
+
+    Attributes
+    ----------
+    results : tuple of Result
+        In the order of subsets, pairs and metrics.
+    seed : int
+        Of the stream.
+    alpha : float
+        Level of the verdicts.
+    warnings : tuple of str
+        Notes on the whole.
+    """
+
+    results: tuple[Result, ...]
+    seed: int
+    alpha: float
+    warnings: tuple[str, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
+        return self.results[index]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that `--json` writes."""
+        return {
+            "sigdask": version("sigdask"),
+            "scheme": SCHEME,
+            "seed": self.seed,
+            "alpha": self.alpha,
+            "warnings": list(self.warnings),
+            "results": [_plain(asdict(result)) for result in self.results],
+        }
+
+    def to_json(self) -> str:
+        """Return the JSON text that `--json` writes."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row a comparison.
+
+        Parameters
+        ----------
+        library : str
+            "pandas", "polars" or "pyarrow"; any module with `DataFrame(columns)` or `table(columns)`.
+        """
+        flat = [_flat(result) for result in self.results]
+        columns = {key: [row[key] for row in flat] for key in flat[0]}
+        try:
+            module = importlib.import_module(library)
+        except ImportError:
+            raise missing_extra(library, "all", f"to_frame({library!r})") from None
+        make = getattr(module, "DataFrame", None) or module.table
+        return make(columns)
+
+
+def _flat(result: Result) -> dict[str, Any]:
+    row = {k: v for k, v in asdict(result).items() if not isinstance(v, dict | tuple | list)}
+    row["subset"] = result.subset["value"] if result.subset else None
+    for name in ("second_run", "exact"):
+        row.pop(name, None)
+    row["p_low"], row["p_high"] = result.p_interval
+    row["second_run_p_value"] = result.second_run.p_value if result.second_run else None
+    row["agreement_p"] = result.second_run.agreement_p if result.second_run else None
+    row["disagreements"] = ", ".join(check.name for check in result.disagreements())
+    return row
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

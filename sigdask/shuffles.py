@@ -1,0 +1,139 @@
+"""The addressed random stream, scheme 1: which units are swapped in which trial.
+
+A swap bit is a pure function of (seed, test set, run, trial, unit): it is computed, not drawn in
+turn. So every task is seeded by the counters it owns, and no partition, order, restart or number
+of workers can change a count. This module alone knows the layout, which is frozen as `SCHEME`.
+
+Philox4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"):
+
+- key: NumPy's `SeedSequence` over the seed and the SHA-256 of the test set's name and unit ids;
+- counter word 0: low 32 bits of the trial; word 1: high 16 bits of the trial, 8 bits run, 8 bits
+  purpose; word 2: column of 128 units; word 3: 0;
+- unit u is bit u mod 32 of output word (u mod 128) // 32 in column u // 128.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sigdask.counts import canonical
+from sigdask.errors import InputError
+
+SCHEME = 1
+SWAP = 0
+"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap."""
+
+BLOCK = 4096
+"""Consecutive trials that tallies are kept by."""
+
+COLUMN = 128
+"""Units that one call of the generator serves."""
+
+MAX_TRIALS = 2**48
+
+Key = tuple[int, int]
+
+
+def stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
+    """Return the generator's key for one test set.
+
+    Parameters
+    ----------
+    seed : int
+        Not negative.
+    name : str
+        The test set's name, empty unless given.
+    units : sequence of str, or int
+        Unit ids in canonical order (NFC, UTF-8, sorted by bytes), or the number of units where
+        they are known by position alone.
+
+    Examples
+    --------
+    >>> stream_key(0, "", 86) == stream_key(0, "", 86)
+    True
+    """
+    if seed < 0:
+        raise InputError(f"seed = {seed}: must not be negative")
+    digest = hashlib.sha256()
+    for part in (canonical(name), *_parts(units)):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    words = np.frombuffer(digest.digest(), dtype=">u4").astype(np.uint32).tolist()
+    low, high = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint32)
+    return int(low), int(high)
+
+
+def _parts(units: Sequence[str] | int) -> list[bytes]:
+    if isinstance(units, int):
+        return [b"positions", units.to_bytes(8, "little")]
+    return [b"ids", *(canonical(unit) for unit in units)]
+
+
+def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.bool_]:
+    """Return the swaps of a range of trials, one byte a bit.
+
+    The kernels never make this matrix; it serves black-box metrics and tests.
+
+    Returns
+    -------
+    bool array, shape (n_trials, n_units)
+        True where the unit's outputs are exchanged.
+    """
+    words = np.empty((4, n_trials), np.uint32)
+    bits = np.empty((n_trials, -(-n_units // COLUMN) * COLUMN), np.bool_)
+    shifts = np.arange(32, dtype=np.uint32)
+    for column in range(bits.shape[1] // COLUMN):
+        swap_words(key, run, first, column, words)
+        for q in range(4):
+            start = column * COLUMN + 32 * q
+            bits[:, start : start + 32] = (words[q][:, None] >> shifts) & np.uint32(1)
+    return bits[:, :n_units]
+
+
+def swap_words(key: Key, run: int, first: int, column: int, words: NDArray[np.uint32]) -> None:
+    """Fill `words`, shape (4, n_trials), with the swap bits of one column of 128 units."""
+    philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | SWAP << 24), np.uint32(column), first, words)
+
+
+def counting_words(first: int, words: NDArray[np.uint32]) -> None:
+    """Fill `words`, shape (4, n_trials), so that trial t swaps the units of the bits of t.
+
+    The stream of full enumeration: trials 0 to 2**k - 1 are all arrangements of k <= 32 units.
+    """
+    words[0] = np.arange(first, first + words.shape[1], dtype=np.uint32)
+    words[1:] = 0
+
+
+@njit(nogil=True, cache=True)
+def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Fill `words`, shape (4, n_trials), with Philox4x32-10 at counters (first + t, c1, c2, 0).
+
+    A plain loop over trials, which LLVM turns into vector code; the high bits of the trial number
+    go into c1.
+    """
+    for t in range(words.shape[1]):
+        trial = np.uint64(first) + np.uint64(t)
+        x0 = np.uint32(trial)
+        x1 = c1 | np.uint32(trial >> np.uint64(32))
+        x2 = c2
+        x3 = np.uint32(0)
+        a = k0
+        b = k1
+        for _ in range(10):
+            p = np.uint64(x0) * np.uint64(0xD2511F53)
+            q = np.uint64(x2) * np.uint64(0xCD9E8D57)
+            x0 = np.uint32(q >> np.uint64(32)) ^ x1 ^ a
+            x1 = np.uint32(q)
+            x2 = np.uint32(p >> np.uint64(32)) ^ x3 ^ b
+            x3 = np.uint32(p)
+            a = np.uint32(a + np.uint32(0x9E3779B9))
+            b = np.uint32(b + np.uint32(0xBB67AE85))
+        words[0, t] = x0
+        words[1, t] = x1
+        words[2, t] = x2
+        words[3, t] = x3
