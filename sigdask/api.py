@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -86,7 +86,7 @@ def compare(
     return compare_all(counts, metrics=[chosen], unit=unit, **options)[0]
 
 
-def compare_all(  # noqa: PLR0913  # every option of the command line
+def compare_all(  # every option of the command line
     counts: Counts,
     *,
     metrics: Sequence[AnyMetric],
@@ -409,9 +409,7 @@ class _Judge:
         p = self._extreme(tallies, (slots.exact, 0), 0) / 2**c.n_discordant
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(
-        self, c: _Comparison, slots: _Slots, tallies: Sequence[Tally], n_extreme: int
-    ) -> SecondRun | None:
+    def _second_run(self, c: _Comparison, slots: _Slots, tallies: Sequence[Tally], n_extreme: int) -> SecondRun | None:
         if slots.second is None:
             return None
         n_trials, again = tallies[slots.second[0]].n_trials, self._extreme(tallies, slots.second, c.column)
@@ -419,7 +417,14 @@ class _Judge:
         return SecondRun(n_trials, again, bound(again, n_trials), agreement)
 
     def _checks(
-        self, c: _Comparison, n_extreme: int, n_trials: int, again: SecondRun | None, exact: Exact | None, *, sampled: bool
+        self,
+        c: _Comparison,
+        n_extreme: int,
+        n_trials: int,
+        again: SecondRun | None,
+        exact: Exact | None,
+        *,
+        sampled: bool,
     ) -> tuple[crosscheck.Check, ...]:
         checks = []
         if again is not None:
@@ -499,8 +504,6 @@ def _signs(c: _Comparison) -> tuple[int, int] | None:
 
 
 def _with_notes(result: Result, c: _Comparison, alpha: float) -> Result:
-    from dataclasses import replace
-
     notes = []
     if result.n_discordant == 0:
         notes.append("identical: no unit differs in what the metric counts")
@@ -516,7 +519,7 @@ def _with_notes(result: Result, c: _Comparison, alpha: float) -> Result:
     return replace(result, warnings=tuple(notes))
 
 
-def as_counts(scores: Mapping[str, Sequence[float]] | Any, **options: Any) -> Counts:
+def as_counts(scores: Any, **options: Any) -> Counts:
     """Return counts of a mapping or data frame of item scores, one column a system.
 
     Parameters

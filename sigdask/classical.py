@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+
+EXACT_UP_TO = 1000
+"""Signs up to which the binomial is summed in integers."""
 
 
 def sign_test(wins: int, losses: int, alternative: str = "two-sided") -> float:
@@ -32,7 +36,11 @@ def sign_test(wins: int, losses: int, alternative: str = "two-sided") -> float:
 
 def _at_most(k: int, n: int) -> float:
     """Return P(X <= k), X ~ Bin(n, 1/2)."""
-    return 1.0 if k >= n else float(special.bdtr(k, n, 0.5))
+    if k >= n:
+        return 1.0
+    if n <= EXACT_UP_TO:
+        return float(Fraction(sum(math.comb(n, i) for i in range(k + 1)), 2**n))
+    return float(special.bdtr(k, n, 0.5))
 
 
 def correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:

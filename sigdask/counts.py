@@ -132,7 +132,7 @@ class Counts:
         missing: Missing = "error",
         warnings: Sequence[str] = (),
     ) -> Counts:
-        """Counts from one number per item and system.
+        """Make counts from one number per item and system.
 
         Parameters
         ----------
@@ -173,15 +173,15 @@ class Counts:
 
     @staticmethod
     def from_labels(
-        gold: Sequence[str],
-        predictions: Mapping[str, Sequence[str]],
+        gold: Sequence[Any] | Array,
+        predictions: Mapping[str, Sequence[Any] | Array],
         *,
         ids: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         name: str = "",
         warnings: Sequence[str] = (),
     ) -> Counts:
-        """Counts from one label per item: gold and each system's prediction.
+        """Make counts from one label per item: gold and each system's prediction.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Counts:
         name: str = "",
         warnings: Sequence[str] = (),
     ) -> Counts:
-        """Counts from responses: what is of interest and which systems gave it.
+        """Make counts from responses: what is of interest and which systems gave it.
 
         Parameters
         ----------
@@ -279,17 +279,17 @@ class LabelFields(Mapping[str, Array]):
         if name == "items":
             return np.ones((len(self.gold), 1), np.int8)
         if name == "correct":
-            return (self.predicted == self.gold).astype(np.int8)
+            return _bits(self.predicted == self.gold)
         kind, bracket, label = name.partition("[")
         if not bracket or not label.endswith("]") or label[:-1] not in self.labels:
             raise KeyError(name)
         code = self.labels.index(label[:-1])
         if kind == "gold":
-            return (self.gold == code).astype(np.int8)
+            return _bits(self.gold == code)
         if kind == "predicted":
-            return (self.predicted == code).astype(np.int8)
+            return _bits(self.predicted == code)
         if kind == "tp":
-            return ((self.predicted == code) & (self.gold == code)).astype(np.int8)
+            return _bits((self.predicted == code) & (self.gold == code))
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -299,6 +299,10 @@ class LabelFields(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return 2 + 3 * len(self.labels)
+
+
+def _bits(mask: NDArray[np.bool_]) -> NDArray[np.int8]:
+    return mask.astype(np.int8)
 
 
 def canonical(text: str) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster
-from sigdask.errors import UnfinishedError
+from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
 from sigdask.randomization import Tally, count
@@ -128,8 +128,8 @@ def _count_on(
     totals = [Tally.zero(job.panel.shape) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
     for counted in _run(cluster, jobs, tasks):
-        for job, tally in counted:
-            totals[job] += tally
+        for number, tally in counted:
+            totals[number] += tally
             done += tally.n_trials
         if progress is not None:
             progress(done, n_trials)
@@ -257,9 +257,9 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
 def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
     sent: dict[int, Any] = {}
     for job in jobs:
-        if isinstance(job.panel, OutputsPanel) or job.panel.values.nbytes > SHIPPED_WITH_TASK:
-            if id(job.panel) not in sent:
-                sent[id(job.panel)] = client.submit(_itself, job.panel, pure=False)
+        large = isinstance(job.panel, OutputsPanel) or job.panel.values.nbytes > SHIPPED_WITH_TASK
+        if large and id(job.panel) not in sent:
+            sent[id(job.panel)] = client.submit(_itself, job.panel, pure=False)
     return sent
 
 
@@ -268,8 +268,6 @@ def _itself(panel: AnyPanel) -> AnyPanel:
 
 
 def _fetched(future: Any, client: Any) -> Counted | Exception:
-    from sigdask.errors import SigdaskError
-
     if future.status == "finished":
         try:
             return list(client.gather([future], errors="raise", direct=False)[0])
@@ -277,10 +275,10 @@ def _fetched(future: Any, client: Any) -> Counted | Exception:
             raise
         except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
             return error
-    error = future.exception(timeout=10) if future.status == "error" else None
-    if isinstance(error, SigdaskError):
-        raise error
-    return error if isinstance(error, Exception) else UnfinishedError(f"task {future.status}")
+    failure = future.exception(timeout=10) if future.status == "error" else None
+    if isinstance(failure, SigdaskError):
+        raise failure
+    return failure if isinstance(failure, Exception) else UnfinishedError(f"task {future.status}")
 
 
 def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:

@@ -138,7 +138,7 @@ class Panel:
         steps = [max((self.lattices[f].slack for f in m.fields), default=0) for m in self.metrics]
         if not any(steps):
             return np.zeros(self.shape, np.int64)
-        return self._discordant(self.sizes) * np.array(steps)
+        return np.asarray(self._discordant(self.sizes) * np.array(steps))
 
     def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         found = np.empty(self.shape, np.int64)
@@ -248,7 +248,7 @@ def build(
     placed = []
     for (_, lattices), members in groups.items():
         mask = _mask(counts, pairs[members[0]], subset)
-        panel = _panel(counts, units, fields, lattices, [pairs[k] for k in members], bound, mask)
+        panel = _panel(units, fields, lattices, [pairs[k] for k in members], bound, mask)
         placed.append(PlacedPanel(panel, tuple(members)))
     return placed
 
@@ -286,7 +286,6 @@ def _mask(counts: Counts, pair: Pair, subset: NDArray[np.bool_] | None) -> NDArr
 
 
 def _panel(
-    counts: Counts,
     units: Units,
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],

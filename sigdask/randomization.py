@@ -20,8 +20,8 @@ from sigdask.errors import InputError
 from sigdask.kernels.exceedances import TIE, count_linear, count_ratio, count_scores
 from sigdask.kernels.sums import Layout, Room, layout, moved_sums
 from sigdask.metrics.forms import Ratios
-from sigdask.panels import Panel
 from sigdask.outputs import OutputsPanel
+from sigdask.panels import Panel
 from sigdask.shuffles import MAX_TRIALS
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -135,7 +135,7 @@ def _count_linear(
     slack = panel.slack[:, m]
     above = _combined(arranged, moved, fields, weights, arranged.dtype_for(int(np.abs(weights).sum())))
     count_linear(above, panel.pairs, observed, slack, counts, largest)
-    return np.abs(observed) - 2.0 * slack.max(initial=0)
+    return np.asarray(np.abs(observed) - 2.0 * slack.max(initial=0))
 
 
 def _count_ratio(

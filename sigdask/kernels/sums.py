@@ -99,7 +99,7 @@ class Layout:
 def layout(panel: Panel) -> Layout:
     """Arrange a panel for summing (kept for the last few panels of this process)."""
     relative = panel.values - panel.values[:, :1]  # (n_kept, n_systems, n_fields)
-    n_kept, n_systems, n_fields = relative.shape
+    _, n_systems, n_fields = relative.shape
     columns: list[NDArray[np.int64]] = []
     seen: dict[bytes, int] = {}
     column_of = np.full((n_systems, n_fields), -1, np.int64)

@@ -52,7 +52,7 @@ def cohen(correct: Array, items: Array, *margins: Array) -> Array:
 
 
 def _dot(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
-    return sum((x * y for x, y in zip(a, b, strict=True)), start=np.int64(0))
+    return np.asarray(sum(x * y for x, y in zip(a, b, strict=True)))
 
 
 def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:

@@ -120,9 +120,7 @@ def _single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
             )
         raise InputError(f"metric {spec.name!r} needs responses or labels; these data have: {_list(counts)}")
     used = [k for k in range(3) if weights[0][k] or weights[1][k]]
-    form = Ratios(
-        (tuple(weights[0][k] for k in used),), (tuple(weights[1][k] for k in used),), spec.zero_division()
-    )
+    form = Ratios((tuple(weights[0][k] for k in used),), (tuple(weights[1][k] for k in used),), spec.zero_division())
     return BoundMetric(spec.name, tuple(fields[k] for k in used), form)
 
 

@@ -76,7 +76,9 @@ class _BindFields:
         for field in self.fields:
             if field not in counts.fields:
                 known = ", ".join(list(counts.fields)[:8])
-                raise InputError(f"metric {self.name!r} sums field {field!r}, which these data lack; they have: {known}")
+                raise InputError(
+                    f"metric {self.name!r} sums field {field!r}, which these data lack; they have: {known}"
+                )
         return BoundMetric(self.name, self.fields, Formula(self.name, self.function), self.higher_is_better)
 
 

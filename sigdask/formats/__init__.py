@@ -1,0 +1,116 @@
+"""Files to `Counts`: one file a format family; a new one is one reader and one line in `FORMATS`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.options import DEFAULTS, Options, Source, parse_map, parse_source
+from sigdask.formats.tables import Table, read_table
+
+__all__ = ["FORMATS", "Options", "Source", "detect", "parse_map", "parse_source", "read"]
+
+Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
+
+FORMATS: dict[str, tuple[str, str]] = {
+    "responses": (
+        "sigdask.formats.responses:read_responses",
+        "one row a response: id, gold (is it of interest: 1/0), one column a system (did it give it: 1/0)",
+    ),
+    "labels": (
+        "sigdask.formats.labels:read_labels",
+        "one label an item: a gold column and a column a system; or --gold FILE and a file a system",
+    ),
+    "wide": (
+        "sigdask.formats.scores:read_wide",
+        "scores, one row an item and one column a system; or one number a line, a file a system",
+    ),
+    "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
+}
+"""Name to where its reader stands and what it reads."""
+
+
+def read(
+    *systems: Source | Path | str,
+    gold: Path | str | None = None,
+    format: str = "auto",  # noqa: A002  # as on the command line
+    options: Options = DEFAULTS,
+) -> Counts:
+    """Read system outputs or scores into aligned counts.
+
+    Parameters
+    ----------
+    *systems : Source, Path or "NAME=PATH"
+        Files of one or more systems: TSV, CSV, JSON lines or Parquet; gz, BOM and CRLF as they are.
+    gold : Path, optional
+        File of what is right.
+    format : str
+        A name in `FORMATS`, or "auto" (see `detect`).
+    options : Options
+        Columns, alignment, missing scores.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the line or id, what was found and what was expected.
+    """
+    if not systems:
+        raise InputError("no file given; expected a table, or one file a system")
+    sources = [parse_source(str(s)) if not isinstance(s, Source) else s for s in systems]
+    gold_path = None if gold is None else Path(gold)
+    name = detect(sources, gold_path, options) if format == "auto" else format
+    if name not in FORMATS:
+        close = difflib.get_close_matches(name, FORMATS, 1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
+    module, _, attribute = FORMATS[name][0].partition(":")
+    reader: Reader = getattr(importlib.import_module(module), attribute)
+    return reader(sources, gold_path, options)
+
+
+def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
+    """Say what format the files are in, by their columns and cells.
+
+    Raises
+    ------
+    InputError
+        Where none fits, or more than one.
+    """
+    from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
+
+    table = read_table(sources[0].path)
+    if gold is not None:
+        lists = not table.header or len(table.columns) == 1
+        return "responses" if lists and _is_list(read_table(gold), table) else "labels"
+    if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
+        return "long"
+    named_gold = options.gold_column or table.conventional(("gold", "of_interest", "gold_label"))
+    if named_gold:
+        return _responses_or_labels(table, named_gold, options, len(sources))
+    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+    if columns and any(table.is_numeric(column) for column in columns):
+        return "wide"
+    raise InputError(
+        f"{table.path}: cannot tell the format (columns: {', '.join(table.columns)}); give --format "
+        f"({', '.join(FORMATS)}), and --gold FILE where gold labels are in a file of their own"
+    )
+
+
+def _is_list(gold: Table, system: Table) -> bool:
+    """Whether both are lists of ids rather than labels: no cell occurs twice."""
+    columns = [next(iter(table.columns.values())) for table in (gold, system)]
+    return len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
+
+
+def _responses_or_labels(table: Table, gold: str, options: Options, n_sources: int) -> str:
+    from sigdask.formats.responses import FALSE, TRUE
+
+    if n_sources > 1:
+        return "labels"
+    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+    cells = {cell.lower() for column in {gold, *columns} for cell in table.column(column)}
+    return "responses" if cells <= TRUE | FALSE else "labels"

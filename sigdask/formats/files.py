@@ -1,0 +1,112 @@
+"""Opening files: gzip known by its content, UTF-8 with or without a byte-order mark.
+
+Every error names the file and, where there is one, the line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TextIO, cast
+
+from sigdask.errors import InputError
+
+GZIP = b"\x1f\x8b"
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    r"""Open a text file for reading; line ends are left as they are (``newline=""``).
+
+    Parameters
+    ----------
+    path : Path
+        A file of UTF-8 text, gzipped or not.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing, a directory, unreadable, cut off or not UTF-8; also while the
+        caller reads inside the `with`.
+    """
+    try:
+        with open_bytes(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+            yield text
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path) from error
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, through gzip where its first two bytes say so."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == GZIP
+            raw.seek(0)
+            if not packed:
+                yield raw
+                return
+            with gzip.open(raw) as stream:
+                yield cast("IO[bytes]", stream)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: damaged gzip file ({error}); fetch or compress it again") from error
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory, expected a file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a text file, stripped; empty ones at the end are dropped.
+
+    Raises
+    ------
+    InputError
+        For a file without text.
+    """
+    with open_text(path) as text:
+        lines = [line.strip() for line in text]
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise empty(path)
+    return lines
+
+
+def empty(path: Path) -> InputError:
+    """Return the error for a file with nothing in it."""
+    return InputError(f"{path}: is empty, expected one row an item")
+
+
+def stem(path: Path) -> str:
+    """Name a system after its file.
+
+    Examples
+    --------
+    >>> stem(Path("runs/bert-1.5.tsv.gz")), stem(Path("runs/bert-1.5"))
+    ('bert-1.5', 'bert-1.5')
+    """
+    name = path.name.removesuffix(".gz")
+    return re.sub(r"(?<=.)\.[A-Za-z]\w*$", "", name)
+
+
+def _not_utf8(path: Path) -> InputError:
+    offset = 0
+    with open_bytes(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return InputError(
+                    f"{path}, line {number}: byte 0x{line[error.start]:02x} at offset {offset + error.start} is not "
+                    "UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
+                )
+            offset += len(line)
+    return InputError(f"{path}: is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8")

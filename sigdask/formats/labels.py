@@ -1,0 +1,136 @@
+"""Labels: one table with gold and a column a system, or a gold file and a file a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.alignment import align
+from sigdask.formats.files import stem
+from sigdask.formats.options import Options, Source
+from sigdask.formats.tables import Table, read_table
+
+GOLD_NAMES = ("gold", "gold_label", "reference", "truth", "label")
+PREDICTION_NAMES = ("prediction", "predicted", "pred", "output", "system", "label")
+
+
+def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read gold labels and predictions."""
+    if gold is None and len(sources) == 1:
+        return _one_table(read_table(sources[0].path), options)
+    tables = [read_table(source.path) for source in sources]
+    if gold is None:
+        _gold_in_each(tables, options)
+    first = tables[0] if gold is None else read_table(gold)
+    others = tables[1:] if gold is None else tables
+    ids, orders, warnings = align(first, others, options)
+    if gold is None:
+        orders = [list(range(first.n_rows)), *orders]
+        _same_gold(tables, orders, options)
+    predictions: dict[str, list[str]] = {}
+    for source, table, order in zip(sources, tables, orders, strict=True):
+        name = source.name or stem(source.path)
+        if name in predictions:
+            raise InputError(f"two systems are called {name!r}; name them NAME=FILE")
+        column = table.columns[_prediction(table, options)]
+        predictions[name] = [column[row] for row in order]
+    return _counts(first, first.columns[_gold(first, options)], predictions, ids, options, (tables, orders), warnings)
+
+
+def _one_table(table: Table, options: Options) -> Counts:
+    gold = options.gold_column or table.conventional(GOLD_NAMES[:2])
+    if gold is None:
+        raise InputError(
+            f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
+        )
+    right = table.column(gold)
+    systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
+    predictions = {name: table.columns[name] for name in systems}
+    return _counts(table, right, predictions, table.ids(options), options, ([], []), [])
+
+
+def _counts(
+    first: Table,
+    gold: list[str],
+    predictions: dict[str, list[str]],
+    ids: list[str] | None,
+    options: Options,
+    files: tuple[list[Table], list[list[int]]],
+    warnings: list[str],
+) -> Counts:
+    for what, column in (("gold", gold), *predictions.items()):
+        if "" in column:
+            where = ids[column.index("")] if ids else f"line {first.lines[column.index('')]}"
+            raise InputError(f"{first.path}: {what} has no label for item {where!r}; every item needs one")
+    mapped = {source: target for target, sources in options.label_map for source in sources}
+    known = {*gold}.union(*predictions.values())
+    warnings = warnings + [f"--map: no label {source!r} in gold or systems" for source in mapped if source not in known]
+    groups = {name: _group(name, first, files) for name in options.groups}
+    return Counts.from_labels(
+        [mapped.get(label, label) for label in gold],
+        {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()},
+        ids=ids,
+        groups=groups,
+        name=options.name,
+        warnings=warnings,
+    )
+
+
+def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) -> list[str]:
+    """Return a grouping column, of the gold file or of a system's."""
+    if name not in first.columns:
+        for table, order in zip(*files, strict=True):
+            if name in table.columns:
+                return [table.columns[name][row] for row in order]
+    return first.column(name)
+
+
+def _gold(table: Table, options: Options) -> str:
+    if options.gold_column is not None:
+        table.column(options.gold_column)
+        return options.gold_column
+    named = table.conventional(GOLD_NAMES)
+    return named if named is not None else _only(table, options, "gold labels", "--gold-column", options.groups)
+
+
+def _prediction(table: Table, options: Options) -> str:
+    if options.prediction_column is not None and table.header:
+        table.column(options.prediction_column)
+        return options.prediction_column
+    named = table.conventional(PREDICTION_NAMES)
+    if named is not None and named != options.gold_column:
+        return named
+    aside = (*options.groups, *([options.gold_column] if options.gold_column and len(table.columns) > 2 else []))
+    return _only(table, options, "predictions", "--prediction-column", aside)
+
+
+def _only(table: Table, options: Options, what: str, option: str, aside: Sequence[str]) -> str:
+    left = table.others(table.id_name(options), *aside, *options.ignore)
+    if len(left) != 1:
+        raise InputError(
+            f"{table.path}: which column holds {what}? Columns: {', '.join(table.columns)}; name it with {option}"
+        )
+    return left[0]
+
+
+def _gold_in_each(tables: Sequence[Table], options: Options) -> None:
+    for table in tables:
+        if options.gold_column is None:
+            raise InputError(
+                f"{table.path}: no gold labels; give --gold FILE, or --gold-column where each file holds them"
+            )
+        table.column(options.gold_column)
+
+
+def _same_gold(tables: Sequence[Table], orders: list[list[int]], options: Options) -> None:
+    name = options.gold_column or ""
+    right = tables[0].columns[name]
+    for table, order in zip(tables[1:], orders[1:], strict=True):
+        for k, row in enumerate(order):
+            if table.columns[name][row] != right[k]:
+                raise InputError(
+                    f"{table.path}, line {table.lines[row]}: gold {table.columns[name][row]!r}, but {right[k]!r} in "
+                    f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree"
+                )

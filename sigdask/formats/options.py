@@ -1,0 +1,119 @@
+"""What the user says about the input: which files, which columns, what to make of gaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from sigdask.counts import Missing
+from sigdask.errors import InputError
+
+Align = Literal["auto", "id", "position"]
+LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of one or more systems.
+
+    Attributes
+    ----------
+    path : Path
+        Where it lies.
+    name : str or None
+        The system's name; None takes it from the file, by its column or its own name.
+    """
+
+    path: Path
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to read the files of one test set.
+
+    Attributes
+    ----------
+    id_column : str or None
+        Column of item ids; None takes the first conventional name.
+    gold_column : str or None
+        Column of what is right; None takes "gold".
+    prediction_column : str or None
+        Column of the answer, in files of one system.
+    system_column, score_column : str or None
+        Columns of a long table; None takes conventional names.
+    groups : tuple of str
+        Columns to swap or subset by (`--unit`, `--by`); kept as `Counts.groups`, never systems.
+    ignore : tuple of str
+        Columns left out.
+    label_map : tuple of (str, tuple of str)
+        Labels to be read as another: (target, sources).
+    align : {"auto", "id", "position"}
+        How rows of several files belong together; "auto" takes ids where every file has them.
+    missing : {"error", "pairwise", "zero"}
+        What an absent score means; see `Counts.from_scores`.
+    name : str
+        The test set's name.
+    """
+
+    id_column: str | None = None
+    gold_column: str | None = None
+    prediction_column: str | None = None
+    system_column: str | None = None
+    score_column: str | None = None
+    groups: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    label_map: LabelMap = ()
+    align: Align = "auto"
+    missing: Missing = "error"
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _check_choice("align", self.align, get_args(Align))
+        _check_choice("missing", self.missing, get_args(Missing))
+        for name in sorted({*self.groups} & {*self.ignore}):
+            raise InputError(f"column {name!r} is both a unit or subset and ignored: choose one")
+
+
+def parse_source(text: str) -> Source:
+    """Read PATH or NAME=PATH; a path that exists wins over the split.
+
+    Examples
+    --------
+    >>> parse_source("bert=runs/bert.tsv").name
+    'bert'
+    >>> parse_source("runs/bert.tsv").name is None
+    True
+    """
+    name, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        return Source(Path(text))
+    if not name.strip() or not path:
+        raise InputError(f"system {text!r}: expected PATH or NAME=PATH, with neither side empty")
+    return Source(Path(path), name.strip())
+
+
+def parse_map(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read TARGET=SOURCE,SOURCE, one entry of `Options.label_map`.
+
+    Examples
+    --------
+    >>> parse_map("non-entailment=neutral,contradiction")
+    ('non-entailment', ('neutral', 'contradiction'))
+    """
+    target, equals, listed = text.partition("=")
+    sources = tuple(source.strip() for source in listed.split(","))
+    if not equals or not target.strip() or not all(sources):
+        raise InputError(
+            f"label map {text!r}: expected TARGET=LABEL,LABEL, such as non-entailment=neutral,contradiction"
+        )
+    return target.strip(), sources
+
+
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{option} = {value!r}: must be one of {', '.join(choices)}")
+
+
+DEFAULTS = Options()

@@ -1,0 +1,80 @@
+"""Responses: one row a response, whether it is of interest, and which systems gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.alignment import group_columns
+from sigdask.formats.files import stem
+from sigdask.formats.options import Options, Source
+from sigdask.formats.tables import Table, read_table
+
+TRUE = frozenset({"1", "true", "yes", "x", "1.0"})
+FALSE = frozenset({"0", "false", "no", "", "0.0"})
+
+
+def read_responses(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read one table of responses, or a list of ids given a system and a list of gold ids."""
+    if gold is not None:
+        return _lists(sources, gold, options)
+    if len(sources) > 1:
+        raise InputError(
+            "format responses: give one table with a column a system, or --gold and a list of ids a system"
+        )
+    table = read_table(sources[0].path)
+    name = options.gold_column or table.conventional(("gold", "of_interest", "correct"))
+    if name is None:
+        raise InputError(
+            f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
+        )
+    of_interest = truths(table, name)
+    systems = table.others(name, table.id_name(options), *options.groups, *options.ignore)
+    return Counts.from_responses(
+        of_interest,
+        {system: truths(table, system) for system in systems},
+        ids=table.ids(options),
+        groups=group_columns(table, options),
+        name=options.name,
+    )
+
+
+def truths(table: Table, name: str) -> list[bool]:
+    """Return a column of yes and no."""
+    cells = [cell.lower() for cell in table.column(name)]
+    for line, cell in zip(table.lines, cells, strict=True):
+        if cell not in TRUE and cell not in FALSE:
+            raise InputError(
+                f"{table.path}, line {line}, column {name!r}: found {cell!r}, expected 1 or 0 (true/false, yes/no, x); "
+                "leave other columns out with --ignore"
+            )
+    return [cell in TRUE for cell in cells]
+
+
+def _lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
+    if options.groups:
+        raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
+    right = _given(gold, options)
+    given = {source.name or stem(source.path): _given(source.path, options) for source in sources}
+    ids = sorted(right.union(*given.values()))
+    return Counts.from_responses(
+        [i in right for i in ids],
+        {name: [i in found for i in ids] for name, found in given.items()},
+        ids=ids,
+        name=options.name,
+    )
+
+
+def _given(path: Path, options: Options) -> set[str]:
+    table = read_table(path)
+    name = table.id_name(options) or next(iter(table.columns))
+    seen: dict[str, int] = {}
+    for line, item in zip(table.lines, table.columns[name], strict=True):
+        if item in seen:
+            raise InputError(
+                f"{path}, line {line}: id {item!r} stands on line {seen[item]} already; ids must be unique"
+            )
+        seen[item] = line
+    return set(seen)

@@ -1,0 +1,100 @@
+"""Score tables: wide (one column a system), long (a row a system and item), or one file a system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.alignment import align, group_columns
+from sigdask.formats.files import stem
+from sigdask.formats.options import Options, Source
+from sigdask.formats.tables import ID_NAMES, Table, read_table
+
+SYSTEM_NAMES = ("system", "model", "run")
+SCORE_NAMES = ("score", "value", "rating")
+
+
+def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read one table with a column a system, or one file of scores a system."""
+    _no_gold(gold, "wide")
+    tables = [read_table(source.path) for source in sources]
+    ids, orders, warnings = align(tables[0], tables[1:], options)
+    scores: dict[str, NDArray[np.float64]] = {}
+    for source, table, order in zip(sources, tables, [list(range(tables[0].n_rows)), *orders], strict=True):
+        columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+        if not columns:
+            raise InputError(f"{table.path}: no column of scores besides ids; columns: {', '.join(table.columns)}")
+        for column in columns:
+            name = column if len(columns) > 1 or len(sources) == 1 else source.name or stem(source.path)
+            if name in scores:
+                raise InputError(f"{table.path}: system {name!r} is in another file already; name it NAME=FILE")
+            scores[name or stem(source.path)] = table.numbers(column)[order]
+    groups = group_columns(tables[0], options)
+    return Counts.from_scores(
+        scores, ids=ids, groups=groups, name=options.name, missing=options.missing, warnings=warnings
+    )
+
+
+def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read rows of system, item and score."""
+    _no_gold(gold, "long")
+    cells: dict[tuple[str, str], tuple[float, Path, int]] = {}
+    systems: dict[str, None] = {}
+    items: dict[str, tuple[str, ...]] = {}
+    for source in sources:
+        table = read_table(source.path)
+        system, item, score = long_columns(table, options)
+        groups = (
+            zip(*(table.column(g) for g in options.groups), strict=True) if options.groups else ((),) * table.n_rows
+        )
+        for name, key, value, line, group in zip(
+            table.columns[system], table.columns[item], table.numbers(score), table.lines, groups, strict=True
+        ):
+            if (name, key) in cells:
+                raise InputError(
+                    f"{table.path}, line {line}: system {name!r}, item {key!r} has a score already, "
+                    f"on line {cells[name, key][2]} of {cells[name, key][1]}"
+                )
+            if items.setdefault(key, group) != group:
+                raise InputError(f"{table.path}, line {line}: item {key!r} is in {group}, elsewhere in {items[key]}")
+            systems[name] = None
+            cells[name, key] = (float(value), table.path, line)
+    absent = (np.nan, Path(), 0)
+    scores = {name: np.array([cells.get((name, key), absent)[0] for key in items]) for name in systems}
+    columns = {name: [group[k] for group in items.values()] for k, name in enumerate(options.groups)}
+    return Counts.from_scores(scores, ids=list(items), groups=columns, name=options.name, missing=options.missing)
+
+
+def long_columns(table: Table, options: Options) -> tuple[str, str, str]:
+    """Return the columns of system, item and score.
+
+    Raises
+    ------
+    InputError
+        Where one is not there under a conventional name and was not named.
+    """
+    found = (
+        options.system_column or table.conventional(SYSTEM_NAMES),
+        options.id_column or table.conventional(ID_NAMES),
+        options.score_column or table.conventional(SCORE_NAMES),
+    )
+    for name, what, option in zip(
+        found, ("system", "item", "score"), ("--system-column", "--id", "--score-column"), strict=True
+    ):
+        if name is None:
+            raise InputError(
+                f"{table.path}: no {what} column; columns: {', '.join(table.columns)}; name it with {option}"
+            )
+        table.column(name)
+    system, item, score = (name or "" for name in found)
+    return system, item, score
+
+
+def _no_gold(gold: Path | None, name: str) -> None:
+    if gold is not None:
+        raise InputError(f"--gold {gold}: format {name} holds scores and takes no gold file")

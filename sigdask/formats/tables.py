@@ -1,0 +1,170 @@
+"""Tables of any of the file kinds, columns of text with the line each row began on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.errors import InputError, missing_extra
+from sigdask.formats.files import open_bytes, read_lines
+from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
+from sigdask.formats.options import Options
+from sigdask.formats.rows import as_text, delimited_rows, delimiter_of, record_rows
+
+ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
+            "response", "seg_id")  # fmt: skip
+"""Conventional names of an id column, compared without case."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A file's columns.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    columns : mapping of str to list of str
+        Stripped cells of each column, in the order of the file.
+    lines : sequence of int
+        The line each row began on.
+    header : bool
+        Whether the file named its columns itself.
+    """
+
+    path: Path
+    columns: dict[str, list[str]]
+    lines: Sequence[int]
+    header: bool = True
+
+    @property
+    def n_rows(self) -> int:
+        """Rows without the header."""
+        return len(self.lines)
+
+    def column(self, name: str) -> list[str]:
+        """Return a column, or say which there are."""
+        if name not in self.columns:
+            close = difflib.get_close_matches(name, self.columns, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InputError(f"{self.path}: no column {name!r}; columns: {', '.join(self.columns)}{hint}")
+        return self.columns[name]
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column of numbers, NaN where a cell is missing."""
+        try:
+            return to_numbers(self.column(name))
+        except NotANumberError as error:
+            raise InputError(f"{self.path}, line {self.lines[error.index]}, column {name!r}: {error}") from None
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether every cell of a column is a number or missing."""
+        try:
+            to_numbers(self.column(name))
+        except NotANumberError as error:
+            return str(error).startswith(("found nan", "found inf", "found -inf"))
+        return True
+
+    def conventional(self, names: Sequence[str]) -> str | None:
+        """Return the first column that has one of the conventional names."""
+        lowered = {column.lower(): column for column in reversed(self.columns)}
+        return next((lowered[name] for name in names if name in lowered), None)
+
+    def id_name(self, options: Options) -> str | None:
+        """Return the id column: the one asked for, or a first column with a conventional name."""
+        if options.id_column is not None:
+            self.column(options.id_column)
+            return options.id_column
+        return next((c for c in self.columns if c.lower() in ID_NAMES), None)
+
+    def ids(self, options: Options) -> list[str] | None:
+        """Return the checked ids of the rows, None where there are none."""
+        name = self.id_name(options)
+        if name is None or options.align == "position":
+            return None
+        seen: dict[str, int] = {}
+        for line, item in zip(self.lines, self.columns[name], strict=True):
+            if not item:
+                raise InputError(f"{self.path}, line {line}: column {name!r} is empty, expected an item id")
+            if item in seen:
+                raise InputError(
+                    f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; ids must be unique"
+                )
+            seen[item] = line
+        return self.columns[name]
+
+    def others(self, *set_aside: str | None) -> list[str]:
+        """Return the columns besides some."""
+        return [column for column in self.columns if column not in set_aside]
+
+
+def read_table(path: Path) -> Table:
+    """Read delimited text, JSON lines or Parquet; a file of one unnamed value a line has one column "".
+
+    Raises
+    ------
+    InputError
+        For whatever makes the file no table; it names file and line.
+    """
+    with open_bytes(path) as stream:
+        start = stream.read(4096)
+    if start.startswith(b"PAR1"):
+        return _parquet(path)
+    head = start.decode("utf-8-sig", errors="replace").lstrip()
+    if head.startswith("{"):
+        return _table(path, list(record_rows(path)))
+    first = head.split("\n", 1)[0].strip()
+    if head and delimiter_of(first) is None:
+        return _one_column(path, first)
+    return _table(path, list(delimited_rows(path)))
+
+
+def _one_column(path: Path, first: str) -> Table:
+    lines = read_lines(path)
+    if first.lower() in (*ID_NAMES, "gold", "score", "label", "prediction"):
+        return _table(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
+    return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
+
+
+def _table(path: Path, rows: list[tuple[int, Sequence[str]]]) -> Table:
+    if len(rows) < 2:
+        raise InputError(f"{path}: has a header and no rows, expected one row an item")
+    names = [name.strip() for name in rows[0][1]]
+    if all(is_number(name) and name for name in names):
+        raise InputError(f"{path}, line {rows[0][0]}: found numbers, expected a header that names the columns")
+    _check_header(path, names)
+    lines = [line for line, _ in rows[1:]]
+    cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
+    return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines)
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    for k, name in enumerate(names):
+        if not name:
+            raise InputError(f"{path}: column {k + 1} has no name in the header")
+        if name in names[:k]:
+            raise InputError(f"{path}: column {name!r} occurs twice in the header; name each system once")
+
+
+def _parquet(path: Path) -> Table:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
+    try:
+        loaded = parquet.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: damaged Parquet file ({error})") from None
+    _check_header(path, loaded.column_names)
+    if not loaded.num_rows:
+        raise InputError(f"{path}: has no rows, expected one row an item")
+    columns: dict[str, list[Any]] = loaded.to_pydict()
+    texts = {name: [as_text(cell).strip() for cell in column] for name, column in columns.items()}
+    return Table(path, texts, range(1, loaded.num_rows + 1))
