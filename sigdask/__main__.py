@@ -1,0 +1,5 @@
+"""`python -m sigdask`."""
+
+from sigdask.cli import main
+
+main()

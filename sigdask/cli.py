@@ -1,0 +1,248 @@
+"""The command line: reads options, wires nothing twice, turns errors into one line and a status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from sigdask.errors import InputError, SigdaskError, UnfinishedError
+
+if TYPE_CHECKING:
+    from sigdask.counts import Counts
+    from sigdask.engine import Progress
+    from sigdask.results import Results
+
+INTERRUPTED = 3
+
+
+def main() -> NoReturn:
+    """Run a command; leave with its exit status and never with a traceback."""
+    try:
+        status = commands.main(standalone_mode=False)
+    except SigdaskError as error:
+        _fail(str(error), error.exit_status)
+    except click.exceptions.Abort:
+        _fail("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        _fail(f"{error.format_message()} (see sigdask --help)", 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001  # the last resort: a line instead of a traceback
+        if os.environ.get("SIGDASK_DEBUG"):
+            raise
+        _fail(f"internal error, please report it (SIGDASK_DEBUG=1 shows where): {type(error).__name__}: {error}", 70)
+    sys.exit(status or 0)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    click.echo(f"sigdask: error: {message}", err=True)
+    sys.exit(status)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="sigdask")
+def commands() -> None:
+    """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
+
+
+@commands.command()
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
+@click.option("--gold", metavar="FILE", help="File of what is right.")
+@click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
+@click.option("--metric", "metrics", multiple=True, metavar="M", help="See `sigdask metrics`; may be repeated.")
+@click.option("--unit", default="item", show_default=True, metavar="COLUMN", help="What is exchanged as a whole.")
+@click.option("--by", metavar="COLUMN", help="Compare within each value of a column.")
+@click.option("--baseline", metavar="NAME", help="Compare every system with this one only, which becomes B.")
+@click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]), default="two-sided",
+              show_default=True, help="Of score A - score B.")  # fmt: skip
+@click.option("--method", type=click.Choice(["auto", "randomization", "exact", "both"]), default="auto",
+              show_default=True, help="auto enumerates 20 or fewer discordant units.")  # fmt: skip
+@click.option("--trials", type=int, metavar="N", help="Random trials.  [default: 1048576; black boxes 10000]")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the verdicts.")
+@click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run.")
+@click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles.")
+@click.option("--id", "id_column", metavar="COLUMN", help="Column of item ids.")
+@click.option("--gold-column", metavar="COLUMN", help="Column of what is right.")
+@click.option("--prediction-column", metavar="COLUMN", help="Column of the answer, in files of one system.")
+@click.option("--system-column", metavar="COLUMN", help="Column of the system, in long tables.")
+@click.option("--score-column", metavar="COLUMN", help="Column of the score, in long tables.")
+@click.option("--map", "maps", multiple=True, metavar="TO=FROM,FROM", help="Read labels as another; may be repeated.")
+@click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated.")
+@click.option("--align", type=click.Choice(["auto", "id", "position"]), default="auto", show_default=True,
+              help="How rows of several files belong together.")  # fmt: skip
+@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]), default="error", show_default=True,
+              help="What an absent score means.")  # fmt: skip
+@click.option("--cluster", default="auto", show_default=True,
+              help="auto, none, threads, local, tcp://HOST:PORT, tls://HOST:PORT or a scheduler file.")  # fmt: skip
+@click.option("--workers", type=int, metavar="N", help="Threads or processes to start.  [default: one a core]")
+@click.option("--all", "everything", is_flag=True, help="Show every comparison.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+def compare(**options: Any) -> None:
+    """Compare systems on one test set.
+
+    SYSTEM is a file of one system's outputs or scores, or a table with one column a system.
+    """
+    counts, format_ = _read(options)
+    metrics = options["metrics"] or _default_metrics(counts)
+    json_file = options["json_file"]
+    if json_file not in {None, "-"}:
+        _check_writable(Path(json_file))
+    _note(f"read as {format_}: {counts.n_systems} systems, {counts.n_items:,} items")
+    if not options["metrics"]:
+        _note(f"metric: {', '.join(metrics)} (choose with --metric)")
+    for warning in counts.warnings:
+        _note(f"warning: {warning}")
+    results = _compare(counts, metrics, options)
+    if json_file == "-":
+        click.echo(results.to_json())
+        return
+    _show(results, everything=options["everything"])
+    if json_file is not None:
+        _write(Path(json_file), results.to_json() + "\n")
+
+
+@commands.command()
+@click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
+@click.option("--workers", type=int, metavar="N")
+def verify(cluster: str, workers: int | None) -> int:
+    """Audit the program itself: streams, Yeh's example, sampled against exact, this cluster."""
+    from sigdask.verify import audits
+
+    failed = 0
+    for name, passed, detail in audits(cluster, workers):
+        click.echo(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}")
+        failed += not passed
+    click.echo(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
+    return 1 if failed else 0
+
+
+@commands.command()
+def metrics() -> None:
+    """List the metrics."""
+    from sigdask.metrics import METRICS
+
+    for name, (_, text) in METRICS.items():
+        click.echo(f"{name:16}{text}")
+    click.echo(f"{'MODULE:NAME':16}your own: a @sigdask.metric of summed counts, or any f(outputs, gold) -> float")
+
+
+@commands.command()
+def formats() -> None:
+    """List the file formats."""
+    from sigdask.formats import FORMATS
+
+    for name, (_, text) in FORMATS.items():
+        click.echo(f"{name:16}{text}")
+
+
+def _read(options: dict[str, Any]) -> tuple[Counts, str]:
+    from sigdask import formats
+
+    unit, by = options["unit"], options["by"]
+    given = formats.Options(
+        id_column=options["id_column"],
+        gold_column=options["gold_column"],
+        prediction_column=options["prediction_column"],
+        system_column=options["system_column"],
+        score_column=options["score_column"],
+        groups=tuple(dict.fromkeys(name for name in (unit, by) if name not in {None, "item"})),
+        ignore=options["ignore"],
+        label_map=tuple(formats.parse_map(text) for text in options["maps"]),
+        align=options["align"],
+        missing=options["missing"],
+        name=options["name"],
+    )
+    sources = [formats.parse_source(text) for text in options["systems"]]
+    gold = Path(options["gold"]) if options["gold"] else None
+    chosen = options["format_"] if options["format_"] != "auto" else formats.detect(sources, gold, given)
+    return formats.read(*sources, gold=gold, format=chosen, options=given), chosen
+
+
+def _default_metrics(counts: Counts) -> tuple[str, ...]:
+    if "score" in counts.fields:
+        return ("mean",)
+    return ("accuracy",) if "correct" in counts.fields else ("recall", "precision", "f1")
+
+
+def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:
+    from sigdask.api import compare_all
+
+    with _progress() as progress:
+        try:
+            return compare_all(
+                counts,
+                metrics=metrics,
+                baseline=options["baseline"],
+                unit=options["unit"],
+                by=options["by"],
+                alternative=options["alternative"],
+                method=options["method"],
+                trials=options["trials"],
+                seed=options["seed"],
+                alpha=options["alpha"],
+                second_run=not options["no_second_run"],
+                cluster=options["cluster"],
+                workers=options["workers"],
+                progress=progress,
+            )
+        except KeyboardInterrupt:
+            raise UnfinishedError("interrupted; nothing was written") from None
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """Show trials done, rate and time left on a terminal; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.completed:,.0f} trials"),
+        BarColumn(),
+        TaskProgressColumn(show_speed=True),
+        TextColumn("{task.speed:,.0f}/s"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns[:3], columns[4], console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _show(results: Results, *, everything: bool) -> None:
+    import shutil
+
+    from sigdask.report.terminal import render
+
+    width = max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
+    click.echo(render(results, everything=everything, width=width))
+
+
+def _note(text: str) -> None:
+    click.echo(f"sigdask: {text}", err=True)
+
+
+def _check_writable(path: Path) -> None:
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError(f"--json {path}: cannot be written; give a file in a folder that exists and is writable")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8") as file:
+            file.write(text)
+        Path(file.name).chmod(0o644)
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise UnfinishedError(f"--json {path}: cannot be written ({error.strerror})") from None
