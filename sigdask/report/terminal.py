@@ -47,14 +47,11 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
         Columns of the terminal; unlimited when None (a pipe).
     """
     shown = _shown(results, everything=everything)
-    lines = [_table(shown, results.alpha, width), ""]
+    lines = [_table(shown, results.alpha, width)]
     if len(shown) < len(results):
         n = sum(r.p_value <= results.alpha for r in results)
-        lines += [
-            f"{len(results):,} comparisons, {n:,} with p <= {results.alpha:g}; the {len(shown)} smallest p are shown "
-            "(--all shows all, --json FILE keeps them)",
-            "",
-        ]
+        summary = f"{len(results):,} comparisons, {n:,} with p <= {results.alpha:g}; the {len(shown)} smallest p are "
+        lines += [summary + "shown (--all shows all, --json FILE keeps them)", ""]
     if len(shown) <= 12:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
     lines += _alarms(results)
@@ -78,7 +75,9 @@ def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
     with_subset = any(r.subset for r in shown)
     names = [*(["subset"] if with_subset else []), "A", "B", "metric", "score A", "score B", "A - B", "p", "method", ""]
     for name in names:
-        table.add_column(name, justify="right" if name[:5] in {"score", "A - B", "p"} else "left", no_wrap=width is None)
+        table.add_column(
+            name, justify="right" if name[:5] in {"score", "A - B", "p"} else "left", no_wrap=width is None
+        )
     for r in shown:
         row = [r.subset["value"] if r.subset else ""] if with_subset else []
         row += [r.a, r.b, r.metric, _score(r.score_a), _score(r.score_b), f"{r.difference:+.4f}", p_text(r.p_value)]
