@@ -1,0 +1,71 @@
+"""Sums over swapped units, by every path, against a plain product of bits and values."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import panel_of, rng_of
+
+from sigdask.kernels import sums
+from sigdask.metrics.forms import Ratios
+from sigdask.shuffles import swap_bits
+
+MEAN = Ratios(((1, 0),), ((0, 1),))
+
+
+@pytest.fixture(params=["measured", "planes", "tables"])
+def path(request, monkeypatch):
+    """Each way to sum, forced."""
+    worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
+    if worth:
+        monkeypatch.setattr(sums, "planes_worth", worth)
+    sums.layout.cache_clear()
+    yield request.param
+    sums.layout.cache_clear()
+
+
+def moved(panel, **where):
+    """What each system and field moves, relative to the first system."""
+    arranged = sums.layout(panel)
+    out = sums.moved_sums(panel, arranged, **where)
+    full = np.zeros((*arranged.column_of.shape, out.shape[1]), np.int64)
+    for s, f in np.argwhere(arranged.column_of >= 0):
+        full[s, f] = arranged.sign_of[s, f] * out[arranged.column_of[s, f]]
+    return full
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 300), size=st.sampled_from([1, 3, 100, 10**6, 10**15]))
+def check(seed, n_items, size):
+    rng = rng_of(seed)
+    values = rng.integers(-size, size + 1, (n_items, 3, 2)) * (rng.random((n_items, 3, 1)) < 0.3)
+    panel = panel_of(values, [MEAN])
+    sums.layout.cache_clear()
+    bits = swap_bits(panel.key, run=0, first=11, n_trials=50, n_units=n_items).astype(np.int64)
+    expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
+    assert (moved(panel, run=0, first=11, n_trials=50) == expected).all()
+
+
+def test_moved_sums_are_the_product_of_swaps_and_values(path):
+    check()
+
+
+def test_equal_columns_are_summed_once_and_constant_ones_never():
+    values = np.zeros((40, 3, 2), np.int64)
+    values[:20, 1, 0] = 1
+    values[:20, 2, 0] = -1  # the negative of system 1
+    values[:, :, 1] = 5  # shared by all
+    assert sums.layout(panel_of(values, [MEAN])).n_columns == 1
+
+
+def test_small_sums_take_32_bits_and_large_ones_64():
+    small, large = np.zeros((2, 9, 2, 2), np.int64)
+    small[:, 1, 0], large[:, 1, 0] = 100, 2**40
+    assert sums.layout(panel_of(small, [MEAN])).dtype == np.int32
+    assert sums.layout(panel_of(large, [MEAN])).dtype == np.int64
+
+
+def test_concordant_columns_of_units_are_not_visited():
+    values = np.zeros((1000, 2, 2), np.int64)
+    values[700, 0, 0] = 1
+    assert [column for column, _ in sums.layout(panel_of(values, [MEAN])).pieces] == [5]

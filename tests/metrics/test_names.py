@@ -1,0 +1,101 @@
+"""Metrics by name, and those that users bring."""
+
+import numpy as np
+import pytest
+
+import sigdask
+from sigdask.api import compare, compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics import METRICS, find
+
+LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("acuracy", "did you mean accuracy"),
+        ("f1:beta=2", "no option 'beta'"),
+        ("f:bta=2", "did you mean 'beta'"),
+        ("f:beta=two", "not a number"),
+        ("f1:zero_division=3", "must be 0 or 1"),
+        ("mean[A]", r"takes no \[label\]"),
+        ("no_such_module:f", "cannot import"),
+        ("sigdask:nothing", "no metric or function"),
+        ("", "expected NAME"),
+    ],
+)
+def test_a_name_that_is_no_metric_is_an_error_with_a_remedy(name, message):
+    with pytest.raises(InputError, match=message):
+        find(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("mean", "item scores"), ("f1", r"f1\[A\]"), ("f1[Z]", "no label 'Z'"), ("macro-f1:labels=A+Z", "no label 'Z'")],
+)
+def test_a_metric_that_the_data_cannot_give_says_what_they_lack(name, message):
+    with pytest.raises(InputError, match=message):
+        find(name).bind(LABELS)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_built_in_metric_binds_to_some_data(name):
+    data = [
+        LABELS,
+        Counts.from_scores({"a": [1, 2], "b": [2, 1]}),
+        Counts.from_responses([1, 0], {"a": [1, 0], "b": [0, 1]}),
+    ]
+    bound = 0
+    for counts in data:
+        try:
+            bound += find(name).bind(counts).name == name
+        except InputError:
+            continue
+    assert bound
+
+
+def test_a_users_metric_of_counts_counts_as_the_built_in_one(yeh):
+    @sigdask.metric
+    def mine(tp, predicted, gold):
+        return 2 * tp / (predicted + gold)
+
+    ours, built_in = compare_all(yeh, metrics=[mine, "f1"], trials=20_000)
+    assert ours.n_extreme == built_in.n_extreme
+    assert ours.score_a == built_in.score_a
+
+
+def test_a_black_box_counts_as_the_vectorised_metric():
+    gold, a, b = np.random.default_rng(3).choice(list("AB"), (3, 40)).tolist()
+
+    def share_right(outputs, right):
+        return sum(o == r for o, r in zip(outputs, right, strict=True)) / len(right)
+
+    box = compare(a, b, gold=gold, metric=sigdask.black_box(share_right), method="randomization", trials=3000)
+    fast = compare(a, b, gold=gold, metric="accuracy", method="randomization", trials=3000)
+    assert box.n_extreme == fast.n_extreme
+    assert box.score_a == fast.score_a
+
+
+def test_a_black_box_enumerates_up_to_12_units():
+    result = compare([1, 2, 3.5], [0, 0, 0], metric=sigdask.black_box(lambda o, _: max(o)))
+    assert (result.method, result.n_trials) == ("exact", 8)
+
+
+def test_a_metric_is_found_by_module_and_name(tmp_path, monkeypatch):
+    (tmp_path / "my_metrics.py").write_text(
+        "import sigdask\n@sigdask.metric\ndef error(correct, items):\n    return 1 - correct / items\n"
+        "def right(outputs, gold):\n    return sum(map(str.__eq__, outputs, gold))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    results = compare_all(LABELS, metrics=["my_metrics:error", "my_metrics:right"])
+    assert [r.metric for r in results] == ["my_metrics:error", "my_metrics:right"]
+    assert [r.score_a for r in results] == [0.25, 3.0]
+
+
+def test_a_metric_that_is_not_vectorised_or_not_finite_is_refused(yeh):
+    with pytest.raises(InputError, match="must be vectorised"):
+        compare_all(yeh, metrics=[sigdask.metric(lambda tp: float(np.sum(tp)), )], trials=10)
+    with pytest.raises(InputError, match="nan for sums"):
+        compare_all(yeh, metrics=[sigdask.metric(lambda tp: tp * np.nan)], trials=10)

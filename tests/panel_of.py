@@ -1,0 +1,22 @@
+"""Panels from arrays, for tests."""
+
+import numpy as np
+
+from sigdask.counts import Counts
+from sigdask.metrics.base import BoundMetric
+from sigdask.panels import Units, build
+
+
+def panel_of(values, forms, *, seed=0, pairs=None, name=""):
+    """One panel of integer contributions, shape (n_items, n_systems, n_fields), under some forms."""
+    n_items, n_systems, n_fields = values.shape
+    fields = {f"f{k}": values[:, :, k] for k in range(n_fields)}
+    counts = Counts(tuple(f"s{k}" for k in range(n_systems)), fields, n_items, name=name)
+    metrics = [BoundMetric(f"m{k}", tuple(fields), form) for k, form in enumerate(forms)]
+    pairs = pairs or [(i, j) for i in range(n_systems) for j in range(i + 1, n_systems)]
+    [placed] = build(counts, Units.of(counts, seed), metrics, pairs)
+    return placed.panel
+
+
+def rng_of(seed):
+    return np.random.default_rng(seed)

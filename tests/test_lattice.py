@@ -1,0 +1,65 @@
+"""Real scores as integers: exact for decimals, erring upwards for other reals."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare, compare_all
+from sigdask.counts import Counts
+from sigdask.lattice import Scale, lattice_for
+
+TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])
+
+
+def exact_p(differences):
+    """Two-sided p by enumeration in Fractions."""
+    t = abs(sum(differences))
+    signs = product((1, -1), repeat=len(differences))
+    return Fraction(sum(abs(sum(s * d for s, d in zip(sign, differences, strict=True))) >= t for sign in signs), 2 ** len(differences))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9, 100.0])
+@pytest.mark.parametrize("constant", [0.0, 0.1, 17.3])
+def test_ties_survive_scaling_and_added_constants(scale, constant):
+    # SciPy's tolerance fails when a constant is added, mlxtend's when scores are scaled by 1e-9
+    want = exact_p([Fraction(int(d), 10) for d in TENTHS])
+    p = compare((TENTHS / 10 + constant) * scale, np.full(12, constant) * scale).p_value
+    assert p == pytest.approx(float(want), rel=1e-15)
+
+
+def test_decimals_are_exact_and_carry_no_slack():
+    a, b = Scale.of(np.array([0.1, 0.25])), Scale.of(np.array([12.5, 3.0]))
+    lattice = lattice_for(a, b, 1000)
+    assert lattice.slack == 0
+    assert lattice.integers(np.array([0.1, 12.5])).tolist() == [10, 1250]
+
+
+def test_true_ties_of_reciprocal_ranks_always_count():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        a, b = rng.integers(1, 10, (2, 9))
+        want = exact_p([Fraction(1, int(x)) - Fraction(1, int(y)) for x, y in zip(a, b, strict=True)])
+        p = compare(1 / a, 1 / b).p_value
+        assert p == pytest.approx(float(want), rel=1e-12), "a tie was missed, or something else taken for one"
+
+
+def test_the_scale_of_a_pair_does_not_depend_on_other_systems():
+    rng = np.random.default_rng(1)
+    scores = {"a": rng.random(60), "b": rng.random(60), "c": np.round(rng.random(60), 2), "d": np.round(rng.random(60), 1)}
+    alone = {}
+    for pair in (("a", "b"), ("a", "c"), ("c", "d")):
+        counts = Counts.from_scores({name: scores[name] for name in pair})
+        alone[pair] = compare_all(counts, metrics=["mean"], trials=5000)[0].n_extreme
+    wild = {**scores, "e": rng.random(60) * 1e12, "f": rng.random(60) * 1e-12}
+    for r in compare_all(Counts.from_scores(wild), metrics=["mean"], trials=5000):
+        if (r.a, r.b) in alone:
+            assert r.n_extreme == alone[r.a, r.b]
+
+
+def test_scores_on_the_lattice_are_those_of_the_floats():
+    a, b = np.random.default_rng(2).random((2, 1000))
+    result = compare(a, b, trials=10)
+    assert result.score_a == pytest.approx(a.mean(), rel=1e-14)
+    assert result.score_b == pytest.approx(b.mean(), rel=1e-14)
