@@ -1,0 +1,53 @@
+"""Cross-checks: agreement of runs, counts against known values."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, fisher_exact
+
+from sigdask.crosscheck import ALARM, against_known, count_fits, runs_agree, second_run
+
+
+@settings(max_examples=50, deadline=None)
+@given(n=st.integers(1, 3000), data=st.data())
+def test_agreement_is_fishers_exact_test(n, data):
+    k1, k2 = data.draw(st.integers(0, n)), data.draw(st.integers(0, n))
+    expected = fisher_exact([[k1, n - k1], [k2, n - k2]]).pvalue
+    assert runs_agree(k1, k2, n) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+
+
+def test_agreement_at_a_million_trials_is_fishers():
+    for k1, k2 in ((106, 90), (15534, 15100), (500_000, 501_000)):
+        expected = fisher_exact([[k1, 2**20 - k1], [k2, 2**20 - k2]]).pvalue
+        assert runs_agree(k1, k2, 2**20) == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(n=st.integers(1, 2000), p=st.floats(1e-6, 0.999), data=st.data())
+def test_fit_is_twice_the_smaller_binomial_tail(n, p, data):
+    k = data.draw(st.integers(0, n))
+    tails = (binomtest(k, n, p, alternative=side).pvalue for side in ("less", "greater"))
+    assert count_fits(k, n, p) == pytest.approx(min(1, 2 * min(tails)), rel=1e-8, abs=1e-300)
+
+
+def test_the_exact_value_would_have_caught_yehs_printed_counts():
+    # STATISTICS section 2: recall 96 fits, F 14,794 (z = -5.7) and precision 25,770 (z = 33.5) do not
+    assert against_known("exact value", 9.756279177963734e-05, 96, 2**20, 3, exact=False).verdict == "agrees"
+    assert against_known("exact value", 0.014775685752788524, 14_794, 2**20, 3, exact=False).verdict == "disagrees"
+    assert against_known("exact value", 0.019994289562099043, 25_770, 2**20, 3, exact=False).verdict == "disagrees"
+
+
+def test_two_runs_that_cannot_be_of_one_rate_disagree():
+    assert second_run(1000, 1300, 2**20, runs_agree(1000, 1300, 2**20), 1).verdict == "disagrees"
+    assert second_run(1000, 1050, 2**20, runs_agree(1000, 1050, 2**20), 1).verdict == "agrees"
+
+
+def test_the_alarm_is_shared_by_the_comparisons_judged_together():
+    p = ALARM / 2
+    assert second_run(5, 6, 10, p, 1).verdict == "disagrees"
+    assert second_run(5, 6, 10, p, 10).verdict == "agrees"
+
+
+def test_an_enumeration_must_equal_the_known_value():
+    assert against_known("sign test", 0.25, 2, 8, 1, exact=True).verdict == "agrees"
+    assert against_known("sign test", 0.25, 3, 8, 1, exact=True).verdict == "disagrees"

@@ -1,0 +1,137 @@
+"""The test itself: Yeh's example, ties, validity, alternatives."""
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+
+from sigdask.api import compare, compare_all
+from sigdask.crosscheck import count_fits
+from sigdask.errors import InputError
+from sigdask.randomization import bound, interval, tally, trials_to_decide
+from sigdask.verify import yeh_exact
+
+# STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
+ONE_SIDED = {"recall": 9.756279177963734e-05, "f1": 0.014775685752788524, "precision": 0.019994289562099043}
+BETTER_BY = {"recall": 22 / 103, "f1": 862 / 7029, "precision": -542 / 3705}
+
+
+def within(n_extreme, n_trials, p, sigmas=5):
+    return abs(n_extreme - n_trials * p) <= sigmas * np.sqrt(n_trials * p * (1 - p))
+
+
+@pytest.mark.parametrize("metric", ONE_SIDED)
+def test_yehs_example_one_and_two_sided(yeh, metric):
+    side = "greater" if BETTER_BY[metric] > 0 else "less"
+    for alternative, p in ((side, ONE_SIDED[metric]), ("two-sided", 2 * ONE_SIDED[metric])):
+        [r] = compare_all(yeh, metrics=[metric], alternative=alternative)
+        assert r.difference == pytest.approx(BETTER_BY[metric], rel=1e-12)
+        assert r.n_trials == 2**20
+        assert within(r.n_extreme, r.n_trials, p)
+        assert within(r.second_run.n_extreme, r.n_trials, p)
+        assert r.p_value == (r.n_extreme + 1) / (2**20 + 1)
+        assert not r.disagreements()
+
+
+@pytest.mark.parametrize("metric", ONE_SIDED)
+def test_the_cells_of_yehs_example_give_the_exact_values(metric):
+    assert float(yeh_exact(metric)) == ONE_SIDED[metric]
+
+
+def test_values_known_to_be_wrong_are_not_produced(yeh):
+    # strict > gives 1.93e-05 for recall; dropping concordant items 0.482 for precision, 0.0013 for F
+    recall, f1 = compare_all(yeh, metrics=["recall", "f1"], alternative="greater")
+    [precision] = compare_all(yeh, metrics=["precision"], alternative="less")
+    assert recall.p_interval[0] > 1.9279075786471367e-05
+    assert precision.p_interval[1] < 0.48246315716269145
+    assert f1.p_interval[0] > 0.0013055814896360935
+
+
+def test_discordant_units_are_those_of_the_metrics_own_fields(yeh):
+    found = {r.metric: r.n_discordant for r in compare_all(yeh, metrics=["recall", "precision"], trials=10)}
+    assert found == {"recall": 34, "precision": 86}
+
+
+def test_identical_systems_have_p_1_sampled_and_enumerated():
+    scores = rng_of(0).random(50)
+    for method in ("auto", "randomization"):
+        for alternative in ("two-sided", "greater", "less"):
+            r = compare(scores, scores, method=method, alternative=alternative, trials=999)
+            assert r.p_value == 1.0
+            assert "identical" in r.warnings[0]
+
+
+@pytest.mark.parametrize("form", ["mean", "ratio"])
+def test_orbit_every_arrangement_in_turn_gives_a_valid_p(form):
+    # #{arrangements with p <= k / 2^n} <= k, for all k
+    n = 7
+    rng = rng_of(4)
+    a, b = rng.integers(0, 4, (2, n))
+    p_values = []
+    for arrangement in range(2**n):
+        swap = (arrangement >> np.arange(n) & 1).astype(bool)
+        x, y = np.where(swap, b, a), np.where(swap, a, b)
+        if form == "mean":
+            p_values.append(compare(x, y).p_value)
+        else:
+            gold = ["A", "B", "A", "A", "B", "A", "B"]
+            x, y = (["A" if v % 2 else "B" for v in z] for z in (x, y))
+            p_values.append(compare(x, y, gold=gold, metric="f1[A]").p_value)
+    p_values = np.array(p_values)
+    for k in range(1, 2**n + 1):
+        assert (p_values <= k / 2**n).sum() <= k
+
+
+def test_swapping_a_and_b_mirrors_everything():
+    gold, a, b = rng_of(6).choice(list("ABC"), (3, 90)).tolist()
+    for metric in ("accuracy", "macro-f1", "f1[A]", "mcc"):
+        one = {s: compare(a, b, gold=gold, metric=metric, alternative=s, trials=2000) for s in ("greater", "less", "two-sided")}
+        other = {s: compare(b, a, gold=gold, metric=metric, alternative=s, trials=2000) for s in ("greater", "less", "two-sided")}
+        assert one["greater"].n_extreme == other["less"].n_extreme
+        assert one["less"].n_extreme == other["greater"].n_extreme
+        assert one["two-sided"].n_extreme == other["two-sided"].n_extreme
+        assert one["greater"].difference == -other["greater"].difference
+
+
+def test_fewer_trials_are_a_prefix_of_more(yeh):
+    from sigdask.metrics import find
+    from sigdask.panels import Units, build
+
+    [placed] = build(yeh, Units.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
+    few, rest = tally(placed.panel, n_trials=5000), tally(placed.panel, first=5000, n_trials=7000)
+    assert ((few + rest).counts == tally(placed.panel, n_trials=12_000).counts).all()
+
+
+def test_enumeration_fits_sampling():
+    a, b = rng_of(8).integers(0, 5, (2, 18))
+    exact = compare(a, b)
+    sampled = compare(a, b, method="both", trials=2**18)
+    assert exact.method == "exact"
+    assert sampled.exact.p_lo == exact.p_value
+    assert count_fits(sampled.n_extreme, 2**18, exact.p_value) > 1e-4
+    assert [c.verdict for c in sampled.checks if c.name == "exact value"] == ["agrees"]
+
+
+def test_method_exact_refuses_what_it_cannot_enumerate(yeh):
+    with pytest.raises(InputError, match="34 discordant units under recall, at most 20"):
+        compare_all(yeh, metrics=["recall"], method="exact")
+
+
+@pytest.mark.parametrize(("k", "n", "low", "high"), [
+    (30, 100, 0.212406420489537, 0.399814676179804),  # R binom.test
+    (96, 2**20, 7.41586184159701e-05, 0.000111800426551425),  # R binom.test
+    (0, 999, 0.0, 0.00368576286573938),  # R binom.test; 1 - 0.025^(1/999)
+])  # fmt: skip
+def test_the_interval_is_clopper_and_pearsons(k, n, low, high):
+    assert interval(k, n, 0.95) == pytest.approx((low, high), rel=1e-11)
+
+
+def test_the_bound_is_never_0_and_1_at_most():
+    assert bound(0, 999) == 0.001
+    assert bound(999, 999) == 1.0
+
+
+def test_trials_to_decide_would_decide():
+    n = trials_to_decide(0.048, 0.05)
+    low, high = interval(round(0.048 * n), n)
+    assert not low <= 0.05 < high
+    assert trials_to_decide(0.05, 0.05) is None
