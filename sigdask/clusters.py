@@ -96,6 +96,7 @@ def settings() -> dict[str, Any]:
     """Return the dask settings that recover fast from lost workers (docs/clusters.md says why)."""
     return {
         "distributed.scheduler.allowed-failures": 10,
+        "distributed.scheduler.no-workers-timeout": "120s",
         "distributed.scheduler.worker-ttl": "60s",
         "distributed.worker.profile.enabled": False,
         "distributed.worker.daemon": True,

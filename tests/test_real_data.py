@@ -1,0 +1,99 @@
+"""Real systems against published p-values and official scores."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare, compare_all
+from sigdask.formats import Options, parse_map, read
+
+HANS = ("bert_preds.txt", "decomp_attn_heur_preds.txt", "esim_heur_preds.txt", "spinn_preds_heur.txt")
+
+
+@pytest.mark.parametrize(("alternative", "published"), [("two-sided", 0.001188), ("greater", 0.000603)])
+def test_two_trec_runs_have_the_published_permutation_p(shared_data, alternative, published):
+    # github.com/julian-urbano/sigir2019-statistical, README: columns 125 and 126, 1e6 permutations
+    counts = read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv")
+    score = counts.field("score")
+    a, b = score[:, 124], score[:, 125]
+    if alternative == "greater" and a.mean() < b.mean():
+        a, b = b, a
+    r = compare(a, b, alternative=alternative)
+    assert abs(r.p_value - published) < 5 * np.sqrt(2 * published / 1e6)
+
+
+@pytest.mark.parametrize("pair", [("ngram", "fluency"), ("fluency", "reversible")])
+def test_fluency_models_have_the_published_tails(shared_data, pair):
+    # github.com/danieldk/approx-rand-test, README: one tail, (r + 1) / (10,000 + 1)
+    folder = shared_data / "known_results_ar"
+    published = json.loads((folder / "reference_scores.json").read_text())["published"][" vs ".join(pair)]
+    counts = read(*(f"{name}={folder / name}.scores" for name in pair))
+    side = "greater" if published["test_statistic"] > 0 else "less"
+    [r] = compare_all(counts, metrics=["mean"], alternative=side)
+    assert r.difference == pytest.approx(published["test_statistic"], rel=1e-12)
+    p = published["tail_p"]
+    assert abs(r.p_value - p) < 5 * np.sqrt(p / 1e4) + 1e-4
+
+
+@pytest.fixture(scope="module")
+def hans(shared_data):
+    folder = shared_data / "class_hans"
+    options = Options(label_map=(parse_map("non-entailment=neutral,contradiction"),), groups=("subcase", "heuristic"))
+    return read(*(folder / f for f in HANS), gold=folder / "gold.csv", options=options)
+
+
+def test_hans_has_its_official_scores_under_all_six_pairs(shared_data, hans):
+    official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
+    results = compare_all(hans, metrics=["accuracy", "macro-f1", "f1[non-entailment]"], trials=2**13)
+    assert len(results) == 18
+    for r in results:
+        key = {"accuracy": "accuracy", "macro-f1": "macro_f1", "f1[non-entailment]": "f1_non-entailment"}[r.metric]
+        for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
+            assert round(score, 6) == official[f"{system}.txt"][key]
+        assert not r.disagreements()
+
+
+def test_hans_by_its_30_clusters_says_less_than_by_item(hans):
+    by_item, by_cluster = (
+        compare_all(hans, metrics=["accuracy", "macro-f1"], unit=unit, trials=2**13) for unit in ("item", "subcase")
+    )
+    assert {r.n_units for r in by_cluster} == {30}
+    assert all(c.p_value >= i.p_value for c, i in zip(by_cluster, by_item, strict=True))
+
+
+def test_hans_by_heuristic_has_its_official_accuracies(shared_data, hans):
+    official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
+    for r in compare_all(hans, metrics=["accuracy"], by="heuristic", trials=100):
+        by = official[f"{r.a}.txt"]["by_heuristic"]
+        both = [by[f"{r.subset['value']}/{label}"] for label in ("entailment", "non-entailment")]
+        assert r.score_a == pytest.approx(sum(both) / 2, abs=1e-6)
+
+
+def test_the_ids_of_spinn_stand_in_another_order_and_are_joined(hans):
+    assert any("spinn" in w and "another order" in w for w in hans.warnings)
+
+
+def test_alpaca_pairs_with_gaps_leave_out_their_own_items_only(shared_data):
+    path = shared_data / "matrix_alpacaeval2" / "preferences.csv"
+    counts = read(path, options=Options(groups=("dataset",), missing="pairwise"))
+    results = compare_all(counts, metrics=["mean"], pairs=[(a, b) for a in counts.systems[:8] for b in counts.systems[8:40:8]], trials=256)
+    reference = json.loads((shared_data / "matrix_alpacaeval2" / "reference_scores.json").read_text())["systems"]
+    for r in results:
+        if r.n_items == 805:
+            assert 100 * (r.score_a - 1) == pytest.approx(reference[r.a]["win_rate_from_file"], abs=2e-6)
+
+
+def test_the_means_of_all_trec_matrices_are_the_official_ones(shared_data):
+    folder = shared_data / "matrix_trec_urbano"
+    for name, official in json.loads((folder / "reference_scores.json").read_text())["sets"].items():
+        counts = read(folder / f"{name}.csv")
+        means = dict(zip(counts.systems, counts.field("score").mean(0), strict=True))
+        for system, mean in official["means"].items():
+            assert means[system] == pytest.approx(mean, abs=1e-6)
+
+
+def test_identical_columns_have_p_1(shared_data):
+    counts = read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv")
+    for r in compare_all(counts, metrics=["mean"], pairs=[("run57", "run59"), ("run69", "run70")]):
+        assert r.p_value == 1.0
