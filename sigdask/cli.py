@@ -48,7 +48,7 @@ def _fail(message: str, status: int) -> NoReturn:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="sigdask")
+@click.version_option(package_name="sigdask", prog_name="sigdask")
 def commands() -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
 

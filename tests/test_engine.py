@@ -1,5 +1,6 @@
 """The same counts wherever and however they are counted."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -163,7 +164,10 @@ def test_a_running_scheduler_is_reached_by_address_and_by_file(running, jobs, ex
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error():
-    with pytest.raises(InputError, match="no dask scheduler answers at tcp://127.0.0.1:1"), connect("tcp://127.0.0.1:1"):
+    with (
+        pytest.raises(InputError, match="no dask scheduler answers at tcp://127.0.0.1:1"),
+        connect("tcp://127.0.0.1:1"),
+    ):
         pass
 
 
@@ -178,7 +182,7 @@ def test_tasks_cover_every_trial_once(jobs):
         for k, job in enumerate(jobs):
             ranges = sorted((p.first, p.n_trials) for task in tasks for p in task if p.job == k)
             assert sum(n for _, n in ranges) == job.n_trials
-            assert all(a + n == b for (a, n), (b, _) in zip(ranges, ranges[1:], strict=False))
+            assert all(a + n == b for (a, n), (b, _) in itertools.pairwise(ranges))
 
 
 def test_a_task_lasts_about_as_long_as_asked(jobs):

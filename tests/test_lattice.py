@@ -17,7 +17,10 @@ def exact_p(differences):
     """Two-sided p by enumeration in Fractions."""
     t = abs(sum(differences))
     signs = product((1, -1), repeat=len(differences))
-    return Fraction(sum(abs(sum(s * d for s, d in zip(sign, differences, strict=True))) >= t for sign in signs), 2 ** len(differences))
+    return Fraction(
+        sum(abs(sum(s * d for s, d in zip(sign, differences, strict=True))) >= t for sign in signs),
+        2 ** len(differences),
+    )
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9, 100.0])
@@ -47,7 +50,12 @@ def test_true_ties_of_reciprocal_ranks_always_count():
 
 def test_the_scale_of_a_pair_does_not_depend_on_other_systems():
     rng = np.random.default_rng(1)
-    scores = {"a": rng.random(60), "b": rng.random(60), "c": np.round(rng.random(60), 2), "d": np.round(rng.random(60), 1)}
+    scores = {
+        "a": rng.random(60),
+        "b": rng.random(60),
+        "c": np.round(rng.random(60), 2),
+        "d": np.round(rng.random(60), 1),
+    }
     alone = {}
     for pair in (("a", "b"), ("a", "c"), ("c", "d")):
         counts = Counts.from_scores({name: scores[name] for name in pair})

@@ -25,7 +25,16 @@ def p_of(d, alternative):
     return compare(d, np.zeros(len(d)), alternative=alternative).p_value
 
 
-@pytest.mark.parametrize("name", ["sleep_signflip_two_sided", "sleep_signflip_greater", "tague1981_signflip_two_sided", "identical_systems", "float_ties_decimal10"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sleep_signflip_two_sided",
+        "sleep_signflip_greater",
+        "tague1981_signflip_two_sided",
+        "identical_systems",
+        "float_ties_decimal10",
+    ],
+)
 def test_sign_flips_of_differences(oracles, name):
     o = oracles[name]
     sides = o["alternative"].strip("[]").split(",")
@@ -34,7 +43,9 @@ def test_sign_flips_of_differences(oracles, name):
         assert p_of(o["inputs"]["d"], side) == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["yeh2000_recall_sign_test", "ir_slides_sign_12_3", "ir_slides_sign_18_9", "tague1981_sign"])
+@pytest.mark.parametrize(
+    "name", ["yeh2000_recall_sign_test", "ir_slides_sign_12_3", "ir_slides_sign_18_9", "tague1981_sign"]
+)
 def test_sign_tests(oracles, name):
     o = oracles[name]
     assert sign_test(o["inputs"]["wins"], o["inputs"]["losses"]) == pytest.approx(o["expected"], rel=1e-12)
@@ -69,7 +80,9 @@ def test_sentences_exchanged_as_wholes(oracles, name, metric):
     assert compare_all(data, metrics=[metric], unit="sentence")[0].p_value == pytest.approx(two_sided, rel=1e-12)
 
 
-@pytest.mark.parametrize(("name", "side"), [("vanasch_precisionA_one_sided", "greater"), ("vanasch_precisionA_two_sided", "two-sided")])
+@pytest.mark.parametrize(
+    ("name", "side"), [("vanasch_precisionA_one_sided", "greater"), ("vanasch_precisionA_two_sided", "two-sided")]
+)
 def test_van_aschs_precision_of_label_a(oracles, name, side):
     i = oracles[name]["inputs"]
     r = compare(i["system1"], i["system2"], gold=i["reference"], metric="precision[A]", alternative=side)

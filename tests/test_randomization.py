@@ -84,8 +84,14 @@ def test_orbit_every_arrangement_in_turn_gives_a_valid_p(form):
 def test_swapping_a_and_b_mirrors_everything():
     gold, a, b = rng_of(6).choice(list("ABC"), (3, 90)).tolist()
     for metric in ("accuracy", "macro-f1", "f1[A]", "mcc"):
-        one = {s: compare(a, b, gold=gold, metric=metric, alternative=s, trials=2000) for s in ("greater", "less", "two-sided")}
-        other = {s: compare(b, a, gold=gold, metric=metric, alternative=s, trials=2000) for s in ("greater", "less", "two-sided")}
+        one = {
+            s: compare(a, b, gold=gold, metric=metric, alternative=s, trials=2000)
+            for s in ("greater", "less", "two-sided")
+        }
+        other = {
+            s: compare(b, a, gold=gold, metric=metric, alternative=s, trials=2000)
+            for s in ("greater", "less", "two-sided")
+        }
         assert one["greater"].n_extreme == other["less"].n_extreme
         assert one["less"].n_extreme == other["greater"].n_extreme
         assert one["two-sided"].n_extreme == other["two-sided"].n_extreme

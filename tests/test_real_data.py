@@ -77,7 +77,9 @@ def test_the_ids_of_spinn_stand_in_another_order_and_are_joined(hans):
 def test_alpaca_pairs_with_gaps_leave_out_their_own_items_only(shared_data):
     path = shared_data / "matrix_alpacaeval2" / "preferences.csv"
     counts = read(path, options=Options(groups=("dataset",), missing="pairwise"))
-    results = compare_all(counts, metrics=["mean"], pairs=[(a, b) for a in counts.systems[:8] for b in counts.systems[8:40:8]], trials=256)
+    results = compare_all(
+        counts, metrics=["mean"], pairs=[(a, b) for a in counts.systems[:8] for b in counts.systems[8:40:8]], trials=256
+    )
     reference = json.loads((shared_data / "matrix_alpacaeval2" / "reference_scores.json").read_text())["systems"]
     for r in results:
         if r.n_items == 805:

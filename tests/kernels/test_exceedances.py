@@ -80,9 +80,14 @@ def test_the_joint_tail_is_that_of_the_largest_difference(form):
     differences = []
     for i, j in panel.pairs:
         pseudo = reference.pseudo_sums(values[:, i], values[:, j], bits)
-        differences.append([abs(reference.ratio(x, n, d) - reference.ratio(y, n, d)) for x, y in zip(*pseudo, strict=True)])
+        differences.append(
+            [abs(reference.ratio(x, n, d) - reference.ratio(y, n, d)) for x, y in zip(*pseudo, strict=True)]
+        )
     largest = [max(column) for column in zip(*differences, strict=True)]
-    observed = [abs(reference.ratio(values[:, i].sum(0), n, d) - reference.ratio(values[:, j].sum(0), n, d)) for i, j in panel.pairs]
+    observed = [
+        abs(reference.ratio(values[:, i].sum(0), n, d) - reference.ratio(values[:, j].sum(0), n, d))
+        for i, j in panel.pairs
+    ]
     assert counts.tolist() == [sum(m >= t for m in largest) for t in observed]
 
 

@@ -11,8 +11,8 @@ from sigdask.metrics import find
 
 GOLD = sorted("ABC")
 SCORES = {
-    "accuracy": lambda g, p: sk.accuracy_score(g, p),
-    "mcc": lambda g, p: sk.matthews_corrcoef(g, p),
+    "accuracy": sk.accuracy_score,
+    "mcc": sk.matthews_corrcoef,
     "precision[A]": lambda g, p: sk.precision_score(g, p, labels=["A"], average="micro", zero_division=0),
     "recall[A]": lambda g, p: sk.recall_score(g, p, labels=["A"], average="micro", zero_division=0),
     "f1[A]": lambda g, p: sk.f1_score(g, p, labels=["A"], average="micro", zero_division=0),
@@ -23,7 +23,9 @@ SCORES = {
     "macro-precision": lambda g, p: sk.precision_score(g, p, labels=sorted(set(g)), average="macro", zero_division=0),
     "micro-f1": lambda g, p: sk.f1_score(g, p, labels=sorted(set(g)), average="micro", zero_division=0),
     "macro-f1:labels=A+B": lambda g, p: sk.f1_score(g, p, labels=["A", "B"], average="macro", zero_division=0),
-    "precision[A]:zero_division=1": lambda g, p: sk.precision_score(g, p, labels=["A"], average="micro", zero_division=1),
+    "precision[A]:zero_division=1": lambda g, p: sk.precision_score(
+        g, p, labels=["A"], average="micro", zero_division=1
+    ),
 }
 
 

@@ -96,6 +96,14 @@ def test_a_metric_is_found_by_module_and_name(tmp_path, monkeypatch):
 
 def test_a_metric_that_is_not_vectorised_or_not_finite_is_refused(yeh):
     with pytest.raises(InputError, match="must be vectorised"):
-        compare_all(yeh, metrics=[sigdask.metric(lambda tp: float(np.sum(tp)), )], trials=10)
+        compare_all(
+            yeh,
+            metrics=[
+                sigdask.metric(
+                    lambda tp: float(np.sum(tp)),
+                )
+            ],
+            trials=10,
+        )
     with pytest.raises(InputError, match="nan for sums"):
         compare_all(yeh, metrics=[sigdask.metric(lambda tp: tp * np.nan)], trials=10)

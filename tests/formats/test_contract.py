@@ -1,0 +1,146 @@
+"""What every format keeps: encodings and line ends do not matter, row order with ids neither, errors name the place."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import FORMATS, Options, detect, parse_source, read
+
+TABLES = {
+    "responses": ("item\tgold\tx\ty\n", ["a\t1\t1\t0\n", "b\t0\t1\t0\n", "c\t1\t0\t1\n", "d\t1\t0\t0\n"], "f1"),
+    "labels": ("item,gold,x,y\n", ["a,P,P,Q\n", "b,Q,P,Q\n", "c,P,Q,P\n", "d,Q,Q,Q\n"], "macro-f1"),
+    "wide": ("topic,x,y\n", ["a,0.1,3e-04\n", "b,0,1.0\n", "c, 0.25 ,0.5\n", "d,1,0\n"], "mean"),
+    "long": (
+        "system;item;score\n",
+        ["x;a;0.1\n", "x;b;2\n", "y;a;0.5\n", "y;b;1\n", "x;c;1\n", "y;c;0\n"],
+        "mean",
+    ),
+}
+
+
+def test_every_format_is_under_contract():
+    assert set(TABLES) == set(FORMATS)
+
+
+@pytest.fixture(params=TABLES)
+def case(request):
+    header, rows, metric = TABLES[request.param]
+    return request.param, header, rows, metric
+
+
+def outcome(path, metric, **options):
+    results = compare_all(read(path, **options), metrics=[metric], method="randomization", trials=500)
+    return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
+
+
+def plain(case, tmp_path):
+    _name, header, rows, metric = case
+    path = tmp_path / "plain.txt"
+    path.write_text(header + "".join(rows))
+    return path, outcome(path, metric)
+
+
+def test_auto_takes_it_for_what_it_is(case, tmp_path):
+    assert detect([parse_source(str(plain(case, tmp_path)[0]))]) == case[0]
+
+
+@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])
+def test_encodings_and_line_ends_do_not_matter(case, tmp_path, kind):
+    _, header, rows, metric = case
+    text = header + "".join(rows)
+    content = {
+        "crlf": text.replace("\n", "\r\n").encode(),
+        "bom": text.encode("utf-8-sig"),
+        "gz": gzip.compress(text.encode()),
+        "no last newline": text.rstrip("\n").encode(),
+    }[kind]
+    (tmp_path / "other.txt").write_bytes(content)
+    assert outcome(tmp_path / "other.txt", metric) == plain(case, tmp_path)[1]
+
+
+def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
+    import pandas as pd
+
+    _, header, rows, metric = case
+    mark = next(c for c in "\t,;" if c in header)
+    records = [dict(zip(header.strip().split(mark), (v.strip() for v in row.split(mark)), strict=True)) for row in rows]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    pd.DataFrame(records).to_parquet(tmp_path / "t.parquet")
+    for name in ("t.jsonl", "t.parquet"):
+        assert outcome(tmp_path / name, metric) == plain(case, tmp_path)[1]
+
+
+def test_row_order_changes_nothing(case, tmp_path):
+    _, header, rows, metric = case
+    # the long format names systems in order of appearance: keep the first row
+    order = [rows[0], *rows[:0:-1]]
+    (tmp_path / "turned.txt").write_text(header + "".join(order))
+    assert sorted(outcome(tmp_path / "turned.txt", metric)) == sorted(plain(case, tmp_path)[1])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda h, r: "", "is empty"),
+        (lambda h, r: h, "has a header and no rows"),
+        (lambda h, r: h + r[0] + "only\n" + r[1], "line 3: found 1 field, expected"),
+        (lambda h, r: h + r[0] + r[0], "line 3"),
+        (lambda h, r: h.replace("item", "gold").replace("score", "system").replace("x", "y") + r[0], "occurs twice"),
+    ],
+)
+def test_a_damaged_file_is_an_error_that_names_file_and_place(case, tmp_path, spoil, message):
+    _, header, rows, _ = case
+    path = tmp_path / "bad.txt"
+    path.write_text(spoil(header, rows))
+    with pytest.raises(InputError, match=message) as error:
+        read(path, format=case[0])
+    assert "bad.txt" in str(error.value)
+
+
+def test_bytes_that_are_not_utf8_are_named(case, tmp_path):
+    _, header, rows, _ = case
+    path = tmp_path / "latin.txt"
+    path.write_bytes((header + rows[0]).encode() + b"\xe9" + rows[1].encode())
+    with pytest.raises(InputError, match=r"latin.txt, line 3: byte 0xe9 at offset \d+ is not UTF-8"):
+        read(path, format=case[0])
+
+
+def test_a_missing_file_and_a_folder_are_errors(case, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read(tmp_path / "none.txt", format=case[0])
+    with pytest.raises(InputError, match="is a directory"):
+        read(tmp_path, format=case[0])
+
+
+def test_damaged_gzip_is_an_error(case, tmp_path):
+    path = tmp_path / "cut.gz"
+    path.write_bytes(gzip.compress((case[1] + "".join(case[2]) * 50).encode())[:-12])
+    with pytest.raises(InputError, match="damaged gzip"):
+        read(path, format=case[0])
+
+
+def test_an_unknown_format_names_the_nearest(tmp_path):
+    with pytest.raises(InputError, match="did you mean 'labels'"):
+        read(tmp_path / "x", format="label")
+
+
+def test_a_table_without_scores_or_gold_is_not_guessed(tmp_path):
+    (tmp_path / "t.csv").write_text("name,text\na,b\n")
+    with pytest.raises(InputError, match="cannot tell the format"):
+        read(tmp_path / "t.csv")
+
+
+def test_an_existing_path_with_an_equals_sign_is_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=b.csv").write_text("x,y\n1,2\n")
+    assert parse_source("a=b.csv").name is None
+    assert np.allclose(read("a=b.csv").field("score"), [[1, 2]])
+
+
+def test_options_refuse_what_they_do_not_know():
+    with pytest.raises(InputError, match="align = 'sideways'"):
+        Options(align="sideways")

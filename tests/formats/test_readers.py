@@ -1,0 +1,156 @@
+"""Each format's own ways: files a system, alignment, missing scores, label maps."""
+
+import numpy as np
+import pytest
+
+from sigdask.errors import InputError
+from sigdask.formats import Options, parse_map, read
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Write files in a folder of their own and work there."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(**texts):
+        for name, text in texts.items():
+            (tmp_path / name.replace("__", ".")).write_text(text)
+
+    return write
+
+
+def test_gold_and_a_file_a_system_are_joined_by_id_with_a_warning(files):
+    files(
+        gold="id,gold_label\na,P\nb,Q\nc,P\n",
+        one__csv="id,gold_label\nc,P\na,Q\nb,Q\n",
+        two__csv="id,gold_label\na,P\nb,P\nc,P\n",
+    )
+    counts = read("one.csv", "B=two.csv", gold="gold")
+    assert counts.systems == ("one", "B")
+    assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert len(counts.warnings) == 1
+    assert "one.csv: ids stand in another order" in counts.warnings[0]
+
+
+def test_labels_one_a_line_are_aligned_by_position(files):
+    files(gold="P\nQ\nP\n", one="P\nP\nP\n", two="Q\nQ\nP\n")
+    assert read("one", "two", gold="gold").field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
+
+
+def test_labels_are_mapped(files):
+    files(t__csv="gold,x,y\nE,E,N\nNE,N,C\n")
+    counts = read("t.csv", options=Options(label_map=(parse_map("NE=N,C"),)))
+    assert counts.labels == ("E", "NE")
+    assert counts.predicted_labels == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        ("id,p\na,P\nb,Q\n", r"one.csv: 1 id \('c'\) missing"),
+        ("id,p\na,P\nb,Q\nc,P\nd,Q\n", r"one.csv, line 5: 1 id \('d'\) not among"),
+        ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' stands on line 3 already"),
+        ("id,p\na,P\n,Q\nc,P\n", "one.csv, line 3: column 'id' is empty"),
+        ("id,p,q\na,P,1\nb,Q,2\nc,P,3\n", "which column holds predictions"),
+        ("id,p\na,P\nb,\nc,P\n", "has no label for item 'b'"),
+    ],
+)
+def test_ids_that_do_not_fit_are_named(files, one, message):
+    files(gold="id,gold\na,P\nb,Q\nc,P\n", one__csv=one, two__csv="id,p\na,P\nb,Q\nc,P\n")
+    with pytest.raises(InputError, match=message):
+        read("one.csv", "two.csv", gold="gold")
+
+
+def test_different_numbers_of_rows_by_position_are_an_error(files):
+    files(gold="P\nQ\n", one="P\n", two="P\nQ\n")
+    with pytest.raises(InputError, match="one: 1 rows, but gold has 2"):
+        read("one", "two", gold="gold", format="labels")
+
+
+def test_gold_in_each_file_must_agree(files):
+    files(one__csv="id,g,p\na,P,P\nb,Q,P\n", two__csv="id,g,p\na,P,P\nb,P,P\n")
+    options = Options(gold_column="g", prediction_column="p")
+    with pytest.raises(InputError, match="two.csv, line 3: gold 'P', but 'Q' in one.csv, line 3"):
+        read("one.csv", "two.csv", format="labels", options=options)
+
+
+def test_units_may_come_from_the_gold_file(files):
+    files(gold="id,gold,doc\na,P,1\nb,Q,2\n", one__csv="id,p\na,P\nb,Q\n", two__csv="id,p\na,P\nb,P\n")
+    assert read("one.csv", "two.csv", gold="gold", options=Options(groups=("doc",))).groups == {"doc": ("1", "2")}
+
+
+def test_scores_one_a_line_a_file_a_system(files):
+    files(x__scores="1.0\n0.5\n", y__scores="0\n-2e-3\n")
+    counts = read("x.scores", "y.scores")
+    assert counts.systems == ("x", "y")
+    assert counts.field("score").tolist() == [[1.0, 0.0], [0.5, -0.002]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("nan", "line 3, column 'y': found nan"),
+        ("inf", "line 3, column 'y': found inf"),
+        ("x", "line 3, column 'y': found 'x', expected a number"),
+        ("", "'y' has no score for item 'b'"),
+    ],
+)
+def test_cells_that_are_no_scores_are_named(files, cell, message):
+    files(t__csv=f"item,x,y\na,1,2\nb,1,{cell}\n")
+    with pytest.raises(InputError, match=message):
+        read("t.csv", format="wide")
+
+
+def test_missing_scores_follow_the_policy(files):
+    files(t__csv="item,x,y\na,1,2\nb,1,NA\n")
+    assert read("t.csv", options=Options(missing="zero")).field("score").tolist() == [[1, 2], [1, 0]]
+    pairwise = read("t.csv", options=Options(missing="pairwise"))
+    assert pairwise.present.tolist() == [[True, True], [True, False]]
+
+
+def test_a_second_score_of_an_item_is_named(files):
+    files(t__csv="system,item,score\nx,a,1\ny,a,2\nx,a,3\n")
+    with pytest.raises(InputError, match="line 4: system 'x', item 'a' has a score already, on line 2"):
+        read("t.csv")
+
+
+def test_a_group_that_varies_within_an_item_is_named(files):
+    files(t__csv="system,item,score,doc\nx,a,1,d1\ny,a,2,d2\n")
+    with pytest.raises(InputError, match="line 3: item 'a'"):
+        read("t.csv", options=Options(groups=("doc",)))
+
+
+def test_columns_are_named_or_ignored(files):
+    files(t__csv="item,x,y,comment,doc\na,1,2,good,d\nb,2,1,bad,e\n")
+    with pytest.raises(InputError, match="column 'comment': found 'good'.*--ignore"):
+        read("t.csv", options=Options(groups=("doc",)))
+    counts = read("t.csv", options=Options(groups=("doc",), ignore=("comment",)))
+    assert counts.systems == ("x", "y")
+    with pytest.raises(InputError, match="no column 'dok'.*did you mean 'doc'"):
+        read("t.csv", options=Options(groups=("dok",), ignore=("comment", "doc")))
+
+
+def test_lists_of_ids_a_system_are_responses(files):
+    files(gold="a\nb\nc\n", one="a\nd\n", two="b\nc\n")
+    counts = read("one", "two", gold="gold")
+    assert counts.ids == ("a", "b", "c", "d")
+    assert np.asarray(counts.field("tp")).sum(0).tolist() == [1, 2]
+    assert np.asarray(counts.field("predicted")).sum(0).tolist() == [2, 2]
+
+
+def test_a_truth_that_is_none_is_named(files):
+    files(t__csv="id,gold,x,y\na,1,1,0\nb,1,maybe,0\n")
+    with pytest.raises(InputError, match="line 3, column 'x': found 'maybe', expected 1 or 0"):
+        read("t.csv", format="responses")
+
+
+def test_one_system_only_is_refused(files):
+    files(t__csv="item,x\na,1\nb,2\n")
+    with pytest.raises(InputError, match="two systems or more, found only 'x'"):
+        read("t.csv", format="wide")
+
+
+def test_a_million_scores_are_read_in_seconds(files, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savetxt(tmp_path / "big.csv", rng.random((250_000, 4)), delimiter=",", header="a,b,c,d", comments="", fmt="%.4f")
+    assert read("big.csv").n_items == 250_000

@@ -1,0 +1,205 @@
+"""The command line: answers, exit statuses, errors without a traceback."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, YEH
+
+COMMAND = [sys.executable, "-m", "sigdask"]
+
+
+def run(*arguments, **options):
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "good.csv").write_text("item,x,y\na,1,2\nb,2,1\nc,3,1\n")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "nan.csv").write_text("item,x,y\na,1,nan\n")
+    (tmp_path / "inf.csv").write_text("item,x,y\na,1,-inf\n")
+    (tmp_path / "text.csv").write_text("item,x,y\na,1,two\n")
+    (tmp_path / "ragged.csv").write_text("item,x,y\na,1\n")
+    (tmp_path / "twice.csv").write_text("item,x,y\na,1,2\na,1,2\n")
+    (tmp_path / "one.csv").write_text("item,x\na,1\n")
+    (tmp_path / "latin.csv").write_bytes(b"item,x,y\n\xe9,1,2\n")
+    (tmp_path / "gold.csv").write_text("id,gold\na,P\nb,Q\n")
+    (tmp_path / "p.csv").write_text("id,p\na,P\nb,Q\n")
+    (tmp_path / "short.csv").write_text("id,p\na,P\n")
+    return tmp_path
+
+
+BAD = [
+    (["empty.csv"], "empty.csv: is empty"),
+    (["nan.csv"], "nan.csv, line 2, column 'y': found nan"),
+    (["inf.csv"], "inf.csv, line 2, column 'y': found -inf"),
+    (["text.csv"], "text.csv, line 2, column 'y': found 'two'"),
+    (["ragged.csv"], "ragged.csv, line 2: found 2 fields, expected 3"),
+    (["twice.csv"], "twice.csv, line 3: id 'a' stands on line 2"),
+    (["one.csv"], "two systems or more, found only 'x'"),
+    (["latin.csv"], "latin.csv, line 2: byte 0xe9"),
+    (["none.csv"], "none.csv: no such file"),
+    (["p.csv", "short.csv", "--gold", "gold.csv"], "short.csv: 1 id ('b') missing"),
+    (["p.csv", "--gold", "gold.csv"], "two systems or more, found only 'p'"),
+    (["good.csv", "--id", "nr"], "no column 'nr'; columns: item, x, y"),
+    (["good.csv", "--unit", "document"], "no column 'document'"),
+    (["good.csv", "--metric", "maen"], "did you mean mean"),
+    (["good.csv", "--metric", "f1"], "needs responses or labels"),
+    (["good.csv", "--format", "tables"], "unknown format 'tables'"),
+    (["good.csv", "--trials", "-1"], "trials = -1: must be at least 1"),
+    (["good.csv", "--trials", "many"], "'many' is not a valid integer"),
+    (["good.csv", "--alpha", "5"], "alpha = 5.0"),
+    (["good.csv", "--seed", "-1"], "seed = -1"),
+    (["good.csv", "--baseline", "z"], "no system 'z'; systems: x, y"),
+    (["good.csv", "--cluster", "moon"], "cluster 'moon': expected auto"),
+    (["good.csv", "--json", "nowhere/out.json"], "nowhere/out.json: cannot be written"),
+    (["good.csv", "--no-such-option"], "No such option"),
+    ([], "Missing argument"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(a) for a, _ in BAD])
+def test_bad_input_is_one_clear_line_and_status_2(files, arguments, message):
+    done = run("compare", *arguments, cwd=files)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.cluster
+def test_a_scheduler_that_does_not_answer_is_status_2(files):
+    done = run("compare", "good.csv", "--cluster", "tcp://127.0.0.1:1", cwd=files)
+    assert done.returncode == 2
+    assert "no dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_yehs_example_ends_in_an_answer():
+    done = run("compare", YEH, "--metric", "recall", "--metric", "f1", "--metric", "precision")
+    assert done.returncode == 0
+    assert (
+        "recall: I is better than II, 0.4563 against 0.2427; p <= 0.00019 (approximate, 1,048,576 trials" in done.stdout
+    )
+    assert "precision: II is better than I" in done.stdout
+    assert "sign test agrees: p = 0.000195126" in done.stdout
+    assert "r12 = 0.345" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stderr == "sigdask: read as responses: 2 systems, 160 items\n"
+
+
+def test_the_readme_shows_what_the_program_prints():
+    done = run(
+        "compare", YEH.relative_to(ROOT), "--metric", "recall", "--metric", "f1", "--metric", "precision", cwd=ROOT
+    )
+    assert done.stdout.strip() in (ROOT / "README.md").read_text()
+
+
+def test_json_goes_to_standard_output_alone(files):
+    done = run("compare", "good.csv", "--json", "-", cwd=files)
+    assert json.loads(done.stdout)["results"][0]["p_value"] == 0.75
+
+
+def test_json_goes_to_a_file_beside_the_table(files):
+    done = run("compare", "good.csv", "--json", "out.json", cwd=files)
+    assert "mean" in done.stdout
+    assert json.loads((files / "out.json").read_text())["results"][0]["n_trials"] == 8
+    assert not list(files.glob("out.json?*"))
+
+
+def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
+    (files / "tiny.csv").write_text("item,gold,x,y\na,P,P,P\n")
+    done = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)
+    assert done.returncode == 0
+    assert "identical: no unit differs" in done.stdout
+    (files / "zero.csv").write_text("item,gold,x,y\na,0,0,1\nb,1,0,1\n")
+    done = run("compare", "zero.csv", "--metric", "precision", cwd=files)
+    assert "note: x: 0/0 scored 0" in done.stdout
+
+
+def test_names_from_files_are_printed_and_not_read_as_markup(files):
+    (files / "names.csv").write_text("item,[bold]x[/bold],\x1b[31my\na,1,2\nb,3,1\n")
+    done = run("compare", "names.csv", cwd=files)
+    assert done.returncode == 0
+    assert "[bold]x[/bold]" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_many_comparisons_are_summed_up(files):
+    columns = [f"s{k}" for k in range(12)]
+    rows = [",".join(str((k * 7 + s * s) % 11) for s in range(12)) for k in range(9)]
+    (files / "many.csv").write_text(",".join(columns) + "\n" + "\n".join(rows) + "\n")
+    done = run("compare", "many.csv", cwd=files)
+    assert "66 comparisons" in done.stdout
+    assert run("compare", "many.csv", "--all", cwd=files).stdout.count("exact") >= 66
+
+
+def test_a_closed_pipe_is_no_error(files):
+    done = subprocess.run(
+        f"{' '.join(COMMAND)} metrics | head -1", shell=True, capture_output=True, text=True, cwd=files, check=False
+    )
+    assert done.stderr == ""
+
+
+def test_metrics_and_formats_are_listed():
+    assert "macro-f1" in run("metrics").stdout
+    assert "responses" in run("formats").stdout
+    assert run("--version").stdout.startswith("sigdask")
+
+
+@pytest.mark.cluster
+def test_the_program_verifies_itself():
+    done = run("verify")
+    assert done.returncode == 0
+    assert done.stdout.endswith("all audits passed\n")
+    assert done.stdout.count("ok ") >= 9
+
+
+@pytest.mark.cluster
+def test_worker_processes_give_the_same_json_as_this_process(files):
+    where = [["--cluster", "none"], ["--cluster", "local", "--workers", "2"], ["--cluster", "threads"]]
+    found = {run("compare", YEH, "--metric", "f1", "--json", "-", *w).stdout for w in where}
+    assert len(found) == 1
+
+
+def test_interrupting_says_so_without_a_traceback(files):
+    import signal
+    import time
+
+    process = subprocess.Popen(
+        [*COMMAND, "compare", str(YEH), "--trials", str(2**36)], stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 3
+    assert "interrupted" in error
+    assert "Traceback" not in error
+
+
+def test_the_example_file_is_what_its_script_makes():
+    from sigdask.examples.yeh2000 import rows
+
+    assert YEH.read_text() == "\n".join(rows()) + "\n"
+
+
+def test_the_digits_example_ends_in_an_answer(tmp_path):
+    made = subprocess.run(
+        [sys.executable, "-m", "sigdask.examples.digits", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    done = run(
+        "compare",
+        "logistic.csv",
+        "bayes.csv",
+        "--gold",
+        "gold.csv",
+        "--metric",
+        "accuracy",
+        "--metric",
+        "macro-f1",
+        cwd=tmp_path,
+    )
+    assert "accuracy: logistic is better than bayes" in done.stdout
