@@ -476,7 +476,7 @@ def _item_scores(
     shape = (counts.n_items, counts.n_systems)
     above, below = np.zeros(shape), np.zeros(shape)
     for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
-        field = np.broadcast_to(counts.field(name), shape)
+        field = np.broadcast_to(metric.field(name, counts), shape)
         above += up * field
         below += down * field
     kept = (below > 0).all(axis=1)

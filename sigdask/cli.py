@@ -81,6 +81,8 @@ def commands() -> None:
               help="How rows of several files belong together.")  # fmt: skip
 @click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]), default="error", show_default=True,
               help="What an absent score means.")  # fmt: skip
+@click.option("--reference", "references", multiple=True, metavar="FILE", help="Further references of segments.")
+@click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,
               help="auto, none, threads, local, tcp://HOST:PORT, tls://HOST:PORT or a scheduler file.")  # fmt: skip
 @click.option("--workers", type=int, metavar="N", help="Threads or processes to start.  [default: one a core]")
@@ -159,6 +161,8 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
         label_map=tuple(formats.parse_map(text) for text in options["maps"]),
         align=options["align"],
         missing=options["missing"],
+        references=tuple(Path(path) for path in options["references"]),
+        documents=Path(options["documents"]) if options["documents"] else None,
         name=options["name"],
     )
     sources = [formats.parse_source(text) for text in options["systems"]]
@@ -170,6 +174,8 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
 def _default_metrics(counts: Counts) -> tuple[str, ...]:
     if "score" in counts.fields:
         return ("mean",)
+    if "segments" in counts.fields:
+        return ("BLEU", "chrF")
     return ("accuracy",) if "correct" in counts.fields else ("recall", "precision", "f1")
 
 

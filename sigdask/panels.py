@@ -236,8 +236,8 @@ def build(
     list of PlacedPanel
         One for each set of pairs that have the same items and scale; most often one.
     """
-    names = tuple(dict.fromkeys(f for metric in metrics for f in metric.fields))
-    fields = [counts.field(name) for name in names]
+    found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
+    names, fields = tuple(found), list(found.values())
     scales = _scales(fields, counts)
     groups: dict[Any, list[int]] = {}
     for k, pair in enumerate(pairs):

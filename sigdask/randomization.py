@@ -18,6 +18,7 @@ from scipy import special
 
 from sigdask.errors import InputError
 from sigdask.kernels.exceedances import TIE, count_linear, count_ratio, count_scores
+from sigdask.kernels.scored import count_scored, parameters
 from sigdask.kernels.sums import Layout, Room, layout, moved_sums
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
@@ -163,6 +164,15 @@ def _count_scores(
 ) -> NDArray[np.float64]:
     metric = panel.metrics[m]
     observed = _observed(panel, m)
+    fused = parameters(metric.form)
+    if fused is not None:
+        fields = list(metric.fields)
+        shifts = np.zeros((len(panel.totals), moved.shape[1], len(fields)))
+        for s, f in np.argwhere(arranged.column_of[:, fields] >= 0):
+            shifts[s, :, f] = _row(arranged, moved, s, fields[f])
+        totals = panel.totals[:, fields].astype(np.float64)
+        count_scored(*fused, shifts, totals, panel.pairs, observed, counts, largest)
+        return np.asarray(np.abs(observed) * (1 - 4 * TIE))
     for p, (i, j) in enumerate(panel.pairs):
         shift = np.empty((moved.shape[1], panel.totals.shape[1]), np.int64)
         for f in metric.fields:

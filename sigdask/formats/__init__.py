@@ -29,6 +29,10 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.scores:read_wide",
         "scores, one row an item and one column a system; or one number a line, a file a system",
     ),
+    "segments": (
+        "sigdask.formats.segments:read_segments",
+        "translations, one a line; --gold REFERENCE, --reference for more, --documents for units",
+    ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
 }
 """Name to where its reader stands and what it reads."""
@@ -82,6 +86,8 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     """
     from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
 
+    if options.documents is not None or options.references:
+        return "segments"
     table = read_table(sources[0].path)
     if gold is not None:
         lists = not table.header or len(table.columns) == 1

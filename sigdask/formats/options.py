@@ -53,6 +53,10 @@ class Options:
         How rows of several files belong together; "auto" takes ids where every file has them.
     missing : {"error", "pairwise", "zero"}
         What an absent score means; see `Counts.from_scores`.
+    references : tuple of Path
+        Further reference files, besides the gold file.
+    documents : Path or None
+        File of the document of each segment, one a line.
     name : str
         The test set's name.
     """
@@ -67,6 +71,8 @@ class Options:
     label_map: LabelMap = ()
     align: Align = "auto"
     missing: Missing = "error"
+    references: tuple[Path, ...] = ()
+    documents: Path | None = None
     name: str = ""
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sigdask.counts import Counts
+from sigdask.counts import Array, Counts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Form
 
@@ -27,12 +27,19 @@ class BoundMetric:
         The score of the sums.
     higher_is_better : bool
         Whether more of it is better.
+    own : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
+        Fields that the metric counted itself, from whole outputs.
     """
 
     name: str
     fields: tuple[str, ...]
     form: Form
     higher_is_better: bool = True
+    own: Mapping[str, Array] = field(default_factory=dict)
+
+    def field(self, name: str, counts: Counts) -> Array:
+        """Return one of the fields it sums."""
+        return self.own[name] if name in self.own else counts.field(name)
 
 
 @dataclass(frozen=True, slots=True)

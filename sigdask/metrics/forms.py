@@ -94,3 +94,54 @@ class Formula:
             at = np.argwhere(~np.isfinite(scores))[0]
             raise InputError(f"metric {self.name}: {scores[tuple(at)]} for sums {sums[tuple(at)].tolist()}")
         return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Bleu:
+    """Corpus BLEU of 10 sums: lengths of system and reference, 4 n-gram matches, 4 n-gram totals.
+
+    Papineni et al. 2002, with the "exp" smoothing of mteval-v13a as sacrebleu computes it: the k-th
+    order without a match counts 1 / 2^k of one match. Fourth roots are taken as two square roots.
+    """
+
+    def score(self, sums: Array) -> NDArray[np.float64]:
+        """Score sums of shape (..., 10)."""
+        taken = np.asarray(sums, np.float64)
+        length, reference = taken[..., 0], taken[..., 1]
+        correct, total = taken[..., 2:6], taken[..., 6:10]
+        missed = np.cumsum(correct == 0, axis=-1)
+        matches = np.where(correct == 0, 0.5**missed, correct)
+        shares = matches / np.where(total == 0, 1.0, total)
+        product = shares[..., 0] * shares[..., 1] * shares[..., 2] * shares[..., 3]
+        short = length < reference
+        penalty = np.where(short, np.exp(1 - reference / np.maximum(length, 1.0)) * (length > 0), 1.0)
+        score = 100 * penalty * np.sqrt(np.sqrt(product))
+        return np.asarray(np.where((correct[..., 0] == 0) | (total == 0).any(axis=-1), 0.0, score))
+
+
+@dataclass(frozen=True, slots=True)
+class ChrF:
+    """Corpus chrF of 3 sums an order: n-grams of system and reference, and matches.
+
+    Popovic 2015, 2017: F_beta of precision and recall averaged over the orders that both have
+    ("effective order", as sacrebleu computes it).
+
+    Attributes
+    ----------
+    beta : float
+        Weight of recall.
+    """
+
+    beta: float = 2.0
+
+    def score(self, sums: Array) -> NDArray[np.float64]:
+        """Score sums of shape (..., 3 * n_orders)."""
+        taken = np.asarray(sums, np.float64)
+        given, right, both = taken[..., 0::3], taken[..., 1::3], taken[..., 2::3]
+        counted = (given > 0) & (right > 0)
+        orders = np.maximum(counted.sum(axis=-1), 1)
+        precision = np.where(counted, both / np.where(counted, given, 1.0), 0.0).sum(axis=-1) / orders
+        recall = np.where(counted, both / np.where(counted, right, 1.0), 0.0).sum(axis=-1) / orders
+        factor = self.beta**2
+        below = factor * precision + recall
+        return np.asarray(100 * (1 + factor) * precision * recall / np.where(below == 0, 1.0, below))

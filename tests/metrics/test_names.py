@@ -7,6 +7,7 @@ import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.formats import read
 from sigdask.metrics import METRICS, find
 
 LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")})
@@ -41,8 +42,11 @@ def test_a_metric_that_the_data_cannot_give_says_what_they_lack(name, message):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_every_built_in_metric_binds_to_some_data(name):
+def test_every_built_in_metric_binds_to_some_data(name, tmp_path):
+    for file in "xyr":
+        (tmp_path / file).write_text("some words\nmore words\n")
     data = [
+        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "r", format="segments"),
         LABELS,
         Counts.from_scores({"a": [1, 2], "b": [2, 1]}),
         Counts.from_responses([1, 0], {"a": [1, 0], "b": [0, 1]}),
