@@ -167,9 +167,9 @@ def _count_scores(
     fused = parameters(metric.form)
     if fused is not None:
         fields = list(metric.fields)
-        shifts = np.zeros((len(panel.totals), moved.shape[1], len(fields)))
+        shifts = np.zeros((len(panel.totals), len(fields), moved.shape[1]))
         for s, f in np.argwhere(arranged.column_of[:, fields] >= 0):
-            shifts[s, :, f] = _row(arranged, moved, s, fields[f])
+            shifts[s, f] = _row(arranged, moved, s, fields[f])
         totals = panel.totals[:, fields].astype(np.float64)
         count_scored(*fused, shifts, totals, panel.pairs, observed, counts, largest)
         return np.asarray(np.abs(observed) * (1 - 4 * TIE))

@@ -18,6 +18,9 @@ from sigdask.kernels.exceedances import TIE
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 MACRO, BLEU, CHRF = 0, 1, 2
+TILE = 256
+"""Trials scored at a time, so that their sums stay in the L1 and L2 cache."""
+
 _NONE = np.zeros((1, 1))
 Parameters = tuple[int, NDArray[np.float64], NDArray[np.float64], float]
 
@@ -37,11 +40,14 @@ def parameters(form: Form) -> Parameters | None:
 def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts, largest):
     """Count pairs of one fused score.
 
+    Scores are made tile by tile, field by field in plain loops over trials, which LLVM turns into
+    vector code.
+
     Parameters
     ----------
     kind, above, below, number
         From `parameters`.
-    moved : float64 array, shape (n_systems, n_trials, n_fields)
+    moved : float64 array, shape (n_systems, n_fields, n_trials)
         Sums over swapped units, relative to the first system.
     totals : float64 array, shape (n_systems, n_fields)
     pairs : int64 array, shape (n_pairs, 2)
@@ -49,82 +55,113 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
     counts, largest
         As in `count_linear`.
     """
-    n_trials, n_fields = moved.shape[1], moved.shape[2]
-    first, second = np.empty(n_fields), np.empty(n_fields)
+    n_trials = moved.shape[2]
+    scores = np.empty((2, TILE))
+    room = np.empty((2, TILE))
     for p in range(pairs.shape[0]):
         i, j = pairs[p, 0], pairs[p, 1]
         t = observed[p]
         size = abs(t)
-        greater, less, either = 0, 0, 0
-        for k in range(n_trials):
-            for f in range(n_fields):
-                shift = moved[j, k, f] - moved[i, k, f]
-                first[f] = totals[i, f] + shift
-                second[f] = totals[j, f] - shift
-            a = _score(kind, above, below, number, first)
-            b = _score(kind, above, below, number, second)
-            difference = a - b
-            tie = TIE * (abs(a) + abs(b))
-            greater += difference >= t - tie
-            less += difference <= t + tie
-            either += abs(difference) >= size - tie
+        greater, less, either = np.int32(0), np.int32(0), np.int32(0)
+        for start in range(0, n_trials, TILE):
+            end = min(start + TILE, n_trials)
+            x, y = moved[i, :, start:end], moved[j, :, start:end]
+            a, b = scores[0, : end - start], scores[1, : end - start]
+            _score(kind, above, below, number, totals[i], x, y, a, room)
+            _score(kind, above, below, number, totals[j], y, x, b, room)
+            for k in range(end - start):
+                difference = a[k] - b[k]
+                tie = TIE * (abs(a[k]) + abs(b[k]))
+                greater += np.int32(difference >= t - tie)
+                less += np.int32(difference <= t + tie)
+                either += np.int32(abs(difference) >= size - tie)
             if largest.size:
-                largest[k] = max(largest[k], abs(difference))
+                for k in range(end - start):
+                    largest[start + k] = max(largest[start + k], abs(a[k] - b[k]))
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _score(kind, above, below, number, sums):
+def _score(kind, above, below, number, total, x, y, out, room):
+    """Score the sums total + y - x, shape (n_fields, n_trials), into `out`."""
     if kind == MACRO:
-        return _macro(above, below, number, sums)
-    if kind == BLEU:
-        return _bleu(sums)
-    return _chrf(number, sums)
+        _macro(above, below, number, total, x, y, out, room)
+    elif kind == BLEU:
+        _bleu(total, x, y, out, room)
+    else:
+        _chrf(number, total, x, y, out, room)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _macro(above, below, zero_division, sums):
-    score = 0.0
+def _macro(above, below, zero_division, total, x, y, out, room):
+    n_trials = out.shape[0]
+    out[:] = 0.0
+    n, d = room[0], room[1]
     for row in range(above.shape[0]):
-        n, d = 0.0, 0.0
-        for f in range(sums.shape[0]):
-            n += above[row, f] * sums[f]
-            d += below[row, f] * sums[f]
-        score += zero_division if d == 0.0 else n / d
-    return score / above.shape[0]
+        n[:n_trials] = 0.0
+        d[:n_trials] = 0.0
+        for f in range(total.shape[0]):
+            up, down = above[row, f], below[row, f]
+            if up == 0.0 and down == 0.0:
+                continue
+            for k in range(n_trials):
+                value = total[f] + (y[f, k] - x[f, k])
+                n[k] += up * value
+                d[k] += down * value
+        for k in range(n_trials):
+            undefined = d[k] == 0.0
+            out[k] += (zero_division if undefined else n[k]) / (1.0 if undefined else d[k])
+    for k in range(n_trials):
+        out[k] /= above.shape[0]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _bleu(sums):
-    if sums[2] == 0.0:
-        return 0.0
-    product, missing = 1.0, 1.0
+def _bleu(total, x, y, out, room):
+    n_trials = out.shape[0]
+    missing = room[0]
+    for k in range(n_trials):
+        first = total[2] + (y[2, k] - x[2, k])
+        out[k] = 0.0 if first == 0.0 else 1.0
+        missing[k] = 1.0
     for order in range(4):
-        total = sums[6 + order]
-        if total == 0.0:
-            return 0.0
-        correct = sums[2 + order]
-        if correct == 0.0:
-            missing *= 0.5
-            correct = missing
-        product *= correct / total
-    penalty = math.exp(1.0 - sums[1] / sums[0]) if sums[0] < sums[1] else 1.0
-    return 100.0 * penalty * math.sqrt(math.sqrt(product))
+        c, n = 2 + order, 6 + order
+        for k in range(n_trials):
+            correct = total[c] + (y[c, k] - x[c, k])
+            given = total[n] + (y[n, k] - x[n, k])
+            missing[k] *= 0.5 if correct == 0.0 else 1.0
+            matches = missing[k] if correct == 0.0 else correct
+            out[k] *= (0.0 if given == 0.0 else matches) / (1.0 if given == 0.0 else given)
+    for k in range(n_trials):
+        out[k] = 100.0 * math.sqrt(math.sqrt(out[k]))
+    for k in range(n_trials):
+        length = total[0] + (y[0, k] - x[0, k])
+        reference = total[1] + (y[1, k] - x[1, k])
+        if length < reference:
+            out[k] *= math.exp(1.0 - reference / length) if length > 0.0 else 0.0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _chrf(factor, sums):
-    precision, recall, orders = 0.0, 0.0, 0
-    for order in range(sums.shape[0] // 3):
-        given, right, both = sums[3 * order], sums[3 * order + 1], sums[3 * order + 2]
-        if given > 0.0 and right > 0.0:
-            precision += both / given
-            recall += both / right
-            orders += 1
-    if precision == 0.0 and recall == 0.0:
-        return 0.0
-    precision /= orders
-    recall /= orders
-    return 100.0 * (1.0 + factor) * precision * recall / (factor * precision + recall)
+def _chrf(factor, total, x, y, out, room):
+    n_trials = out.shape[0]
+    precision, recall = out, room[0]
+    orders = room[1]
+    precision[:] = 0.0
+    recall[:n_trials] = 0.0
+    orders[:n_trials] = 0.0
+    for f in range(0, total.shape[0], 3):
+        for k in range(n_trials):
+            given = total[f] + (y[f, k] - x[f, k])
+            right = total[f + 1] + (y[f + 1, k] - x[f + 1, k])
+            both = total[f + 2] + (y[f + 2, k] - x[f + 2, k])
+            counted = (given > 0.0) & (right > 0.0)
+            both = both if counted else 0.0
+            precision[k] += both / (given if counted else 1.0)
+            recall[k] += both / (right if counted else 1.0)
+            orders[k] += 1.0 if counted else 0.0
+    for k in range(n_trials):
+        n = max(orders[k], 1.0)
+        p, r = precision[k] / n, recall[k] / n
+        d = factor * p + r
+        out[k] = 100.0 * (1.0 + factor) * p * r / (1.0 if d == 0.0 else d)

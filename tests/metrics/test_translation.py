@@ -82,7 +82,7 @@ def test_the_fused_score_is_that_of_the_form(form, n_fields):
     for k in range(500):  # one pair at a time, nothing moved: T is the difference itself
         totals = sums[:, k].astype(float)
         observed = np.array([a[k] - b[k]])
-        moved = np.zeros((2, 1, n_fields))
+        moved = np.zeros((2, n_fields, 1))
         count_scored(*parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1], np.empty(0))
     assert (counted == 1).all()
 
