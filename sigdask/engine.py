@@ -27,6 +27,9 @@ Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
 
 TASK_SECONDS = 1.0
+TASKS_A_SECOND = 100
+"""What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
+
 SHIPPED_WITH_TASK = 16 * 1024
 """Bytes up to which a panel travels inside its tasks; larger ones are sent to workers once."""
 
@@ -123,8 +126,7 @@ def _count_on(
     progress: Progress | None,
     blocks_per_task: int | None,
 ) -> list[Tally]:
-    seconds = min(TASK_SECONDS, max(work / (8 * cluster.n_threads), 0.02))
-    tasks = partition(jobs, costs, seconds, blocks_per_task)
+    tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
     for counted in _run(cluster, jobs, tasks):
@@ -137,6 +139,18 @@ def _count_on(
         if total.n_trials != job.n_trials:
             raise UnfinishedError(f"{total.n_trials:,} of {job.n_trials:,} trials of {job.label} were counted")
     return totals
+
+
+def task_seconds(work: float, n_threads: int) -> float:
+    """Return how long a task should last: long enough for the scheduler, short enough to share out.
+
+    Examples
+    --------
+    >>> task_seconds(3600, 2), task_seconds(1e7, 1000), task_seconds(1.6, 2)
+    (1.0, 10.0, 0.1)
+    """
+    longest = max(TASK_SECONDS, n_threads / TASKS_A_SECOND)
+    return min(longest, max(work / (8 * n_threads), 0.02))
 
 
 def partition(

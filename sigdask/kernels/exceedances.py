@@ -40,18 +40,27 @@ def count_linear(moved, pairs, observed, slack, counts, largest):
         t = observed[p]
         tie = number(slack[p])
         reached = number(-slack[p])
+        greater, less, far = np.int32(0), np.int32(0), np.int32(0)
         # |t + 2 D| >= |t|  <=>  D >= 0 or D <= -t   (t >= 0; mirrored for t < 0)
-        far_below = number(slack[p] - t) if t >= 0 else tie
-        far_above = reached if t >= 0 else number(-t - slack[p])
-        greater, less, either = np.int32(0), np.int32(0), np.int32(0)
-        for k in range(n_trials):
-            d = number(b[k] - a[k])
-            greater += np.int32(d >= reached)
-            less += np.int32(d <= tie)
-            either += np.int32((d >= far_above) | (d <= far_below))
+        if t >= 0:
+            opposite = number(slack[p] - t)
+            for k in range(n_trials):
+                d = number(b[k] - a[k])
+                greater += np.int32(d >= reached)
+                less += np.int32(d <= tie)
+                far += np.int32(d <= opposite)
+        else:
+            opposite = number(-t - slack[p])
+            for k in range(n_trials):
+                d = number(b[k] - a[k])
+                greater += np.int32(d >= reached)
+                less += np.int32(d <= tie)
+                far += np.int32(d >= opposite)
         counts[p, 0] += greater
         counts[p, 1] += less
-        counts[p, 2] += either
+        # the two ends of two-sided meet where |t| lies within the slack: then every trial counts
+        meet = abs(t) <= 2 * slack[p]
+        counts[p, 2] += n_trials if meet else far + (greater if t >= 0 else less)
         if largest.size:
             for k in range(n_trials):
                 largest[k] = max(largest[k], abs(t + 2.0 * (b[k] - a[k])))

@@ -1,0 +1,1 @@
+"""Side by side with the tools users have: `python -m benchmarks`."""
