@@ -30,7 +30,7 @@ from sigdask.panels import Panel
 from sigdask.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
 SLAB_BYTES = 2**20
-"""What the sums of one slab of trials may take, so that they stay in the L2 cache."""
+"""What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class Layout:
     @property
     def slab(self) -> int:
         """Trials summed at a time."""
-        per_trial = max(self.n_columns, 1) * np.dtype(self.dtype).itemsize
+        per_trial = 16 + self.n_columns * np.dtype(self.dtype).itemsize
         return int(np.clip(SLAB_BYTES // per_trial // 256 * 256, 1024, 16 * BLOCK))
 
 
@@ -229,10 +229,15 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
     for p in range(masks.shape[0]):
         m0, m1, m2, m3 = masks[p, 0], masks[p, 1], masks[p, 2], masks[p, 3]
         weight = weights[p]
-        for t in range(words.shape[1]):
-            bits = popcount(words[0, t] & m0) + popcount(words[1, t] & m1)
-            bits += popcount(words[2, t] & m2) + popcount(words[3, t] & m3)
-            out[t] += weight * np.int32(bits)
+        if m2 | m3:
+            for t in range(words.shape[1]):
+                bits = popcount(words[0, t] & m0) + popcount(words[1, t] & m1)
+                bits += popcount(words[2, t] & m2) + popcount(words[3, t] & m3)
+                out[t] += weight * np.int32(bits)
+        else:  # at most 64 units: topics, documents
+            for t in range(words.shape[1]):
+                bits = popcount(words[0, t] & m0) + popcount(words[1, t] & m1)
+                out[t] += weight * np.int32(bits)
 
 
 @njit(nogil=True, cache=True)
@@ -246,6 +251,8 @@ def add_tables(words, values, table, out):  # type: ignore[no-untyped-def]  # no
                 table[g, (1 << k) + j] = table[g, j] + value
     low = np.uint32(255)
     for q in range(4):
+        if not values[32 * q : 32 * q + 32].any():
+            continue
         t0, t1, t2, t3 = table[4 * q], table[4 * q + 1], table[4 * q + 2], table[4 * q + 3]
         for t in range(words.shape[1]):
             w = words[q, t]

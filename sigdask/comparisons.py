@@ -1,0 +1,169 @@
+"""What is compared: pairs x metrics x subsets, which arrangements are counted, and the jobs that count them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask import outputs, panels
+from sigdask.counts import Counts
+from sigdask.engine import Job
+from sigdask.errors import InputError
+from sigdask.metrics.base import BlackBox, BoundMetric, Metric
+from sigdask.outputs import OutputsPanel
+from sigdask.panels import Pair, Panel, PlacedPanel, Units
+from sigdask.randomization import DEFAULT_TRIALS
+
+Method = Literal["auto", "randomization", "exact", "both"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What the user asked for, resolved."""
+
+    counts: Counts
+    units: Units
+    pairs: list[Pair]
+    method: Method
+    trials: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """One pair and metric: where it stands in its panel, and which arrangements are counted."""
+
+    pair: Pair
+    metric: BoundMetric | BlackBox
+    subset: dict[str, str] | None
+    mask: NDArray[np.bool_] | None
+    panel: Panel | OutputsPanel
+    row: int
+    column: int
+    n_discordant: int
+    sampled: bool
+    enumerated: bool
+    n_trials: int
+
+    def label(self, counts: Counts) -> str:
+        """Return what is compared, for errors."""
+        a, b = (counts.systems[k] for k in self.pair)
+        return f"{a} and {b} by {self.metric.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Places in the list of jobs: (job, row) of each count of a comparison."""
+
+    first: tuple[int, int] | None = None
+    second: tuple[int, int] | None = None
+    exact: int | None = None
+
+
+def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | None, NDArray[np.bool_] | None]]:
+    if by is None:
+        yield None, None
+        return
+    column = np.array(counts.group(by), dtype=object)
+    for value in sorted(set(column)):
+        yield {"column": by, "value": value}, column == value
+
+
+def list_comparisons(asked: Asked, chosen: Sequence[Metric | BlackBox], by: str | None) -> Iterator[Comparison]:
+    """Yield every comparison, in the order of subsets, pairs and metrics."""
+    bound_metrics = [m if isinstance(m, BlackBox) else m.bind(asked.counts) for m in chosen]
+    summed = [m for m in bound_metrics if isinstance(m, BoundMetric)]
+    for subset, mask in _subsets(asked.counts, by):
+        placed = panels.build(asked.counts, asked.units, summed, asked.pairs, subset=mask) if summed else []
+        where = {k: (p, row) for p in placed for row, k in enumerate(p.of_pairs)}
+        for k, pair in enumerate(asked.pairs):
+            for metric in bound_metrics:
+                if isinstance(metric, BlackBox):
+                    yield _black_box(asked, metric, pair, subset, mask)
+                else:
+                    yield _of_panel(asked, where[k], summed.index(metric), metric, pair, subset, mask)
+
+
+def _of_panel(
+    asked: Asked,
+    where: tuple[PlacedPanel, int],
+    column: int,
+    metric: BoundMetric,
+    pair: Pair,
+    subset: dict[str, str] | None,
+    mask: NDArray[np.bool_] | None,
+) -> Comparison:
+    placed, row = where
+    n_discordant = int(placed.panel.n_discordant[row, column])
+    sampled, enumerated = _how(asked, n_discordant, panels.ENUMERATED_UNITS, metric.name)
+    return Comparison(
+        pair, metric, subset, mask, placed.panel, row, column, n_discordant, sampled, enumerated,
+        asked.trials or DEFAULT_TRIALS,
+    )  # fmt: skip
+
+
+def _black_box(
+    asked: Asked, metric: BlackBox, pair: Pair, subset: dict[str, str] | None, mask: NDArray[np.bool_] | None
+) -> Comparison:
+    panel = OutputsPanel.of(asked.counts, asked.units, metric, pair, mask)
+    n_discordant = len(panel.discordant)
+    sampled, enumerated = _how(asked, n_discordant, outputs.ENUMERATED_UNITS, metric.name)
+    return Comparison(
+        pair, metric, subset, mask, panel, 0, 0, n_discordant, sampled, enumerated,
+        asked.trials or outputs.DEFAULT_TRIALS,
+    )  # fmt: skip
+
+
+def _how(asked: Asked, n_discordant: int, most: int, metric: str) -> tuple[bool, bool]:
+    """Decide whether to sample and whether to enumerate."""
+    feasible = n_discordant <= most
+    if asked.method == "exact" and not feasible:
+        raise InputError(
+            f"method exact: {n_discordant} discordant units under {metric}, at most {most} are enumerated; "
+            "use --method auto, which samples the larger ones"
+        )
+    enumerated = feasible and asked.method != "randomization"
+    return not enumerated or asked.method == "both", enumerated
+
+
+def list_jobs(counts: Counts, comparisons: Sequence[Comparison], *, second_run: bool) -> tuple[list[Job], list[Slots]]:
+    """List what must be counted, and where each comparison finds its counts."""
+    jobs: list[Job] = []
+    shared = {id(panel): (panel, rows) for panel, rows in _sampled_rows(comparisons)}
+    places: dict[int, tuple[int, dict[int, int]]] = {}
+    for key, (panel, rows) in shared.items():
+        of_panel = [c for c in comparisons if c.panel is panel and c.sampled]
+        label = of_panel[0].label(counts) + (f" and {len(of_panel) - 1} more" if len(of_panel) > 1 else "")
+        part = panel if isinstance(panel, OutputsPanel) or len(rows) == len(panel.pairs) else panel.only(rows)
+        places[key] = (len(jobs), {row: k for k, row in enumerate(rows)})
+        jobs += [Job(part, of_panel[0].n_trials, run, label=label) for run in range(1 + second_run)]
+    slots = []
+    for c in comparisons:
+        first = second = exact = None
+        if c.sampled:
+            job, rows_at = places[id(c.panel)]
+            first = (job, rows_at[c.row])
+            second = (job + 1, rows_at[c.row]) if second_run else None
+        if c.enumerated:
+            exact = len(jobs)
+            jobs.append(_enumeration(c, c.label(counts)))
+        slots.append(Slots(first, second, exact))
+    return jobs, slots
+
+
+def _sampled_rows(comparisons: Sequence[Comparison]) -> Iterator[tuple[Panel | OutputsPanel, list[int]]]:
+    found: dict[int, tuple[Panel | OutputsPanel, set[int]]] = {}
+    for c in comparisons:
+        if c.sampled:
+            found.setdefault(id(c.panel), (c.panel, set()))[1].add(c.row)
+    for panel, rows in found.values():
+        yield panel, sorted(rows)
+
+
+def _enumeration(c: Comparison, label: str) -> Job:
+    if isinstance(c.panel, OutputsPanel):
+        return Job(c.panel.enumeration(), 2**c.n_discordant, label=label)
+    return Job(c.panel.enumeration(c.row, c.column), 2**c.n_discordant, label=label)

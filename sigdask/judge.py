@@ -1,0 +1,197 @@
+"""From counts to results: bound, interval, cross-checks and notes of each comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask import crosscheck
+from sigdask.classical import correlations, sign_test
+from sigdask.comparisons import Asked, Comparison, Slots
+from sigdask.counts import Counts
+from sigdask.metrics.base import BlackBox, BoundMetric
+from sigdask.metrics.forms import Ratios
+from sigdask.outputs import OutputsPanel
+from sigdask.panels import Panel
+from sigdask.randomization import TAILS, Alternative, Tally, bound, interval, trials_to_decide
+from sigdask.results import Exact, Result, SecondRun
+
+
+class Judge:
+    """Makes results of counts: bound, interval, checks, notes."""
+
+    def __init__(self, asked: Asked, alternative: Alternative, alpha: float, n_sampled: int) -> None:
+        self.asked = asked
+        self.alternative = alternative
+        self.tail = TAILS.index(alternative)
+        self.alpha = alpha
+        self.n_sampled = max(n_sampled, 1)
+        self._r12: dict[tuple[str, str | None], NDArray[np.float64]] = {}
+
+    def result(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Result:
+        """Return one comparison's result."""
+        counts = self.asked.counts
+        score_a, score_b = self._scores(c)
+        exact = self._exact(c, slots, tallies)
+        if slots.first is None:
+            n_trials, n_extreme = 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
+            p, limits = n_extreme / n_trials, (n_extreme / n_trials,) * 2
+        else:
+            n_trials, n_extreme = tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
+            p, limits = bound(n_extreme, n_trials), interval(n_extreme, n_trials)
+        again = self._second_run(c, slots, tallies, n_extreme)
+        result = Result(
+            test_set=counts.name,
+            subset=c.subset,
+            unit=counts.unit,
+            a=counts.systems[c.pair[0]],
+            b=counts.systems[c.pair[1]],
+            metric=c.metric.name,
+            higher_is_better=c.metric.higher_is_better,
+            score_a=score_a,
+            score_b=score_b,
+            difference=score_a - score_b,
+            alternative=self.alternative,
+            n_items=c.panel.n_items if isinstance(c.panel, Panel) else len(c.panel.a),
+            n_units=c.panel.n_units if isinstance(c.panel, Panel) else len(np.unique(c.panel.index)),
+            n_discordant=c.n_discordant,
+            method="exact" if slots.first is None else "approximate",
+            n_trials=n_trials,
+            n_extreme=n_extreme,
+            p_value=p,
+            p_interval=(limits[0], limits[1]),
+            r12=self._correlation(c),
+            second_run=again,
+            exact=exact,
+            checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
+        )
+        return _with_notes(result, c, self.alpha)
+
+    def _extreme(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> int:
+        job, row = where
+        return int(tallies[job].counts[row, column, self.tail])
+
+    def _scores(self, c: Comparison) -> tuple[float, float]:
+        if isinstance(c.panel, OutputsPanel):
+            return float(c.panel.scores[0, 0]), float(c.panel.scores[1, 0])
+        i, j = c.panel.pairs[c.row]
+        return float(c.panel.scores[i, c.column]), float(c.panel.scores[j, c.column])
+
+    def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
+        if slots.exact is None:
+            return None
+        p = self._extreme(tallies, (slots.exact, 0), 0) / 2**c.n_discordant
+        return Exact(p, p, "enumeration", "exact")
+
+    def _second_run(self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_extreme: int) -> SecondRun | None:
+        if slots.second is None:
+            return None
+        n_trials, again = tallies[slots.second[0]].n_trials, self._extreme(tallies, slots.second, c.column)
+        agreement = crosscheck.runs_agree(n_extreme, again, n_trials)
+        return SecondRun(n_trials, again, bound(again, n_trials), agreement)
+
+    def _checks(
+        self,
+        c: Comparison,
+        n_extreme: int,
+        n_trials: int,
+        again: SecondRun | None,
+        exact: Exact | None,
+        *,
+        sampled: bool,
+    ) -> tuple[crosscheck.Check, ...]:
+        checks = []
+        if again is not None:
+            checks.append(
+                crosscheck.second_run(n_extreme, again.n_extreme, n_trials, again.agreement_p, self.n_sampled)
+            )
+        else:
+            why = "not asked for" if sampled else "all arrangements were counted"
+            checks.append(crosscheck.Check("second run", "not applicable", None, why))
+        checks.append(self._sign_test(c, n_extreme, n_trials, sampled=sampled))
+        if exact is not None and sampled:
+            checks.append(
+                crosscheck.against_known("exact value", exact.p_lo, n_extreme, n_trials, self.n_sampled, exact=False)
+            )
+        return tuple(checks)
+
+    def _sign_test(self, c: Comparison, n_extreme: int, n_trials: int, *, sampled: bool) -> crosscheck.Check:
+        signs = _signs(c)
+        if signs is None:
+            return crosscheck.Check("sign test", "not applicable", None, "the score is not a mean of 0/1 item scores")
+        if self.asked.counts.unit != "item":
+            detail = f"{self.asked.counts.unit} is exchanged, not the item: another null hypothesis"
+            return crosscheck.Check("sign test", "not applicable", None, detail)
+        p = sign_test(*signs, self.alternative)
+        return crosscheck.against_known("sign test", p, n_extreme, n_trials, self.n_sampled, exact=not sampled)
+
+    def _correlation(self, c: Comparison) -> float | None:
+        """Return r12 where the metric is a mean over a fixed set of items."""
+        if isinstance(c.metric, BlackBox) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
+            return None
+        counts = self.asked.counts
+        if counts.present is not None:
+            values = _item_scores(counts, c.metric, c.mask, list(c.pair))
+            r = float(correlations(values)[0, 1])
+        else:
+            key = (c.metric.name, c.subset["value"] if c.subset else None)
+            if key not in self._r12:
+                self._r12[key] = correlations(_item_scores(counts, c.metric, c.mask, list(range(counts.n_systems))))
+            r = float(self._r12[key][c.pair])
+        return None if math.isnan(r) else r
+
+
+def _item_scores(
+    counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: list[int]
+) -> NDArray[np.float64]:
+    """Return numerators of the items that the denominator counts, shape (n_items, n_systems)."""
+    form = metric.form
+    assert isinstance(form, Ratios)
+    shape = (counts.n_items, counts.n_systems)
+    above, below = np.zeros(shape), np.zeros(shape)
+    for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
+        field = np.broadcast_to(metric.field(name, counts), shape)
+        above += up * field
+        below += down * field
+    kept = (below > 0).all(axis=1)
+    if mask is not None:
+        kept &= mask
+    if counts.present is not None:
+        kept &= counts.present[:, systems].all(axis=1)
+    return above[kept][:, systems]
+
+
+def _signs(c: Comparison) -> tuple[int, int] | None:
+    """Return wins and losses where all nonzero differences of a linear score are equally large."""
+    if not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
+        return None
+    metric = c.panel.metrics[c.column]
+    assert isinstance(metric.form, Ratios)
+    i, j = c.panel.pairs[c.row]
+    fields = list(metric.fields)
+    weights = np.array(metric.form.numerators[0])
+    differences = (c.panel.values[:, i][:, fields] - c.panel.values[:, j][:, fields]) @ weights
+    nonzero = differences[differences != 0]
+    if len(set(np.abs(nonzero).tolist())) > 1:
+        return None
+    return int(np.count_nonzero(nonzero > 0)), int(np.count_nonzero(nonzero < 0))
+
+
+def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
+    notes = []
+    if result.n_discordant == 0:
+        notes.append("identical: no unit differs in what the metric counts")
+    if isinstance(c.panel, Panel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
+        for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
+            if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
+                notes.append(f"{name}: 0/0 scored {form.zero_division:g}")
+    if result.is_undecided(alpha):
+        needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
+        remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
+        low, high = result.p_interval
+        notes.append(f"undecided at {alpha:g}: the 99 % interval of p is {low:.4g} to {high:.4g}; {remedy}")
+    return replace(result, warnings=tuple(notes))
