@@ -19,7 +19,7 @@ from scipy import special
 from sigdask.errors import InputError
 from sigdask.kernels.exceedances import TIE, count_linear, count_ratio, count_scores
 from sigdask.kernels.scored import count_scored, parameters
-from sigdask.kernels.sums import Layout, Room, layout, moved_sums
+from sigdask.kernels.sums import Layout, Room, combined, layout, moved_sums
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
@@ -91,7 +91,7 @@ def tally(panel: Panel, *, run: int = 0, first: int = 0, n_trials: int = DEFAULT
         here = min(size, first + n_trials - start)
         moved = moved_sums(panel, arranged, run=run, first=start, n_trials=here, room=room)
         for m in range(len(panel.metrics)):
-            _count_metric(panel, arranged, m, moved, counts[:, m], joint=joint)
+            _count_metric(panel, arranged, m, moved, room, counts[:, m], joint=joint)
     return Tally(n_trials, counts)
 
 
@@ -108,25 +108,31 @@ def black_box_tally(panel: OutputsPanel, *, run: int, first: int, n_trials: int)
 
 
 def _count_metric(
-    panel: Panel, arranged: Layout, m: int, moved: NDArray[Any], counts: NDArray[np.int64], *, joint: bool
+    panel: Panel, arranged: Layout, m: int, moved: NDArray[Any], room: Room, counts: NDArray[np.int64], *, joint: bool
 ) -> None:
     """Add one metric's exceedances in one slab to `counts`, shape (n_pairs, 4)."""
     largest = np.zeros(moved.shape[1] if joint else 0)
     three = counts[:, :3]
     form = panel.metrics[m].form
     if panel.linear[m]:
-        sizes = _count_linear(panel, arranged, m, moved, three, largest)
+        sizes = _count_linear(panel, arranged, m, moved, room, three, largest)
     elif isinstance(form, Ratios) and len(form.numerators) == 1:
-        sizes = _count_ratio(panel, arranged, m, form, moved, three, largest)
+        sizes = _count_ratio(panel, arranged, m, form, moved, room, three, largest)
     else:
-        sizes = _count_scores(panel, arranged, m, moved, three, largest)
+        sizes = _count_scores(panel, arranged, m, moved, room, three, largest)
     if joint:
         largest.sort()
         counts[:, 3] += moved.shape[1] - np.searchsorted(largest, sizes, side="left")
 
 
 def _count_linear(
-    panel: Panel, arranged: Layout, m: int, moved: NDArray[Any], counts: NDArray[np.int64], largest: NDArray[np.float64]
+    panel: Panel,
+    arranged: Layout,
+    m: int,
+    moved: NDArray[Any],
+    room: Room,
+    counts: NDArray[np.int64],
+    largest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     form, fields = panel.metrics[m].form, list(panel.metrics[m].fields)
     assert isinstance(form, Ratios)
@@ -134,7 +140,9 @@ def _count_linear(
     totals = panel.totals[:, fields] @ weights
     observed = totals[panel.pairs[:, 0]] - totals[panel.pairs[:, 1]]
     slack = panel.slack[:, m]
-    above = _combined(arranged, moved, fields, weights, arranged.dtype_for(int(np.abs(weights).sum())))
+    dtype = arranged.dtype_for(int(np.abs(weights).sum()))
+    out = room.array(f"above {m}", (len(panel.totals), moved.shape[1]), dtype)
+    above = combined(arranged, moved, fields, weights.tolist(), out)
     count_linear(above, panel.pairs, observed, slack, counts, largest)
     return np.asarray(np.abs(observed) - 2.0 * slack.max(initial=0))
 
@@ -145,14 +153,16 @@ def _count_ratio(
     m: int,
     form: Ratios,
     moved: NDArray[Any],
+    room: Room,
     counts: NDArray[np.int64],
     largest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     fields = list(panel.metrics[m].fields)
     parts = []
-    for weights in (np.array(form.numerators[0]), np.array(form.denominators[0])):
-        parts.append(_combined(arranged, moved, fields, weights, np.float64))
-        parts.append((panel.totals[:, fields] @ weights).astype(np.float64))
+    for name, weights in (("above", form.numerators[0]), ("below", form.denominators[0])):
+        out = room.array(f"{name} {m}", (len(panel.totals), moved.shape[1]), np.float64)
+        parts.append(combined(arranged, moved, fields, weights, out))
+        parts.append((panel.totals[:, fields] @ np.array(weights)).astype(np.float64))
     above, total_above, below, total_below = parts
     observed = _observed(panel, m)
     count_ratio(above, below, total_above, total_below, panel.pairs, form.zero_division, observed, counts, largest)
@@ -160,16 +170,22 @@ def _count_ratio(
 
 
 def _count_scores(
-    panel: Panel, arranged: Layout, m: int, moved: NDArray[Any], counts: NDArray[np.int64], largest: NDArray[np.float64]
+    panel: Panel,
+    arranged: Layout,
+    m: int,
+    moved: NDArray[Any],
+    room: Room,
+    counts: NDArray[np.int64],
+    largest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     metric = panel.metrics[m]
     observed = _observed(panel, m)
     fused = parameters(metric.form)
     if fused is not None:
         fields = list(metric.fields)
-        shifts = np.zeros((len(panel.totals), len(fields), moved.shape[1]))
-        for s, f in np.argwhere(arranged.column_of[:, fields] >= 0):
-            shifts[s, f] = _row(arranged, moved, s, fields[f])
+        shifts = room.array("shifts", (len(panel.totals), len(fields), moved.shape[1]), np.float64)
+        for k, f in enumerate(fields):
+            combined(arranged, moved, [f], [1], shifts[:, k])
         totals = panel.totals[:, fields].astype(np.float64)
         count_scored(*fused, shifts, totals, panel.pairs, observed, counts, largest)
         return np.asarray(np.abs(observed) * (1 - 4 * TIE))
@@ -191,18 +207,6 @@ def _observed(panel: Panel, m: int) -> NDArray[np.float64]:
 def _row(arranged: Layout, moved: NDArray[Any], s: int, f: int) -> Any:
     column = arranged.column_of[s, f]
     return 0 if column < 0 else arranged.sign_of[s, f] * moved[column].astype(np.int64)
-
-
-def _combined(
-    arranged: Layout, moved: NDArray[Any], fields: list[int], weights: NDArray[Any], dtype: Any
-) -> NDArray[Any]:
-    """Return weighted sums of fields, shape (n_systems, n_trials)."""
-    combined = np.zeros((len(arranged.column_of), moved.shape[1]), dtype)
-    for s, columns in enumerate(arranged.column_of):
-        for f, weight in zip(fields, weights, strict=True):
-            if weight and columns[f] >= 0:
-                combined[s] += moved[columns[f]] * np.asarray(weight * arranged.sign_of[s, f], dtype)
-    return combined
 
 
 def ranges(n_trials: int, size: int) -> Iterator[tuple[int, int]]:

@@ -16,8 +16,8 @@ Both stay in the L1/L2 cache: a slab of trials is summed column of units by colu
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -173,11 +173,23 @@ def moved_sums(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Room:
-    """Memory for one slab, made once a task: swap words, sums, and one set of byte tables."""
+    """Memory for one slab, made once a task and used again for each slab.
+
+    Fresh arrays for each slab would be mapped and unmapped by the system every time, which stalls
+    all threads of the process.
+    """
 
     words: NDArray[np.uint32]
     sums: NDArray[Any]
     table: NDArray[Any]
+    named: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return uninitialised memory that is the same for the same name."""
+        size = int(np.prod(shape))
+        if name not in self.named or self.named[name].size < size or self.named[name].dtype != dtype:
+            self.named[name] = np.empty(size, dtype)
+        return self.named[name][:size].reshape(shape)
 
     @staticmethod
     def of(arranged: Layout, n_trials: int) -> Room:
@@ -187,6 +199,16 @@ class Room:
             np.empty((arranged.n_columns, n_trials), arranged.dtype),
             np.empty((16, 256), arranged.dtype),
         )
+
+
+def combined(
+    arranged: Layout, moved: NDArray[Any], fields: Sequence[int], weights: Sequence[int], out: NDArray[Any]
+) -> NDArray[Any]:
+    """Write weighted sums of fields of all systems into `out`, shape (n_systems, n_trials)."""
+    columns = np.ascontiguousarray(arranged.column_of[:, list(fields)])
+    signed = (arranged.sign_of[:, list(fields)] * np.asarray(weights)).astype(out.dtype)
+    combine(moved, columns, signed, out)
+    return out
 
 
 @lru_cache(maxsize=2)
@@ -238,6 +260,19 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
             for t in range(words.shape[1]):
                 bits = popcount(words[0, t] & m0) + popcount(words[1, t] & m1)
                 out[t] += weight * np.int32(bits)
+
+
+@njit(nogil=True, cache=True)
+def combine(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Set out[s] to the sum over k of weights[s, k] * moved[columns[s, k]]; column -1 is zero."""
+    for s in range(columns.shape[0]):
+        out[s, :] = 0
+        for k in range(columns.shape[1]):
+            weight = weights[s, k]
+            if columns[s, k] >= 0 and weight != 0:
+                row = moved[columns[s, k]]
+                for t in range(row.shape[0]):
+                    out[s, t] += weight * row[t]
 
 
 @njit(nogil=True, cache=True)
