@@ -19,6 +19,7 @@ from sigdask.metrics.base import BlackBox, Metric
 from sigdask.panels import Pair, Units
 from sigdask.randomization import Alternative
 from sigdask.results import Result, Results
+from sigdask.shuffles import MAX_TRIALS
 
 AnyMetric = str | Metric | BlackBox
 
@@ -167,6 +168,8 @@ def _check_options(alternative: str, method: str, trials: int | None, alpha: flo
         raise InputError(f"method = {method!r}: must be one of {', '.join(get_args(Method))}")
     if trials is not None and trials < 1:
         raise InputError(f"trials = {trials}: must be at least 1")
+    if trials is not None and trials > MAX_TRIALS:
+        raise InputError(f"trials = {trials}: the stream has 2**48 = {MAX_TRIALS:,}")
     if not 0 < alpha < 1:
         raise InputError(f"alpha = {alpha}: must lie between 0 and 1")
 

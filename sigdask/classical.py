@@ -60,9 +60,10 @@ def correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:
     ----------
     Yeh 2000, section 2.1.
     """
-    centred = values - values.mean(axis=0)
-    lengths = np.sqrt((centred**2).sum(axis=0))
     constant = (values == values[:1]).all(axis=0)
+    centred = values - values.mean(axis=0)
+    centred /= np.where(constant, 1.0, np.abs(centred).max(axis=0, initial=0.0))  # squares stay within range
+    lengths = np.sqrt((centred**2).sum(axis=0))
     lengths[constant] = np.nan
     return np.asarray((centred.T @ centred) / np.outer(lengths, lengths))
 

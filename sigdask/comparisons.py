@@ -76,6 +76,7 @@ def list_comparisons(asked: Asked, chosen: Sequence[Metric | BlackBox], by: str 
     """Yield every comparison, in the order of subsets, pairs and metrics."""
     bound_metrics = [m if isinstance(m, BlackBox) else m.bind(asked.counts) for m in chosen]
     summed = [m for m in bound_metrics if isinstance(m, BoundMetric)]
+    columns = {id(m): k for k, m in enumerate(summed)}
     for subset, mask in _subsets(asked.counts, by):
         placed = panels.build(asked.counts, asked.units, summed, asked.pairs, subset=mask) if summed else []
         where = {k: (p, row) for p in placed for row, k in enumerate(p.of_pairs)}
@@ -84,7 +85,7 @@ def list_comparisons(asked: Asked, chosen: Sequence[Metric | BlackBox], by: str 
                 if isinstance(metric, BlackBox):
                     yield _black_box(asked, metric, pair, subset, mask)
                 else:
-                    yield _of_panel(asked, where[k], summed.index(metric), metric, pair, subset, mask)
+                    yield _of_panel(asked, where[k], columns[id(metric)], metric, pair, subset, mask)
 
 
 def _of_panel(

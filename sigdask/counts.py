@@ -192,6 +192,7 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
+        _check_names(tuple(predictions))
         n_items = _one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
         right = np.array([str(label) for label in gold], dtype=object)
         given = tuple(np.array([str(p) for p in column], dtype=object) for column in predictions.values())
@@ -232,6 +233,7 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
+        _check_names(tuple(found))
         n_items = _one_length({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
         gold = np.asarray(of_interest, dtype=bool).astype(np.int8)[:, None]  # (n_items, 1)
         predicted = np.column_stack([np.asarray(f, dtype=bool) for f in found.values()]).astype(np.int8)

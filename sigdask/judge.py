@@ -183,7 +183,9 @@ def _signs(c: Comparison) -> tuple[int, int] | None:
 
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
-    if result.n_discordant == 0:
+    if result.n_items == 0:
+        notes.append("nothing was compared: no item that both systems have")
+    elif result.n_discordant == 0:
         notes.append("identical: no unit differs in what the metric counts")
     if isinstance(c.panel, Panel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):

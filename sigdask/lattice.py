@@ -106,11 +106,16 @@ def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) 
     digits : int, optional
         Use at least this many digits for decimals. Integers are exact on any decimal lattice, so
         sharing one between pairs changes no count.
+
+    Large integers beside small decimals, which no decimal lattice holds, take a binary one.
     """
     if a.digits is not None and b.digits is not None:
         own = max(a.digits, b.digits)
-        room = max(a.exponent, b.exponent) + math.log2(max(n_items, 1)) + MOST_DIGITS * math.log2(10) < 53
-        return Lattice(digits=max(own, digits or 0) if room else own)
+        size = max(a.exponent, b.exponent) + math.log2(max(n_items, 1))  # of sums, up to one bit too large
+        if size + MOST_DIGITS * math.log2(10) < 53:
+            return Lattice(digits=max(own, digits or 0))
+        if own == 0 or size + own * math.log2(10) < 54:
+            return Lattice(digits=own)
     bits = min(_MOST_BITS, _LIMIT_BITS - n_items.bit_length())
     return Lattice(exponent=max(max(a.exponent, b.exponent) - bits, -1074))
 

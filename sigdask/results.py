@@ -186,7 +186,7 @@ class Results(Sequence[Result]):
             "pandas", "polars" or "pyarrow"; any module with `DataFrame(columns)` or `table(columns)`.
         """
         flat = [_flat(result) for result in self.results]
-        columns = {key: [row[key] for row in flat] for key in flat[0]}
+        columns = {key: [row[key] for row in flat] for key in (flat[0] if flat else ())}
         try:
             module = importlib.import_module(library)
         except ImportError:

@@ -5,7 +5,9 @@ import pytest
 import reference
 from scipy import stats
 
+from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.panels import Units
 from sigdask.shuffles import counting_words, philox, stream_key, swap_bits
 
 ONES = 0xFFFFFFFF
@@ -107,3 +109,31 @@ def test_counting_words_are_all_arrangements():
     counting_words(0, words)
     assert words[0].tolist() == list(range(8))
     assert not words[1:].any()
+
+
+def test_unit_ids_are_canonical_nfc_and_in_byte_order():
+    # UTF-8 bytes order U+FF5E before U+1F600, where UTF-16 would not; capitals before small letters
+    ids = ["\U0001f600", "a", "caf\u00e9", "Z", "\uff5e", "10", "9"]
+    order = ["10", "9", "Z", "a", "caf\u00e9", "\uff5e", "\U0001f600"]
+    units = Units.of(scores_of(ids), 0)
+    assert [order[k] for k in units.index] == ids
+    assert units.key == stream_key(0, "", order)
+
+
+def test_the_same_ids_decomposed_or_in_another_order_have_the_same_shuffles():
+    composed = Units.of(scores_of(["caf\u00e9", "b", "\u00c5"]), 3)
+    decomposed = Units.of(scores_of(["A\u030a", "cafe\u0301", "b"]), 3)
+    assert composed.key == decomposed.key
+    assert composed.index.tolist() == [1, 0, 2]
+    assert decomposed.index.tolist() == [2, 1, 0]
+
+
+def test_items_of_one_unit_have_one_address():
+    counts = Counts.from_scores({"a": [1, 2, 3], "b": [3, 2, 1]}, groups={"document": ["y", "x", "y"]})
+    units = Units.of(counts.with_unit("document"), 0)
+    assert (units.index.tolist(), units.n_units) == ([1, 0, 1], 2)
+    assert units.key == stream_key(0, "", ["x", "y"])
+
+
+def scores_of(ids):
+    return Counts.from_scores({"a": range(len(ids)), "b": range(len(ids))}, ids=ids)

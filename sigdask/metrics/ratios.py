@@ -18,6 +18,9 @@ from sigdask.metrics.forms import Ratios
 Weights = tuple[tuple[int, int, int], tuple[int, int, int]]
 """Numerator and denominator weights of (tp, predicted, gold)."""
 
+LARGEST_WEIGHT = 10**10
+"""Of a count in F_beta: 64-bit sums then hold 900 million counts."""
+
 PRECISION: Weights = ((1, 0, 0), (0, 1, 0))
 RECALL: Weights = ((1, 0, 0), (0, 0, 1))
 
@@ -63,16 +66,15 @@ def f1(spec: Spec) -> Metric:
 
 def f_beta(spec: Spec) -> Metric:
     """F with recall weighted beta times as much as precision (option beta, default 1)."""
-    beta = Fraction(spec.number("beta", "1"))
-    return _of_counts(spec, f_weights(beta), "beta")
+    return _of_counts(spec, _beta_weights(spec), "beta")
 
 
 def averaged(spec: Spec) -> Metric:
     """Micro or macro average over labels (option labels=A+B, default the labels of the gold data)."""
-    spec.only("labels", "beta", "zero_division")
     average, _, rest = spec.base.partition("-")
+    spec.only("labels", "zero_division", *(["beta"] if rest == "f" else []))
     kinds: dict[str, Weights] = {"precision": PRECISION, "recall": RECALL, "f1": f_weights(Fraction(1))}
-    weights = kinds.get(rest) or f_weights(Fraction(spec.number("beta", "1")))
+    weights = kinds.get(rest) or _beta_weights(spec)
     bind = _macro if average == "macro" else _micro
     return Metric(spec.name, partial(bind, spec, weights))
 
@@ -93,6 +95,14 @@ def known_label(name: str, label: str, counts: Counts) -> None:
     """Refuse a label that neither gold nor systems have."""
     if label not in counts.labels + counts.predicted_labels:
         raise InputError(f"metric {name!r}: no label {label!r}; labels of the gold data: {', '.join(counts.labels)}")
+
+
+def _beta_weights(spec: Spec) -> Weights:
+    text = spec.number("beta", "1")
+    weights = f_weights(Fraction(text))
+    if weights[0][0] > LARGEST_WEIGHT:
+        raise InputError(f"metric {spec.name!r}: beta = {text}: too many digits for exact sums of integers")
+    return weights
 
 
 def _share(name: str, of: str, counts: Counts) -> BoundMetric:

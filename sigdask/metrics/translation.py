@@ -30,13 +30,13 @@ def bleu(spec: Spec) -> Metric:
 def chrf(spec: Spec) -> Metric:
     """Return corpus chrF, or chrF++ with its two word orders (options beta=2, lowercase=0|1)."""
     spec.only("beta", "lowercase")
-    beta = int(float(spec.number("beta", "2")))
+    beta = float(spec.number("beta", "2"))
     options = {
         "word_order": 2 if spec.base == "chrF++" else 0,
         "beta": beta,
         "lowercase": _choice(spec, "lowercase", ("0", "1")) == "1",
     }
-    return Metric(spec.name, partial(_bind, spec.name, "CHRF", options, ChrF(float(beta)), True))
+    return Metric(spec.name, partial(_bind, spec.name, "CHRF", options, ChrF(beta), True))
 
 
 def ter(spec: Spec) -> Metric:

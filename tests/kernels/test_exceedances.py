@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
+from sigdask.counts import Counts
+from sigdask.kernels.sums import layout
+from sigdask.metrics import find
 from sigdask.metrics.forms import Formula, Ratios
+from sigdask.panels import Units, build
 from sigdask.randomization import tally
 from sigdask.shuffles import swap_bits
 
@@ -17,6 +21,10 @@ F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 PRECISION = Ratios(((1, 0, 0),), ((0, 1, 0),), zero_division=1.0)
 LINEAR = Ratios(((2, 0, 3),), ((0, 0, 0),))
 MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
+RECALL = Ratios(((1, 0, 0),), ((0, 0, 1),))
+MACRO_FORMULA = Formula(
+    "macro", lambda tp, predicted, gold: (2 * tp / np.maximum(predicted + gold, 1) + tp / np.maximum(predicted, 1)) / 2
+)
 N_TRIALS = 64
 
 
@@ -89,6 +97,57 @@ def test_the_joint_tail_is_that_of_the_largest_difference(form):
         for i, j in panel.pairs
     ]
     assert counts.tolist() == [sum(m >= t for m in largest) for t in observed]
+
+
+@pytest.mark.parametrize("form", [MACRO, MACRO_FORMULA], ids=["macro", "formula"])
+def test_the_joint_tail_of_other_scores_is_that_of_their_largest_difference(form):
+    values = values_of(9, 40, n_systems=3)
+    panel = panel_of(values, [form])
+    counts = tally(panel, n_trials=N_TRIALS, joint=True).counts[:, 0, 3]
+    bits = swap_bits(panel.key, run=0, first=0, n_trials=N_TRIALS, n_units=40)
+    largest = [Fraction(0)] * N_TRIALS
+    for i, j in panel.pairs:
+        pseudo = reference.pseudo_sums(values[:, i], values[:, j], bits)
+        sizes = [abs(macro(x) - macro(y)) for x, y in zip(*pseudo, strict=True)]
+        largest = [max(pair) for pair in zip(largest, sizes, strict=True)]
+    observed = [abs(macro(values[:, i].sum(0)) - macro(values[:, j].sum(0))) for i, j in panel.pairs]
+    assert counts.tolist() == [sum(m >= t for m in largest) for t in observed]
+
+
+def macro(sums):
+    return reference.macro(sums, MACRO.numerators, MACRO.denominators)
+
+
+def ranks_of(seed, n_items):
+    """Reciprocal ranks, many of them tied in sums, and the same as Fractions."""
+    ranks = rng_of(seed).integers(1, 7, (n_items, 2))
+    scores = {"a": 1 / ranks[:, 0], "b": 1 / ranks[:, 1]}
+    return scores, np.vectorize(lambda r: Fraction(1, int(r)), otypes=[object])(ranks)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 12))
+def test_a_lattice_with_slack_counts_every_true_tie_in_every_tail(seed, n_items):
+    scores, exact = ranks_of(seed, n_items)
+    counts = Counts.from_scores(scores)
+    [placed] = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])
+    counted = tally(placed.panel, n_trials=200, joint=True).counts[0, 0]
+    bits = swap_bits(placed.panel.key, run=0, first=0, n_trials=200, n_units=n_items)
+    t = sum(exact[:, 0] - exact[:, 1])
+    trials = [sum(np.where(row, -1, 1) * (exact[:, 0] - exact[:, 1])) for row in bits]
+    want = [sum(x >= t for x in trials), sum(x <= t for x in trials), sum(abs(x) >= abs(t) for x in trials)]
+    # sums of nine sixtieths differ by 1/60 or not at all, so nothing else is within the slack
+    assert counted.tolist() == [*want, want[2]]
+
+
+def test_several_metrics_share_memory_over_slabs_and_a_partial_last_one():
+    values = values_of(2, 300, n_systems=3)
+    forms = [F1, RECALL, MACRO, PRECISION, MACRO_FORMULA]
+    together = panel_of(values, forms)
+    n = 2 * layout(together).slab + 17
+    counts = tally(together, n_trials=n, joint=True).counts
+    for m, form in enumerate(forms):
+        assert tally(panel_of(values, [form]), n_trials=n, joint=True).counts[:, 0].tolist() == counts[:, m].tolist()
 
 
 def test_splitting_trials_anywhere_adds_up():

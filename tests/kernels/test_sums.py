@@ -69,3 +69,36 @@ def test_concordant_columns_of_units_are_not_visited():
     values = np.zeros((1000, 2, 2), np.int64)
     values[700, 0, 0] = 1
     assert [column for column, _ in sums.layout(panel_of(values, [MEAN])).pieces] == [5]
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31), size=st.sampled_from([2, 10**4, 10**15]))
+def check_sparse(seed, size):
+    # few discordant units, anywhere in 40 columns of 128
+    rng = rng_of(seed)
+    values = np.zeros((5000, 3, 2), np.int64)
+    at = rng.choice(5000, 25, replace=False)
+    values[at] = rng.integers(-size, size + 1, (25, 3, 2))
+    panel = panel_of(values, [MEAN])
+    sums.layout.cache_clear()
+    bits = swap_bits(panel.key, run=1, first=2**32 - 5, n_trials=10, n_units=5000).astype(np.int64)
+    expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
+    assert (moved(panel, run=1, first=2**32 - 5, n_trials=10) == expected).all()
+
+
+def test_units_far_apart_are_summed_at_their_own_addresses(path):
+    check_sparse()
+
+
+def test_weighted_sums_of_32_bit_columns_may_need_64():
+    # NumPy 1.26 multiplies an int32 array by a 0-dimensional int64 in 32 bits: 100 x 3e7 is lost
+    values = np.zeros((40, 2, 2), np.int64)
+    values[:, 1, 0] = 10**7
+    panel = panel_of(values, [MEAN])
+    arranged = sums.layout(panel)
+    assert arranged.dtype == np.int32
+    assert arranged.dtype_for(100) == np.int64
+    out = np.empty((2, 50), np.int64)
+    sums.combined(arranged, sums.moved_sums(panel, arranged, run=0, first=0, n_trials=50), [0], [100], out)
+    bits = swap_bits(panel.key, run=0, first=0, n_trials=50, n_units=40)
+    assert out[1].tolist() == (bits.sum(1) * 10**9).tolist()

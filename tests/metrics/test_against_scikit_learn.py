@@ -1,11 +1,14 @@
 """Scores of labels against scikit-learn's."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from sigdask.api import compare
 from sigdask.counts import Counts
 from sigdask.metrics import find
 
@@ -23,6 +26,14 @@ SCORES = {
     "macro-precision": lambda g, p: sk.precision_score(g, p, labels=sorted(set(g)), average="macro", zero_division=0),
     "micro-f1": lambda g, p: sk.f1_score(g, p, labels=sorted(set(g)), average="micro", zero_division=0),
     "macro-f1:labels=A+B": lambda g, p: sk.f1_score(g, p, labels=["A", "B"], average="macro", zero_division=0),
+    "macro-f:beta=2": lambda g, p: sk.fbeta_score(
+        g, p, beta=2, labels=sorted(set(g)), average="macro", zero_division=0
+    ),
+    "micro-precision": lambda g, p: sk.precision_score(g, p, labels=sorted(set(g)), average="micro", zero_division=0),
+    "micro-recall:labels=B+C": lambda g, p: sk.recall_score(g, p, labels=["B", "C"], average="micro", zero_division=0),
+    "macro-precision:zero_division=1": lambda g, p: sk.precision_score(
+        g, p, labels=sorted(set(g)), average="macro", zero_division=1
+    ),
     "precision[A]:zero_division=1": lambda g, p: sk.precision_score(
         g, p, labels=["A"], average="micro", zero_division=1
     ),
@@ -53,3 +64,21 @@ def test_kappa_equals_scikit_learns():
     for _ in range(20):
         gold, predicted = rng.choice(list("ABCD"), (2, 50)).tolist()
         assert score("kappa", gold, predicted) == pytest.approx(sk.cohen_kappa_score(gold, predicted), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted"), [("AABB", "AAAA"), ("AAAA", "AABB"), ("AAAA", "AAAA"), ("AAAA", "BBBB")]
+)
+def test_degenerate_margins_score_0_as_in_scikit_learn(gold, predicted):
+    with warnings.catch_warnings(action="ignore"):
+        expected = sk.matthews_corrcoef(list(gold), list(predicted))
+    assert score("mcc", list(gold), list(predicted)) == expected
+    assert np.isfinite(score("kappa", list(gold), list(predicted)))
+
+
+def test_a_macro_average_does_not_depend_on_the_labels_of_the_opponent():
+    gold, ours = list("ABAB"), list("AABB")
+    scores = [
+        compare(ours, other, gold=gold, metric="macro-f1").score_a for other in (list("ABAB"), list("XYZW"), ours)
+    ]
+    assert scores == [0.5, 0.5, 0.5]

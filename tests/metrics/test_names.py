@@ -6,6 +6,7 @@ import pytest
 import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
+from sigdask.crosscheck import count_fits
 from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.metrics import METRICS, find
@@ -20,6 +21,11 @@ LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")}
         ("f1:beta=2", "no option 'beta'"),
         ("f:bta=2", "did you mean 'beta'"),
         ("f:beta=two", "not a number"),
+        ("macro-f1:beta=2", "macro-f1 has no option 'beta'"),
+        ("micro-recall:beta=2", "no option 'beta'"),
+        ("chrF:beta=x", "not a number"),
+        ("f:beta=0.123456789", "beta = 0.123456789: too many digits"),
+        ("macro-f:beta=123456789", "too many digits"),
         ("f1:zero_division=3", "must be 0 or 1"),
         ("mean[A]", r"takes no \[label\]"),
         ("no_such_module:f", "cannot import"),
@@ -80,6 +86,40 @@ def test_a_black_box_counts_as_the_vectorised_metric():
     fast = compare(a, b, gold=gold, metric="accuracy", method="randomization", trials=3000)
     assert box.n_extreme == fast.n_extreme
     assert box.score_a == fast.score_a
+
+
+def test_a_black_box_of_13_units_is_sampled_10_000_times():
+    result = compare(np.arange(1, 14), np.zeros(13), metric=sigdask.black_box(lambda o, _: sum(o)), second_run=False)
+    assert (result.method, result.n_trials) == ("approximate", 10_000)
+    # 13 differences of one sign: 2 of 8,192 arrangements are as extreme
+    assert count_fits(result.n_extreme, 10_000, 2 / 2**13) > 1e-4
+
+
+def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():
+    def fails(outputs, gold):
+        return outputs["x"]
+
+    with pytest.raises(InputError, match="fails' failed: TypeError"):
+        compare([1, 2], [0, 0], metric=sigdask.black_box(fails))
+    with pytest.raises(InputError, match="returned nan"):
+        compare([1, 2], [0, 0], metric=sigdask.black_box(lambda o, _: float("nan")))
+
+
+def test_a_metric_asked_for_twice_is_answered_twice():
+    first, second = compare_all(LABELS, metrics=["macro-f1", "macro-f1"])
+    assert first == second
+
+
+def test_lower_is_better_where_the_user_says_so():
+    @sigdask.metric(higher_is_better=False, name="errors")
+    def errors(correct, items):
+        return items - correct
+
+    [r] = compare_all(LABELS, metrics=[errors])
+    assert (r.metric, r.higher_is_better, r.score_a, r.score_b) == ("errors", False, 1.0, 1.0)
+    assert r.better() is None
+    [r] = compare_all(Counts.from_labels(list("AAA"), {"x": list("AAB"), "y": list("ABB")}), metrics=[errors])
+    assert r.better() == "x"
 
 
 def test_a_black_box_enumerates_up_to_12_units():

@@ -22,6 +22,7 @@ TOOLS = {
     "BLEU:tokenize=char": sacrebleu.BLEU(force=True, tokenize="char"),
     "chrF": sacrebleu.CHRF(),
     "chrF++": sacrebleu.CHRF(word_order=2),
+    "chrF:beta=0.5": sacrebleu.CHRF(beta=0.5),
     "TER": sacrebleu.TER(),
 }
 WORDS = ["the", "a", "cat", "dog", "sat", "on", "mat", "and", ",", ".", "ran", "over", "house", "big", "small"]
@@ -109,6 +110,12 @@ def test_ter_is_better_when_lower(counts):
     [r] = compare_all(counts, metrics=["TER"], trials=100)
     assert not r.higher_is_better
     assert r.better() == ("x" if r.score_a < r.score_b else "y")
+
+
+@pytest.mark.parametrize("metric", ["BLEU", "chrF", "TER"])
+def test_a_text_metric_asked_for_twice_is_answered_twice(counts, metric):
+    first, second = compare_all(counts, metrics=[metric, metric], trials=100)
+    assert first == second
 
 
 def test_texts_need_as_many_lines_as_the_reference(counts, tmp_path):
