@@ -95,6 +95,79 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
     assert results["a", "c"].score_a == pytest.approx(SCORES["a"][7:].mean(), rel=1e-12)
 
 
+def test_a_pair_without_a_common_item_says_that_nothing_was_compared():
+    data = Counts.from_scores({"a": [1, np.nan, 2], "b": [np.nan, 1, np.nan], "c": [1, 2, 3]}, missing="pairwise")
+    found = {(r.a, r.b): r for r in compare_all(data, metrics=["mean"])}
+    assert found["a", "b"].n_items == 0
+    assert found["a", "b"].p_value == 1.0
+    assert found["a", "b"].warnings[0] == "nothing was compared: no item that both systems have"
+    assert (found["a", "c"].n_items, found["b", "c"].n_items) == (2, 1)
+
+
+def test_a_missing_score_may_count_as_0():
+    data = Counts.from_scores({"a": [1, np.nan, 2], "b": [1, 1, 1]}, missing="zero")
+    [r] = compare_all(data, metrics=["mean"])
+    assert (r.n_items, r.score_a) == (3, 1.0)
+
+
+def test_gaps_in_groups_stay_at_the_addresses_of_the_whole_test_set():
+    # a pair with gaps equals the same pair with these items taken as ties by hand
+    gappy = {"a": SCORES["a"].copy(), "b": SCORES["b"]}
+    gappy["a"][3:9] = np.nan
+    tied = {"a": np.where(np.isnan(gappy["a"]), SCORES["b"], gappy["a"]), "b": SCORES["b"]}
+    one, other = (
+        compare_all(Counts.from_scores(s, ids=IDS, missing="pairwise"), metrics=["mean"], trials=5000)[0]
+        for s in (gappy, tied)
+    )
+    assert (one.n_extreme, one.n_discordant) == (other.n_extreme, other.n_discordant)
+    assert (one.n_items, other.n_items) == (114, 120)
+
+
+def test_mirrored_systems_give_mirrored_counts_for_scores_and_labels():
+    gold, a, b = (list(column) for column in rng_of(9).choice(list("ABC"), (3, 120)))
+    data = [(counts("ab"), counts("ba"), "mean")]
+    data += [
+        (Counts.from_labels(gold, {"a": a, "b": b}, ids=IDS), Counts.from_labels(gold, {"b": b, "a": a}, ids=IDS), m)
+        for m in ("accuracy", "f1[A]", "macro-f1", "kappa")
+    ]
+    for one, other, metric in data:
+        for side, mirror in (("greater", "less"), ("less", "greater"), ("two-sided", "two-sided")):
+            [x] = compare_all(one, metrics=[metric], alternative=side, trials=3000)
+            [y] = compare_all(other, metrics=[metric], alternative=mirror, trials=3000)
+            assert (x.n_extreme, x.second_run.n_extreme) == (y.n_extreme, y.second_run.n_extreme)
+            assert x.difference == -y.difference
+
+
+def test_r12_is_the_pearson_correlation_of_item_scores():
+    for r in compare_all(counts("abc"), metrics=["mean"], trials=10):
+        assert r.r12 == pytest.approx(np.corrcoef(SCORES[r.a], SCORES[r.b])[0, 1], rel=1e-9)
+    assert compare([1, 1, 1], [0, 1, 0]).r12 is None  # a constant has no correlation
+
+
+def test_results_do_not_depend_on_the_number_of_trials_of_another_panel(yeh):
+    # 5,000 trials are the first of 20,000: counts grow by what the others hold
+    few, many = (compare_all(yeh, metrics=["f1"], trials=n)[0] for n in (5000, 20_000))
+    assert few.n_extreme <= many.n_extreme <= few.n_extreme + 15_000
+
+
+def test_items_known_by_position_have_other_shuffles_than_items_with_ids():
+    by_id = compare(SCORES["a"], SCORES["b"], ids=IDS, trials=5000)
+    by_position = compare(SCORES["a"], SCORES["b"], trials=5000)
+    assert by_id.score_a == by_position.score_a
+    assert by_id.n_extreme != by_position.n_extreme
+
+
+def test_units_of_one_item_each_are_the_items_by_another_name():
+    r = compare(SCORES["a"], SCORES["b"], units=IDS, trials=5000)
+    plain = compare(SCORES["a"], SCORES["b"], ids=IDS, trials=5000)
+    assert (r.unit, r.n_extreme, r.n_units) == ("unit", plain.n_extreme, 120)
+
+
+def test_an_empty_unit_is_named():
+    with pytest.raises(InputError, match="column 'unit' is empty at item 2"):
+        compare([1, 2, 3], [0, 0, 0], units=["a", "", "b"])
+
+
 def test_a_baseline_is_b():
     results = compare_all(counts("abc"), metrics=["mean"], baseline="a", trials=10)
     assert [(r.a, r.b) for r in results] == [("b", "a"), ("c", "a")]
@@ -105,15 +178,39 @@ def test_the_json_has_the_keys_that_stay(yeh):
     written = json.loads(results.to_json())
     assert set(written) == TOP_KEYS
     row = written["results"][0]
-    assert set(row) >= KEYS
+    assert set(row) == KEYS | {"subset"}  # subset is of --by
     assert set(row["second_run"]) == {"n_trials", "n_extreme", "p_value", "agreement_p"}
     assert set(row["checks"][0]) == {"name", "verdict", "p_value", "detail"}
     assert set(compare([1, 2], [0, 0]).exact.__slots__) == {"p_lo", "p_hi", "method", "guarantee"}
 
 
+def test_the_json_of_an_enumeration_and_of_a_subset():
+    results = compare_all(counts("ab"), metrics=["mean"], by="document")
+    row = json.loads(results.to_json())["results"][0]
+    assert set(row) == KEYS | {"subset"}
+    assert row["subset"] == {"column": "document", "value": "d0"}
+    assert (row["method"], row["n_trials"]) == ("exact", 2 ** row["n_discordant"])
+    assert row["second_run"] is None
+    assert row["p_adjusted"] is None
+    assert row["p_interval"] == [row["p_value"]] * 2
+    assert row["exact"] == {
+        "p_lo": row["p_value"], "p_hi": row["p_value"], "method": "enumeration", "guarantee": "exact"
+    }  # fmt: skip
+
+
 def test_results_become_a_data_frame(yeh):
-    frame = compare_all(yeh, metrics=["recall", "f1"], trials=1000).to_frame()
+    results = compare_all(yeh, metrics=["recall", "f1"], trials=1000)
+    frame = results.to_frame()
     assert list(frame["metric"]) == ["recall", "f1"]
+    assert frame["p_value"].tolist() == [r.p_value for r in results]
+    assert frame["p_low"].tolist() == [r.p_interval[0] for r in results]
+    assert frame["second_run_p_value"].tolist() == [r.second_run.p_value for r in results]
+    assert len(compare_all(yeh, metrics=["f1"], pairs=[]).to_frame()) == 0
+
+
+def test_a_data_frame_library_that_is_not_there_is_named(yeh):
+    with pytest.raises(InputError, match="needs no_such_library, which is not installed"):
+        compare_all(yeh, metrics=["f1"], trials=10).to_frame("no_such_library")
 
 
 def test_data_frames_of_scores_are_taken():
@@ -142,6 +239,7 @@ def test_0_over_0_scores_0_with_a_note():
     [
         ({"trials": 0}, "trials = 0: must be at least 1"),
         ({"trials": -5}, "trials = -5"),
+        ({"trials": 2**48 + 1}, r"the stream has 2\*\*48"),
         ({"alpha": 1.5}, "alpha = 1.5"),
         ({"seed": -1}, "seed = -1"),
         ({"alternative": "bigger"}, "alternative = 'bigger'"),
@@ -164,6 +262,11 @@ def test_bad_options_are_named(options, message):
     ("make", "message"),
     [
         (lambda: Counts.from_scores({"a": [1, 2]}), "two systems or more"),
+        (lambda: Counts.from_scores({}), "two systems or more, found none"),
+        (lambda: Counts.from_labels(["A"], {}), "two systems or more, found none"),
+        (lambda: Counts.from_responses([1], {"a": [1]}), "two systems or more, found only 'a'"),
+        (lambda: Counts.from_labels(["A"], {"a": ["A"], "b": ["A", "B"]}), "gold: 1, a: 1, b: 2"),
+        (lambda: Counts.from_scores({"a": [1], "b": [1]}, groups={"g": ["x", "y"]}), "column 'g' has 2 values for 1"),
         (lambda: Counts.from_scores({"a": [1], "b": [1, 2]}), "a: 1, b: 2"),
         (lambda: Counts.from_scores({"a": [1, np.inf], "b": [1, 2]}), "item 1 is infinite"),
         (lambda: Counts.from_scores({"a": [1], "b": [1]}, ids=["x", "y"]), "2 ids for 1 items"),

@@ -1,9 +1,10 @@
 """Cross-checks: agreement of runs, counts against known values."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, fisher_exact
+from scipy.stats import binom, binomtest, fisher_exact
 
 from sigdask.crosscheck import ALARM, against_known, count_fits, runs_agree, second_run
 
@@ -51,3 +52,33 @@ def test_the_alarm_is_shared_by_the_comparisons_judged_together():
 def test_an_enumeration_must_equal_the_known_value():
     assert against_known("sign test", 0.25, 2, 8, 1, exact=True).verdict == "agrees"
     assert against_known("sign test", 0.25, 3, 8, 1, exact=True).verdict == "disagrees"
+
+
+@pytest.mark.parametrize(
+    ("k1", "k2"), [(0, 0), (0, 1), (2**20, 2**20), (2**20, 2**20 - 3), (0, 2**20), (0, 30), (3, 900)]
+)
+def test_agreement_holds_at_the_ends(k1, k2):
+    expected = fisher_exact([[k1, 2**20 - k1], [k2, 2**20 - k2]]).pvalue
+    assert runs_agree(k1, k2, 2**20) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+
+
+def test_a_p_of_1_is_fitted_by_all_trials_only():
+    assert count_fits(1000, 1000, 1.0) == 1.0
+    assert count_fits(999, 1000, 1.0) == 0.0
+
+
+def test_a_tiny_p_is_judged_by_the_binomial_not_by_z():
+    # 2 exceedances where 0.1 are expected: z = 6, and yet nothing to alarm (P(X >= 2) = 0.0047)
+    p = 0.1 / 2**20
+    expected = 2 * binomtest(2, 2**20, p, alternative="greater").pvalue
+    assert count_fits(2, 2**20, p) == pytest.approx(expected, rel=1e-8)
+    assert against_known("exact value", p, 2, 2**20, 1, exact=False).verdict == "agrees"
+
+
+def test_false_alarms_are_as_rare_as_said():
+    # over all pairs of counts of two honest runs, P(agreement p < ALARM) <= ALARM, by enumeration
+    n, p = 60, 0.3
+    k = np.arange(n + 1)
+    weight = binom.pmf(k, n, p)
+    alarms = sum(weight[x] * weight[y] for x in k for y in k if runs_agree(int(x), int(y), n) < ALARM)
+    assert alarms <= ALARM

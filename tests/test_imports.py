@@ -1,5 +1,6 @@
 """The rooms: imports go downwards, and heavy packages are imported when they are used."""
 
+import re
 import subprocess
 import sys
 
@@ -20,3 +21,26 @@ def test_comparing_in_process_imports_nothing_heavy():
         "print([m for m in ('dask', 'distributed', 'scipy.stats', 'pandas', 'pyarrow', 'sklearn', 'rich') if m in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def imported_by(code, *heavy):
+    listed = f"import sys; {code}; print([m for m in {heavy!r} if m in sys.modules])"
+    return subprocess.check_output([sys.executable, "-c", listed], text=True).strip()
+
+
+def test_importing_sigdask_imports_no_numpy():
+    assert imported_by("import sigdask", "numpy", "numba", "scipy", "dask", "distributed", "pandas") == "[]"
+
+
+def test_importing_the_api_imports_no_dask_and_no_statistics_of_scipy():
+    heavy = ("dask", "distributed", "dask.distributed", "scipy.stats", "pandas", "sacrebleu")
+    assert imported_by("import sigdask.api, sigdask.cli", *heavy) == "[]"
+
+
+def test_only_the_engine_and_clusters_name_dask():
+    naming = {
+        path.relative_to(ROOT / "sigdask").as_posix()
+        for path in (ROOT / "sigdask").rglob("*.py")
+        if re.search(r"^\s*(from|import) (dask|distributed)\b", path.read_text(), re.MULTILINE)
+    }
+    assert naming == {"engine.py", "clusters.py"}

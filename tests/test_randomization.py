@@ -2,11 +2,16 @@
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import panel_of, rng_of
+from scipy import stats
 
 from sigdask.api import compare, compare_all
 from sigdask.crosscheck import count_fits
 from sigdask.errors import InputError
+from sigdask.metrics.forms import Ratios
 from sigdask.randomization import bound, interval, tally, trials_to_decide
 from sigdask.verify import yeh_exact
 
@@ -141,3 +146,105 @@ def test_trials_to_decide_would_decide():
     low, high = interval(round(0.048 * n), n)
     assert not low <= 0.05 < high
     assert trials_to_decide(0.05, 0.05) is None
+
+
+def test_yehs_example_has_the_cells_of_the_paper(yeh):
+    # Yeh 2000, section 3.3: 103 relations, 19/28/6/50; spurious 5/43/9
+    tp, predicted, gold = (yeh.field(f) for f in ("tp", "predicted", "gold"))
+    assert gold.sum() == 103
+    of_interest = gold[:, 0].astype(bool)
+    for rows, cells in ((of_interest, (19, 28, 6, 50)), (~of_interest, (5, 43, 9, 0))):
+        found = predicted[rows].astype(bool)
+        both, first, second = found.all(1).sum(), (found[:, 0] & ~found[:, 1]).sum(), (~found[:, 0] & found[:, 1]).sum()
+        assert (both, first, second, (~found.any(1)).sum()) == cells
+    assert (tp == predicted * gold).all()
+
+
+def test_the_upper_tail_of_a_lower_precision_holds_the_ties(yeh):
+    # oracles.json, yeh2000_precision_upper_tail; 1 minus the other tail would drop the ties
+    [r] = compare_all(yeh, metrics=["precision"], alternative="greater")
+    assert within(r.n_extreme, r.n_trials, 0.9800057105018526)
+
+
+FORMS = {
+    "mean": (Ratios(((1, 0, 0),), ((0, 0, 1),)), lambda s: reference.ratio(s, (1, 0, 0), (0, 0, 1))),
+    "f1": (Ratios(((2, 0, 0),), ((0, 1, 1),)), lambda s: reference.ratio(s, (2, 0, 0), (0, 1, 1))),
+    "macro": (
+        Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
+        lambda s: reference.macro(s, ((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
+    ),
+}
+
+
+def responses(seed, n_items):
+    """Contributions tp <= predicted and gold of two systems, shape (n_items, 2, 3)."""
+    rng = rng_of(seed)
+    gold = rng.integers(1, 3, (n_items, 1)) + np.zeros((1, 2), int)
+    tp = np.minimum(rng.integers(0, 3, (n_items, 2)), gold)
+    return np.stack([tp, tp + rng.integers(0, 2, tp.shape), gold], axis=-1)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 9))
+def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
+    form, score = FORMS[name]
+    values = responses(seed, n_items)
+    panel = panel_of(values, [form]).enumeration(0, 0)
+    n = len(panel.addresses)
+    counted = tally(panel, n_trials=2**n).counts[0, 0, :3]
+    bits = reference.all_arrangements(n_items)
+    want = reference.exceedances(score, values[:, 0], values[:, 1], bits)
+    # concordant units are not enumerated: each arrangement of the others stands for 2^(n_items - n)
+    assert (counted * 2 ** (n_items - n)).tolist() == want
+
+
+@pytest.mark.parametrize("tail", [0, 1, 2], ids=["greater", "less", "two-sided"])
+@pytest.mark.parametrize("name", FORMS)
+def test_orbit_of_ten_units_in_every_tail(name, tail):
+    n = 10
+    values = responses(3, n)
+    p_values = np.empty(2**n)
+    for k, swap in enumerate(reference.all_arrangements(n)):
+        arranged = np.where(swap[:, None, None], values[:, ::-1], values)
+        panel = panel_of(arranged, [FORMS[name][0]]).enumeration(0, 0)
+        n_kept = len(panel.addresses)
+        p_values[k] = tally(panel, n_trials=2**n_kept).counts[0, 0, tail] / 2**n_kept
+    levels = np.arange(1, 2**n + 1) / 2**n
+    assert (np.searchsorted(np.sort(p_values), levels, side="right") <= np.arange(1, 2**n + 1)).all()
+
+
+def test_the_smallest_p_of_n_units_is_2_to_the_1_minus_n():
+    for n in (1, 2, 5, 20):
+        assert compare(np.ones(n), np.zeros(n)).p_value == 2.0 ** (1 - n)
+        assert compare(np.ones(n), np.zeros(n), alternative="greater").p_value == 2.0**-n
+        assert compare(np.ones(n), np.zeros(n), alternative="less").p_value == 1.0
+
+
+def test_twenty_discordant_units_are_enumerated_and_21_sampled():
+    twenty = compare([1] * 20 + [0] * 500, [0] * 520)
+    more = compare([1] * 21 + [0] * 500, [0] * 521, second_run=False)
+    assert (twenty.method, twenty.n_trials, twenty.n_discordant) == ("exact", 2**20, 20)
+    assert (more.method, more.n_trials, more.n_discordant) == ("approximate", 2**20, 21)
+    assert more.p_value >= 1 / (2**20 + 1)
+
+
+def test_concordant_items_stay_in_the_counts():
+    # precision 2/3 against 1/2; the concordant response and the spurious one belong to both denominators
+    gold = ["A", "A", "B", "B"]
+    r = compare(["A", "A", "A", "B"], ["A", "B", "A", "B"], gold=gold, metric="precision[A]")
+    assert (r.score_a, r.score_b, r.n_discordant, r.n_items) == (2 / 3, 1 / 2, 1, 4)
+
+
+@pytest.mark.parametrize("trials", [{"first": -1, "n_trials": 5}, {"n_trials": 0}, {"first": 2**48 - 1, "n_trials": 2}])
+def test_trials_outside_the_stream_are_refused(trials):
+    with pytest.raises(InputError, match="must lie in 0 to"):
+        tally(panel_of(responses(0, 5), [FORMS["f1"][0]]), **trials)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 10**7), data=st.data())
+def test_the_interval_covers_the_rate_and_is_scipys(n, data):
+    k = data.draw(st.integers(0, n))
+    expected = stats.binomtest(k, n).proportion_ci(0.99, "exact")
+    assert interval(k, n) == pytest.approx((expected.low, expected.high), rel=1e-8, abs=1e-15)
