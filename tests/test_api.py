@@ -11,6 +11,8 @@ import sigdask
 from sigdask.api import as_counts, compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.panels import Units
+from sigdask.shuffles import swap_bits
 
 RNG = rng_of(0)
 IDS = [f"i{k}" for k in range(120)]
@@ -93,6 +95,20 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
     assert results["a", "b"] == full["a", "b"]
     assert results["a", "c"].n_items == 113
     assert results["a", "c"].score_a == pytest.approx(SCORES["a"][7:].mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["mean", sigdask.black_box(lambda o, _: sum(o), name="total")], ids=["mean", "box"])
+def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
+    # each run against plain swaps of its own address; a copy of the first run would always agree
+    data = counts("ab")
+    [r] = compare_all(data, metrics=[metric], trials=3000)
+    units = Units.of(data, 0)
+    d = (4 * (SCORES["a"] - SCORES["b"])).astype(int)
+    for run, n_extreme in ((0, r.n_extreme), (1, r.second_run.n_extreme)):
+        bits = swap_bits(units.key, run=run, first=0, n_trials=3000, n_units=120)[:, units.index]
+        t = d.sum() - 2 * (bits.astype(int) @ d)
+        assert n_extreme == (abs(t) >= abs(d.sum())).sum()
+    assert r.n_extreme != r.second_run.n_extreme
 
 
 def test_a_pair_without_a_common_item_says_that_nothing_was_compared():

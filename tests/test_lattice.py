@@ -9,6 +9,7 @@ import pytest
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.lattice import Scale, lattice_for
+from sigdask.metrics import black_box, metric
 
 TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])
 
@@ -111,3 +112,27 @@ def test_the_largest_and_smallest_numbers_are_compared_without_a_warning(scale):
 def test_integers_are_exact_while_their_sum_is_below_2_to_the_53():
     a, b = np.array([2.0**49, 3, 1, 0]), np.array([2.0**49 - 1, 0, 0, 2])
     assert compare(a, b).p_value == float(exact_p([1, 3, 1, -2]))
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_black_box_of_floats_misses_no_tie_either(alternative):
+    # the same tenths, added up as floats: no lattice, only the tolerance of 64 eps (|A| + |B|)
+    b = np.array([4, 5, 7, 9, 0, 1, 8, 9, 2, 3, 8, 4])
+    d = np.array([5, 3, 2, 9, -4, 9, 6, 5, -7, -8, -8, 8])
+    box = compare((b + d) / 10, b / 10, metric=black_box(lambda o, _: sum(o)), alternative=alternative)
+    sums = (1 - 2 * (np.arange(4096)[:, None] >> np.arange(12) & 1)) @ d
+    t = d.sum()
+    exact = {"two-sided": abs(sums) >= abs(t), "greater": sums >= t, "less": sums <= t}[alternative].sum()
+    assert (box.method, box.n_trials, box.n_extreme) == ("exact", 4096, exact)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_formula_of_counts_misses_no_tie_either(alternative):
+    # tp / 10 as a float times 3 rounds; the count of the plain sum is exact
+    gold, a, b = (np.random.default_rng(4).integers(0, 2, (3, 300)) > 0).tolist()
+    counts = Counts.from_responses(gold, {"a": a, "b": b})
+    rounded = metric(lambda tp, predicted: tp * 0.1 + predicted * 0.7 - predicted * 0.3 - predicted * 0.4, name="r")
+    whole, floats = compare_all(
+        counts, metrics=[metric(lambda tp: tp, name="tp"), rounded], alternative=alternative, trials=20_000
+    )
+    assert floats.n_extreme == whole.n_extreme
