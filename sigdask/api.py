@@ -151,7 +151,7 @@ def compare_all(  # every option of the command line
         method=method,
         trials=trials,
     )
-    comparisons = list(list_comparisons(asked, [_found(m) for m in metrics], by))
+    comparisons = list(list_comparisons(asked, [_found(m, grouped) for m in metrics], by))
     jobs, slots = list_jobs(grouped, comparisons, second_run=second_run)
     tallies = count_jobs(
         jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task
@@ -174,8 +174,8 @@ def _check_options(alternative: str, method: str, trials: int | None, alpha: flo
         raise InputError(f"alpha = {alpha}: must lie between 0 and 1")
 
 
-def _found(metric: AnyMetric) -> Metric | BlackBox:
-    return known.find(metric) if isinstance(metric, str) else metric
+def _found(metric: AnyMetric, counts: Counts) -> Metric | BlackBox:
+    return known.find(metric, counts) if isinstance(metric, str) else metric
 
 
 def _pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:

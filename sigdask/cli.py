@@ -95,7 +95,7 @@ def compare(**options: Any) -> None:
     SYSTEM is a file of one system's outputs or scores, or a table with one column a system.
     """
     counts, format_ = _read(options)
-    metrics = options["metrics"] or _default_metrics(counts)
+    metrics = options["metrics"] or counts.suggested
     json_file = options["json_file"]
     if json_file not in {None, "-"}:
         _check_writable(Path(json_file))
@@ -169,15 +169,7 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     sources = [formats.parse_source(text) for text in options["systems"]]
     gold = Path(options["gold"]) if options["gold"] else None
     chosen = options["format_"] if options["format_"] != "auto" else formats.detect(sources, gold, given)
-    return formats.read(*sources, gold=gold, format=chosen, options=given), chosen
-
-
-def _default_metrics(counts: Counts) -> tuple[str, ...]:
-    if "score" in counts.fields:
-        return ("mean",)
-    if "segments" in counts.fields:
-        return ("BLEU", "chrF")
-    return ("accuracy",) if "correct" in counts.fields else ("recall", "precision", "f1")
+    return formats.read(*sources, gold=gold, format=chosen, options=given), chosen.partition(":")[0]
 
 
 def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:

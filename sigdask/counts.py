@@ -68,6 +68,8 @@ class Counts:
         Which items each system has; None when all have all.
     outputs : Outputs or None
         Whole outputs, where a black-box metric can be asked for.
+    suggested : tuple of str
+        Metrics that suit these data, where none is asked for.
     warnings : tuple of str
         What the reader noticed.
     """
@@ -83,6 +85,7 @@ class Counts:
     predicted_labels: tuple[str, ...] = ()
     present: NDArray[np.bool_] | None = None
     outputs: Outputs | None = None
+    suggested: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -168,6 +171,7 @@ class Counts:
             groups=_groups(groups, n_items),
             present=None if present.all() else present,
             outputs=Outputs(tuple(values.T.astype(object))),
+            suggested=("mean",),
             warnings=tuple(warnings),
         )
 
@@ -208,6 +212,7 @@ class Counts:
             labels=labels,
             predicted_labels=others,
             outputs=Outputs(given, right),
+            suggested=("accuracy",),
             warnings=tuple(warnings),
         )
 
@@ -245,6 +250,7 @@ class Counts:
             ids=_ids(ids, n_items),
             groups=_groups(groups, n_items),
             outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
+            suggested=("recall", "precision", "f1"),
             warnings=tuple(warnings),
         )
 

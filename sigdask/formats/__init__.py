@@ -9,10 +9,10 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.options import DEFAULTS, Options, Source, parse_map, parse_source
+from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source
 from sigdask.formats.tables import Table, read_table
 
-__all__ = ["FORMATS", "Options", "Source", "detect", "parse_map", "parse_source", "read"]
+__all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
@@ -53,7 +53,8 @@ def read(
     gold : Path, optional
         File of what is right.
     format : str
-        A name in `FORMATS`, or "auto" (see `detect`).
+        A name in `FORMATS`, or "auto" (see `detect`); options of one format follow its name, as in
+        "conll:scheme=IOBES".
     options : Options
         Columns, alignment, missing scores.
 
@@ -66,14 +67,15 @@ def read(
         raise InputError("no file given; expected a table, or one file a system")
     sources = [parse_source(str(s)) if not isinstance(s, Source) else s for s in systems]
     gold_path = None if gold is None else Path(gold)
-    name = detect(sources, gold_path, options) if format == "auto" else format
+    asked, own = parse_format(format)
+    name = detect(sources, gold_path, options) if asked == "auto" else asked
     if name not in FORMATS:
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name][0].partition(":")
     reader: Reader = getattr(importlib.import_module(module), attribute)
-    return reader(sources, gold_path, options)
+    return reader(sources, gold_path, options.with_own(own))
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:

@@ -18,6 +18,7 @@ PREDICTION_NAMES = ("prediction", "predicted", "pred", "output", "system", "labe
 
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read gold labels and predictions."""
+    options.only("labels")
     if gold is None and len(sources) == 1:
         return _one_table(read_table(sources[0].path), options)
     tables = [read_table(source.path) for source in sources]

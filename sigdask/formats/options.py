@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -59,6 +61,8 @@ class Options:
         File of the document of each segment, one a line.
     name : str
         The test set's name.
+    own : mapping of str to str
+        What one format alone takes, written after its name: `conll:scheme=IOBES,column=3`.
     """
 
     id_column: str | None = None
@@ -74,12 +78,27 @@ class Options:
     references: tuple[Path, ...] = ()
     documents: Path | None = None
     name: str = ""
+    own: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_choice("align", self.align, get_args(Align))
         _check_choice("missing", self.missing, get_args(Missing))
         for name in sorted({*self.groups} & {*self.ignore}):
             raise InputError(f"column {name!r} is both a unit or subset and ignored: choose one")
+
+    def with_own(self, own: Mapping[str, str]) -> Options:
+        """Return these options with what one format alone takes."""
+        return replace(self, own={**self.own, **own})
+
+    def only(self, format_: str, **choices: tuple[str, ...]) -> None:
+        """Refuse own options that a format does not have; empty choices take any value."""
+        for key, value in self.own.items():
+            if key not in choices:
+                close = difflib.get_close_matches(key, choices, 1)
+                hint = f"; did you mean {close[0]!r}?" if close else f"; it has: {', '.join(choices) or 'none'}"
+                raise InputError(f"format {format_}: no option {key!r}{hint}")
+            if choices[key]:
+                _check_choice(f"format {format_}: {key}", value, choices[key])
 
 
 def parse_source(text: str) -> Source:
@@ -98,6 +117,24 @@ def parse_source(text: str) -> Source:
     if not name.strip() or not path:
         raise InputError(f"system {text!r}: expected PATH or NAME=PATH, with neither side empty")
     return Source(Path(path), name.strip())
+
+
+def parse_format(text: str) -> tuple[str, dict[str, str]]:
+    """Read NAME or NAME:KEY=VALUE,KEY=VALUE.
+
+    Examples
+    --------
+    >>> parse_format("conll:scheme=IOBES,column=3")
+    ('conll', {'scheme': 'IOBES', 'column': '3'})
+    """
+    name, _, listed = text.partition(":")
+    own: dict[str, str] = {}
+    for part in filter(None, listed.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"format {text!r}: expected NAME:OPTION=VALUE, found {part!r}")
+        own[key.strip()] = value.strip()
+    return name.strip(), own
 
 
 def parse_map(text: str) -> tuple[str, tuple[str, ...]]:

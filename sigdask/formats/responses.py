@@ -18,6 +18,7 @@ FALSE = frozenset({"0", "false", "no", "", "0.0"})
 
 def read_responses(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one table of responses, or a list of ids given a system and a list of gold ids."""
+    options.only("responses")
     if gold is not None:
         return _lists(sources, gold, options)
     if len(sources) > 1:

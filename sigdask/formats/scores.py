@@ -21,6 +21,7 @@ SCORE_NAMES = ("score", "value", "rating")
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one table with a column a system, or one file of scores a system."""
+    options.only("wide")
     _no_gold(gold, "wide")
     tables = [read_table(source.path) for source in sources]
     ids, orders, warnings = align(tables[0], tables[1:], options)
@@ -42,6 +43,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read rows of system, item and score."""
+    options.only("long")
     _no_gold(gold, "long")
     cells: dict[tuple[str, str], tuple[float, Path, int]] = {}
     systems: dict[str, None] = {}

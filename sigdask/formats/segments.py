@@ -21,6 +21,7 @@ def read_segments(sources: Sequence[Source], gold: Path | None, options: Options
 
     The first line of WMT files, a canary, is left out. Empty lines are outputs.
     """
+    options.only("segments")
     paths = (() if gold is None else (gold,)) + options.references
     if not paths:
         raise InputError("format segments: no reference; give --gold FILE")
@@ -49,6 +50,7 @@ def read_segments(sources: Sequence[Source], gold: Path | None, options: Options
         name=options.name,
         groups={name: tuple(column[start:]) for name, column in groups.items()},
         outputs=Outputs(tuple(np.array(lines[start:], object) for lines in systems.values()), gold_texts),
+        suggested=("BLEU", "chrF"),
         warnings=(f"{paths[0]}: line 1, a benchmark canary, is left out",) if start else (),
     )
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
+from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.metrics import ratios
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric, Spec
 from sigdask.metrics.user import black_box, load, metric
 
@@ -35,9 +39,19 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 """Name to where its factory stands and what it is."""
 
+LOWER_IS_BETTER = ("wer", "cer", "ter", "perplexity", "loss", "error", "edit")
+"""Parts of the names of columns of scores of which less is better."""
 
-def find(name: str) -> Metric | BlackBox:
-    """Return the metric of a name: a built-in one with its options, or `module:attribute`.
+
+def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
+    """Return the metric of a name: a built-in one, a column of scores in the data, or `module:attribute`.
+
+    Parameters
+    ----------
+    name : str
+        As users write it.
+    counts : Counts, optional
+        Data that may bring columns of scores (`score[NAME]`); NAME alone is their mean.
 
     Raises
     ------
@@ -49,6 +63,8 @@ def find(name: str) -> Metric | BlackBox:
     >>> find("f:beta=2").name
     'f:beta=2'
     """
+    if counts is not None and f"score[{name}]" in counts.fields:
+        return of_column(name)
     spec = Spec.of(name) if not _is_address(name) else None
     if spec is None:
         return load(name)
@@ -59,6 +75,13 @@ def find(name: str) -> Metric | BlackBox:
     module, _, attribute = METRICS[spec.base][0].partition(":")
     factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
     return factory(spec)
+
+
+def of_column(name: str) -> Metric:
+    """Return the mean of a column of scores; its name says whether less is better."""
+    lower = any(part in LOWER_IS_BETTER for part in re.split(r"[^a-z]+", name.lower()))
+    better = "lower" if lower else "higher"
+    return replace(ratios.mean(Spec(name, "mean", name, {"better": better})), name=name)
 
 
 def _is_address(name: str) -> bool:

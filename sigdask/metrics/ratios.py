@@ -38,9 +38,13 @@ def f_weights(beta: Fraction) -> Weights:
 
 
 def mean(spec: Spec) -> Metric:
-    """Mean of the item scores."""
-    spec.only()
-    return Metric(spec.name, partial(_share, spec.name, "score"))
+    """Mean of the item scores; mean[COLUMN] of one of several (option better=higher|lower)."""
+    spec.only("better", label=True)
+    better = spec.options.get("better", "higher")
+    if better not in {"higher", "lower"}:
+        raise InputError(f"metric {spec.name!r}: better = {better!r} must be higher or lower")
+    field = "score" if spec.label is None else f"score[{spec.label}]"
+    return Metric(spec.name, partial(_share, spec.name, field, higher_is_better=better == "higher"))
 
 
 def accuracy(spec: Spec) -> Metric:
@@ -105,11 +109,13 @@ def _beta_weights(spec: Spec) -> Weights:
     return weights
 
 
-def _share(name: str, of: str, counts: Counts) -> BoundMetric:
+def _share(name: str, of: str, counts: Counts, *, higher_is_better: bool = True) -> BoundMetric:
     if of not in counts.fields:
+        if columns := [field[6:-1] for field in counts.fields if field.startswith("score[")]:
+            raise InputError(f"metric {name!r}: name one of the columns of scores: {', '.join(columns)}")
         has = "labels (formats labels, conll, ...)" if of == "correct" else "item scores (formats wide, long, ...)"
         raise InputError(f"metric {name!r} needs {has}; these data have: {_list(counts)}")
-    return BoundMetric(name, (of, "items"), Ratios(((1, 0),), ((0, 1),)))
+    return BoundMetric(name, (of, "items"), Ratios(((1, 0),), ((0, 1),)), higher_is_better)
 
 
 def _of_counts(spec: Spec, weights: Weights, *options: str) -> Metric:

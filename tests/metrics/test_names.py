@@ -27,7 +27,7 @@ LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")}
         ("f:beta=0.123456789", "beta = 0.123456789: too many digits"),
         ("macro-f:beta=123456789", "too many digits"),
         ("f1:zero_division=3", "must be 0 or 1"),
-        ("mean[A]", r"takes no \[label\]"),
+        ("accuracy[A]", r"takes no \[label\]"),
         ("no_such_module:f", "cannot import"),
         ("sigdask:nothing", "no metric or function"),
         ("", "expected NAME"),
