@@ -6,6 +6,7 @@ import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -36,6 +37,11 @@ FORMATS: dict[str, tuple[str, str]] = {
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
 }
 """Name to where its reader stands and what it reads."""
+
+Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
+
+SNIFFERS: dict[str, str] = {}
+"""Name to the function that knows the format by its files; tried in this order, before tables."""
 
 
 def read(
@@ -73,8 +79,7 @@ def read(
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
-    module, _, attribute = FORMATS[name][0].partition(":")
-    reader: Reader = getattr(importlib.import_module(module), attribute)
+    reader: Reader = _load(FORMATS[name][0])
     return reader(sources, gold_path, options.with_own(own))
 
 
@@ -90,6 +95,10 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
 
     if options.documents is not None or options.references:
         return "segments"
+    for name, address in SNIFFERS.items():
+        sniff: Sniffer = _load(address)
+        if sniff(sources, gold, options):
+            return name
     table = read_table(sources[0].path)
     if gold is not None:
         lists = not table.header or len(table.columns) == 1
@@ -106,6 +115,11 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         f"{table.path}: cannot tell the format (columns: {', '.join(table.columns)}); give --format "
         f"({', '.join(FORMATS)}), and --gold FILE where gold labels are in a file of their own"
     )
+
+
+def _load(address: str) -> Any:
+    module, _, attribute = address.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _is_list(gold: Table, system: Table) -> bool:
