@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -12,16 +13,17 @@ from sigdask import metrics as known
 from sigdask.clusters import Cluster
 from sigdask.comparisons import Asked, Method, list_comparisons, list_jobs
 from sigdask.counts import Counts
-from sigdask.engine import Progress, count_jobs
+from sigdask.engine import Job, Progress, count_jobs
 from sigdask.errors import InputError
 from sigdask.judge import Judge
 from sigdask.metrics.base import BlackBox, Metric
 from sigdask.panels import Pair, Units
-from sigdask.randomization import Alternative
+from sigdask.randomization import Alternative, Tally
 from sigdask.results import Result, Results
 from sigdask.shuffles import MAX_TRIALS
 
 AnyMetric = str | Metric | BlackBox
+Cell = tuple[int, int, int]
 
 
 def compare(
@@ -140,6 +142,53 @@ def compare_all(  # every option of the command line
     UnfinishedError
         The cluster was lost.
     """
+    work = prepare(
+        counts, metrics=metrics, pairs=pairs, baseline=baseline, unit=unit, by=by, alternative=alternative,
+        method=method, trials=trials, seed=seed, alpha=alpha, second_run=second_run,
+    )  # fmt: skip
+    return work.results(
+        count_jobs(work.jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What must be counted for some results, and how these are made of the counts.
+
+    Attributes
+    ----------
+    jobs : list of Job
+        What must be counted.
+    cells : list of tuple of (int, int, int)
+        Where each result's counts stand: (job, row, column) of its first run or arrangements, then
+        of the others.
+    """
+
+    jobs: list[Job]
+    cells: list[tuple[Cell, ...]]
+    _judged: Callable[[Sequence[Tally]], Results]
+
+    def results(self, tallies: Sequence[Tally]) -> Results:
+        """Judge the tallies of `jobs`."""
+        return self._judged(tallies)
+
+
+def prepare(
+    counts: Counts,
+    *,
+    metrics: Sequence[AnyMetric],
+    pairs: Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    unit: str | None = None,
+    by: str | None = None,
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    trials: int | None = None,
+    seed: int = 0,
+    alpha: float = 0.05,
+    second_run: bool = True,
+) -> Work:
+    """List what `compare_all` has to count, without counting it; the same options."""
     _check_options(alternative, method, trials, alpha)
     if not metrics:
         raise InputError("no metric given; `sigdask metrics` lists them")
@@ -153,12 +202,13 @@ def compare_all(  # every option of the command line
     )
     comparisons = list(list_comparisons(asked, [_found(m, grouped) for m in metrics], by))
     jobs, slots = list_jobs(grouped, comparisons, second_run=second_run)
-    tallies = count_jobs(
-        jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task
-    )  # fmt: skip
-    judged = Judge(asked, alternative, alpha, sum(c.sampled for c in comparisons))
-    results = tuple(judged.result(c, slots[k], tallies) for k, c in enumerate(comparisons))
-    return Results(results, seed, alpha, counts.warnings)
+
+    def judged(tallies: Sequence[Tally]) -> Results:
+        judge = Judge(asked, alternative, alpha, sum(c.sampled for c in comparisons))
+        results = tuple(judge.result(c, slots[k], tallies) for k, c in enumerate(comparisons))
+        return Results(results, seed, alpha, counts.warnings)
+
+    return Work(jobs, [slot.cells(c.column) for slot, c in zip(slots, comparisons, strict=True)], judged)
 
 
 def _check_options(alternative: str, method: str, trials: int | None, alpha: float) -> None:

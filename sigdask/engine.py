@@ -16,7 +16,7 @@ from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster
-from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.errors import ClusterLostError, SigdaskError, TaskError, UnfinishedError
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
 from sigdask.randomization import Tally, count
@@ -41,7 +41,7 @@ MOST_ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """Trials 0 to n_trials - 1 of one run of one panel.
+    """Trials `first` to `first + n_trials - 1` of one run of one panel.
 
     Attributes
     ----------
@@ -55,6 +55,8 @@ class Job:
         Count the joint tail as well.
     label : str
         What is compared, for errors.
+    first : int
+        The first trial.
     """
 
     panel: AnyPanel
@@ -62,6 +64,7 @@ class Job:
     run: int = 0
     joint: bool = False
     label: str = ""
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Piece:
 
 
 Task = tuple[Piece, ...]
-Counted = list[tuple[int, Tally]]
+Counted = list[tuple[Piece, Tally]]
 
 
 def count_jobs(
@@ -129,9 +132,9 @@ def _count_on(
     tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
-    for counted in _run(cluster, jobs, tasks):
-        for number, tally in counted:
-            totals[number] += tally
+    for counted in run_tasks(cluster, jobs, tasks):
+        for piece, tally in counted:
+            totals[piece.job] += tally
             done += tally.n_trials
         if progress is not None:
             progress(done, n_trials)
@@ -175,8 +178,9 @@ def partition(
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = BLOCK if isinstance(job.panel, Panel) else 1
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
-        for first in range(0, job.n_trials, size):
-            here = min(size, job.n_trials - first)
+        end = job.first + job.n_trials
+        for first in range(job.first, end, size):
+            here = min(size, end - first)
             if open_task and (blocks_per_task or here * cost > left):
                 tasks.append(tuple(open_task))
                 open_task, left = [], seconds
@@ -202,12 +206,21 @@ def seconds_per_trial(panel: AnyPanel) -> float:
 def count_task(task: Task, *panels: AnyPanel) -> Counted:
     """Count the pieces of a task; `panels` stand beside its pieces."""
     return [
-        (piece.job, count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint))
+        (piece, count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint))
         for piece, panel in zip(task, panels, strict=True)
     ]
 
 
-def _run(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+    """Count tasks and yield what each found, in the order in which they finish.
+
+    Raises
+    ------
+    ClusterLostError
+        The scheduler went away.
+    TaskError
+        A task failed wherever it was tried; it names the jobs.
+    """
     if cluster.client is not None:
         return _on_client(cluster, jobs, tasks)
     calls = [partial(count_task, task, *(jobs[piece.job].panel for piece in task)) for task in tasks]
@@ -297,9 +310,10 @@ def _fetched(future: Any, client: Any) -> Counted | Exception:
 
 def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:
     if client.status != "running":
-        return UnfinishedError(
+        return ClusterLostError(
             f"the dask scheduler at {client.scheduler.address if client.scheduler else '?'} was lost; "
             "the counts so far are not kept by this command: run it again"
         )
     labels = ", ".join(dict.fromkeys(jobs[piece.job].label for piece in task))
-    return UnfinishedError(f"counting {labels} failed on every worker it was tried on: {error}")
+    numbers = tuple(dict.fromkeys(piece.job for piece in task))
+    return TaskError(f"counting {labels} failed on every worker it was tried on: {error}", numbers)

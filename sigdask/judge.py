@@ -37,13 +37,15 @@ class Judge:
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
         exact = self._exact(c, slots, tallies)
-        if slots.first is None:
-            n_trials, n_extreme = 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
-            p, limits = n_extreme / n_trials, (n_extreme / n_trials,) * 2
+        if slots.first is not None:
+            n_trials, n_extreme = self._counted(tallies, slots.first, c.column)
         else:
-            n_trials, n_extreme = tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
+            n_trials, n_extreme = self._counted(tallies, (slots.exact or 0, 0), 0) if exact else (0, 0)
+        if slots.first is None and exact is not None:
+            p, limits = exact.p_lo, (exact.p_lo, exact.p_hi)
+        else:
             p, limits = bound(n_extreme, n_trials), interval(n_extreme, n_trials)
-        again = self._second_run(c, slots, tallies, n_extreme)
+        again = self._second_run(c, slots, tallies, n_trials, n_extreme)
         result = Result(
             test_set=counts.name,
             subset=c.subset,
@@ -59,7 +61,7 @@ class Judge:
             n_items=c.panel.n_items if isinstance(c.panel, Panel) else len(c.panel.a),
             n_units=c.panel.n_units if isinstance(c.panel, Panel) else len(np.unique(c.panel.index)),
             n_discordant=c.n_discordant,
-            method="exact" if slots.first is None else "approximate",
+            method="exact" if slots.first is None and exact is not None else "approximate",
             n_trials=n_trials,
             n_extreme=n_extreme,
             p_value=p,
@@ -67,13 +69,16 @@ class Judge:
             r12=self._correlation(c),
             second_run=again,
             exact=exact,
-            checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
+            checks=self._checks(
+                c, n_extreme, n_trials, again, exact, sampled=slots.first is not None or exact is None
+            ),
         )
         return _with_notes(result, c, self.alpha)
 
-    def _extreme(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> int:
+    def _counted(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> tuple[int, int]:
+        """Return trials and exceedances."""
         job, row = where
-        return int(tallies[job].counts[row, column, self.tail])
+        return tallies[job].trials_of(row, column), int(tallies[job].counts[row, column, self.tail])
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
         if isinstance(c.panel, OutputsPanel):
@@ -84,13 +89,20 @@ class Judge:
     def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
         if slots.exact is None:
             return None
-        p = self._extreme(tallies, (slots.exact, 0), 0) / 2**c.n_discordant
+        n_arrangements, n_extreme = self._counted(tallies, (slots.exact, 0), 0)
+        if n_arrangements < 2**c.n_discordant:
+            return None
+        p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_extreme: int) -> SecondRun | None:
+    def _second_run(
+        self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_trials: int, n_extreme: int
+    ) -> SecondRun | None:
         if slots.second is None:
             return None
-        n_trials, again = tallies[slots.second[0]].n_trials, self._extreme(tallies, slots.second, c.column)
+        n_again, again = self._counted(tallies, slots.second, c.column)
+        if n_again != n_trials:  # stopped before its end: runs of unequal length are not compared
+            return None
         agreement = crosscheck.runs_agree(n_extreme, again, n_trials)
         return SecondRun(n_trials, again, bound(again, n_trials), agreement)
 

@@ -44,10 +44,17 @@ class Tally:
     counts : int64 array, shape (n_pairs, n_metrics, 4)
         Trials with T >= t, T <= t, |T| >= |t|, and max over the panel's pairs |T| >= |t| (the
         joint tail, counted on request).
+    trials : int64 array, shape (n_pairs, n_metrics), or None
+        Trials of each pair and metric, where not all have `n_trials`.
     """
 
     n_trials: int
     counts: NDArray[np.int64]
+    trials: NDArray[np.int64] | None = None
+
+    def trials_of(self, row: int, column: int) -> int:
+        """Return the trials counted of one pair and metric."""
+        return self.n_trials if self.trials is None else int(self.trials[row, column])
 
     @staticmethod
     def zero(shape: tuple[int, int]) -> Tally:
