@@ -79,7 +79,7 @@ class Piece:
 
 
 Task = tuple[Piece, ...]
-Counted = list[tuple[Piece, Tally]]
+Counted = list[tuple[Piece, "Tally | SigdaskError"]]
 
 
 def count_jobs(
@@ -134,8 +134,10 @@ def _count_on(
     n_trials, done = sum(job.n_trials for job in jobs), 0
     for counted in run_tasks(cluster, jobs, tasks):
         for piece, tally in counted:
+            if isinstance(tally, SigdaskError):
+                raise tally
             totals[piece.job] += tally
-            done += tally.n_trials
+            done += piece.n_trials
         if progress is not None:
             progress(done, n_trials)
     for job, total in zip(jobs, totals, strict=True):
@@ -204,11 +206,15 @@ def seconds_per_trial(panel: AnyPanel) -> float:
 
 
 def count_task(task: Task, *panels: AnyPanel) -> Counted:
-    """Count the pieces of a task; `panels` stand beside its pieces."""
-    return [
-        (piece, count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint))
-        for piece, panel in zip(task, panels, strict=True)
-    ]
+    """Count the pieces of a task; `panels` stand beside its pieces. What a metric refuses is told of its piece."""
+    return [(piece, _count_piece(piece, panel)) for piece, panel in zip(task, panels, strict=True)]
+
+
+def _count_piece(piece: Piece, panel: AnyPanel) -> Tally | SigdaskError:
+    try:
+        return count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint)
+    except SigdaskError as error:
+        return error
 
 
 def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
@@ -309,9 +315,9 @@ def _fetched(future: Any, client: Any) -> Counted | Exception:
 
 
 def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:
-    if client.status != "running":
+    if client.status != "running" or not client.nthreads():
         return ClusterLostError(
-            f"the dask scheduler at {client.scheduler.address if client.scheduler else '?'} was lost; "
+            f"the dask scheduler at {client.scheduler.address if client.scheduler else '?'} was lost, or all its workers; "
             "the counts so far are not kept by this command: run it again"
         )
     labels = ", ".join(dict.fromkeys(jobs[piece.job].label for piece in task))
