@@ -26,7 +26,7 @@ from sigdask.plan import Plan, TestSet
 from sigdask.results import Results
 from sigdask.shuffles import SCHEME
 from sigdask.store import Progress as SetProgress
-from sigdask.store import Recorded, Store, open_store
+from sigdask.store import Recorded, Store, history, open_store
 
 Note = Callable[[str], None]
 
@@ -313,13 +313,15 @@ class _Driver:
         recorded = [one for _, of_set in found for one in of_set]
         n_changed = self.store.record(recorded) if found else 0
         again = {each.test_set.name: n for each, (_, own) in zip(self.sets, found, strict=bool(found))
-                 if (n := sum(SECOND_LOOK in "".join(one.result.warnings) for one in own))}  # fmt: skip
+                 if (n := sum(any(w.startswith(SECOND_LOOK) for w in one.result.warnings) for one in own))}  # fmt: skip
         stopped = self.stop.reason if not self._is_complete() else ""
         state = "stopped" if stopped else "failed" if self.problems else "finished"
-        self.store.end(state, stopped or "; ".join(self.problems), {**details, "second_looks": again})
+        by_set = {each.test_set.name: results for each, (results, _) in zip(self.sets, found, strict=bool(found))}
+        frames = {name: history.frame(results) for name, results in by_set.items()}
+        details = {**details, "second_looks": again, "frames": frames}
+        self.store.end(state, stopped or "; ".join(self.problems), details)
         return Outcome(
-            {each.test_set.name: results for each, (results, _) in zip(self.sets, found, strict=bool(found))},
-            number, self.store.where, stopped, self.n_counted, n_changed, again, tuple(self.problems),
+            by_set, number, self.store.where, stopped, self.n_counted, n_changed, again, tuple(self.problems),
         )  # fmt: skip
 
     def _is_complete(self) -> bool:
@@ -334,8 +336,10 @@ class _Driver:
             digest = self.ledger.digest(*places[0])
             complete = all(self.ledger.is_complete(*place) for place in places)
             seen = looks.get(digest, result.n_trials) if result.method != "exact" else result.n_trials
-            note = (f"{SECOND_LOOK} p was first had with {seen:,} trials",) if seen < result.n_trials else ()
-            recorded.append(Recorded(replace(result, warnings=(*result.warnings, *note)), digest, complete))
+            if seen < result.n_trials:
+                note = f"{SECOND_LOOK} p was first had with {seen:,} trials"
+                result = replace(result, warnings=(*result.warnings, note))  # noqa: PLW2901  # the one to keep
+            recorded.append(Recorded(result, digest, complete))
         return replace(results, results=tuple(one.result for one in recorded)), recorded
 
 

@@ -14,7 +14,7 @@ import time
 import types
 import typing
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
 from sigdask.errors import InputError
-from sigdask.results import Result
+from sigdask.results import Result, Results
 
 COLUMNS = ("test_set", "unit", "a", "b", "metric", "alternative", "higher_is_better", "score_a", "score_b",
            "difference", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value",
@@ -229,6 +229,23 @@ def changes(connection: Connection, plan: str, after: int, upto: int) -> list[tu
     return [(before, now) for before, now in pairs if before != now]
 
 
+def n_changed(connection: Connection, plan: str) -> dict[int, int]:
+    """Return how many results each run changed."""
+    query = text("SELECT since, count(*) FROM results WHERE plan = :plan GROUP BY since")
+    return {int(row[0]): int(row[1]) for row in connection.execute(query, {"plan": plan})}
+
+
+def frame(results: Results) -> dict[str, Any]:
+    """Return what stands around the results of a test set, as JSON keeps it."""
+    return {name: _plain(getattr(results, name)) for name in _names(Results) if name != "results"}
+
+
+def framed(around: dict[str, Any], found: Sequence[Result]) -> Results:
+    """Return results with what stood around them."""
+    made: Results = _made(Results, around | {"results": ()})
+    return replace(made, results=tuple(found))
+
+
 def first_looks(connection: Connection, plan: str) -> dict[str, int]:
     """Return, by digest, the smallest number of trials that a complete result was had with."""
     query = text(
@@ -262,7 +279,7 @@ def _row(plan: str, number: int, position: int, one: Recorded) -> dict[str, Any]
     for name in REALS:
         row[name] = _finite(row[name])
     row["higher_is_better"] = int(result.higher_is_better)
-    detail = {f.name: _plain(getattr(result, f.name)) for f in fields(Result) if f.name not in {*COLUMNS, "subset"}}
+    detail = {name: _plain(getattr(result, name)) for name in _in_detail()}
     return {
         "plan": plan,
         "since": number,
@@ -279,12 +296,27 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
+@cache
+def _in_detail() -> tuple[str, ...]:
+    return tuple(f.name for f in fields(Result) if f.name not in {*COLUMNS, "subset"})
+
+
+PLAIN = (str, float, int, bool, type(None))
+
+
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
+    if is_dataclass(value):
+        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
     return value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
 
 
 def _recorded(row: Any) -> Recorded:

@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -120,6 +121,16 @@ class Lease:
         while not self._ended.wait(BEAT):
             with suppress(SigdaskError), self.database.transaction() as connection:
                 self.renew(connection)
+
+
+def sign_of_life(connection: Connection, names: Sequence[str], now: float) -> bool:
+    """Say whether a driver is at work under one of some names."""
+    for name in names:
+        query = text("SELECT holder, beat FROM leases WHERE name = :name")
+        row = connection.execute(query, {"name": name}).one_or_none()
+        if row is not None and now - row.beat < LIFE and not Holder(**json.loads(row.holder)).is_dead():
+            return True
+    return False
 
 
 def _held(what: str, holder: Holder, since: float, silent: float) -> HeldError:
