@@ -1,7 +1,7 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
 Read system outputs with `read`, compare them with `compare_all` (or two arrays with `compare`),
-bring a metric with `metric`.
+bring a metric with `metric`. A whole night's comparisons are a plan: `load_plan` and `run_plan`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
     from sigdask.metrics import black_box, metric
+    from sigdask.overnight import run_plan
+    from sigdask.plan import Plan, load_plan
     from sigdask.results import Result, Results
 
 __all__ = [
     "Counts",
     "InputError",
+    "Plan",
     "Result",
     "Results",
     "SigdaskError",
@@ -27,13 +30,16 @@ __all__ = [
     "black_box",
     "compare",
     "compare_all",
+    "load_plan",
     "metric",
     "read",
+    "run_plan",
 ]
 
 _HOMES = {
     "Counts": "counts",
     "InputError": "errors",
+    "Plan": "plan",
     "Result": "results",
     "Results": "results",
     "SigdaskError": "errors",
@@ -42,8 +48,10 @@ _HOMES = {
     "black_box": "metrics",
     "compare": "api",
     "compare_all": "api",
+    "load_plan": "plan",
     "metric": "metrics",
     "read": "formats",
+    "run_plan": "overnight",
 }
 
 

@@ -250,7 +250,9 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
             click.echo(report_text(found, everything=everything, width=_width()))
         if json_file is not None:
             _write_json(json_file, found)
-    _note(f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}")
+    _note(
+        f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
+    )
     for problem in outcome.problems:
         click.echo(f"sigdask: error: {problem}", err=True)
     if outcome.stopped:

@@ -239,7 +239,7 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
     """Run on dask's threaded scheduler, a few rounds so that progress shows."""
     import dask
 
-    step = 4 * n_threads
+    step = 2 * n_threads
     for start in range(0, len(calls), step):
         lazy = [dask.delayed(call, pure=False)() for call in calls[start : start + step]]
         yield from dask.compute(*lazy, scheduler="threads", num_workers=n_threads)
@@ -316,8 +316,9 @@ def _fetched(future: Any, client: Any) -> Counted | Exception:
 
 def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:
     if client.status != "running" or not client.nthreads():
+        where = client.scheduler.address if client.scheduler else "?"
         return ClusterLostError(
-            f"the dask scheduler at {client.scheduler.address if client.scheduler else '?'} was lost, or all its workers; "
+            f"the dask scheduler at {where} was lost, or all its workers; "
             "the counts so far are not kept by this command: run it again"
         )
     labels = ", ".join(dict.fromkeys(jobs[piece.job].label for piece in task))

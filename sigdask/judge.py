@@ -69,9 +69,7 @@ class Judge:
             r12=self._correlation(c),
             second_run=again,
             exact=exact,
-            checks=self._checks(
-                c, n_extreme, n_trials, again, exact, sampled=slots.first is not None or exact is None
-            ),
+            checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None or exact is None),
         )
         return _with_notes(result, c, self.alpha)
 
@@ -101,7 +99,7 @@ class Judge:
         if slots.second is None:
             return None
         n_again, again = self._counted(tallies, slots.second, c.column)
-        if n_again != n_trials:  # stopped before its end: runs of unequal length are not compared
+        if n_again != n_trials or n_trials == 0:  # stopped before its end: runs of unequal length are not compared
             return None
         agreement = crosscheck.runs_agree(n_extreme, again, n_trials)
         return SecondRun(n_trials, again, bound(again, n_trials), agreement)
@@ -203,7 +201,9 @@ def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
             if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
                 notes.append(f"{name}: 0/0 scored {form.zero_division:g}")
-    if result.is_undecided(alpha):
+    if result.n_trials == 0:
+        notes.append("not reached: no trial is counted yet, and 1 bounds every p")
+    elif result.is_undecided(alpha):
         needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
         remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
         low, high = result.p_interval

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sigdask.digests import digests, is_whole
 from sigdask.engine import Job, Piece
 from sigdask.panels import Panel
-from sigdask.randomization import Tally
+from sigdask.randomization import TAILS, Tally
 from sigdask.rounds import round_of, rounds
 from sigdask.store import Kept, Store
 
@@ -166,9 +166,9 @@ class Ledger:
 
 
 def breadth_first(lines: Sequence[Line]) -> tuple[list[Job], list[Line]]:
-    """Return jobs that bring all lines through one round before the next, and the line of each."""
+    """Return jobs that bring all lines through one round before the next, first runs first, and the line of each."""
     found = [
-        (round_of(first)[0], k, Job(line.panel, stop - first, line.run, label=line.label, first=first))
+        ((round_of(first)[0], line.run), k, Job(line.panel, stop - first, line.run, label=line.label, first=first))
         for k, line in enumerate(lines)
         for first, stop in rounds(line.first, line.stop)
         if not line.left_out
@@ -199,12 +199,11 @@ class Queue:
 
 def n_tails(panel: Any) -> int:
     """Return the size of the last axis of a panel's counts."""
-    found: int = getattr(panel, "n_tails", Tally.zero((1, 1)).counts.shape[-1])
-    return found
+    return int(getattr(panel, "n_tails", len(TAILS)))
 
 
 def _numbered(jobs: Sequence[Job]) -> tuple[list[str], list[NDArray[np.int64]], list[str]]:
-    """Number the distinct comparisons of jobs: digests, the number of each pair and metric, what each is."""
+    """Return distinct digests, the number of each job's pairs and metrics among them, and what each is."""
     numbers: dict[str, int] = {}
     kinds: list[str] = []
     seen: dict[int, NDArray[np.int64]] = {}

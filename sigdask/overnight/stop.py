@@ -17,7 +17,7 @@ DEADLINE = "the deadline"
 SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
-class Stopped(BaseException):  # noqa: N818  # no error, and nothing on the way may take it for one
+class Stopped(BaseException):  # no error, and nothing on the way may take it for one
     """Raised where the driver waits, when it is time to stop."""
 
 

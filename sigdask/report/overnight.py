@@ -42,7 +42,9 @@ def status_text(status: Status, now: float) -> str:
         lines += ["", f"{status.have:,} of {status.wanted:,} trials ({percent(status.have, status.wanted)})"]
     if status.state == "running":
         left = status.seconds_left
-        lines.append(f"{status.rate:,.0f} trials a second; {'time left unknown' if left is None else span(left) + ' left'}")
+        lines.append(
+            f"{status.rate:,.0f} trials a second; {'time left unknown' if left is None else span(left) + ' left'}"
+        )
     elif status.state in {"killed", "stopped", "failed"}:
         lines.append("run it again: it goes on from what is kept")
     return "\n".join(lines)
@@ -157,7 +159,9 @@ def _line(change: Change, kinds: Sequence[str]) -> str:
     subset = f" ({r.subset['value']})" if r.subset else ""
     before, now = (None if one is None else one.result for one in (change.before, change.now))
     what = [kind for kind in kinds if kind != "p"] or ["p"]
-    return f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {_side(before)} -> {_side(now)}"
+    return (
+        f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {_side(before)} -> {_side(now)}"
+    )
 
 
 def _side(r: Result | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,6 @@ class Store:
     def close(self) -> None:
         """Let another driver at it."""
         self._lease.give_back()
-        self.database.close()
 
     def ids_of(self, digests: Sequence[str], labels: Sequence[str]) -> NDArray[np.int64]:
         """Return the numbers of comparisons, entering those that are new."""
@@ -149,20 +148,12 @@ def open_store(where: str, plan: str, patient: Callable[[], bool] = lambda: True
     HeldError
         Another driver is at work.
     """
-    database = open_to_write(where)
-    store = Store(database, plan, patient)
-    try:
+    with closing(open_to_write(where)) as database, closing(Store(database, plan, patient)) as store:
         yield store
-    finally:
-        store.close()
 
 
 @contextmanager
 def reading(where: str) -> Iterator[Any]:
     """Open a store to look at it: a connection."""
-    database = open_to_read(where)
-    try:
-        with database.transaction() as connection:
-            yield connection
-    finally:
-        database.close()
+    with closing(open_to_read(where)) as database, database.transaction() as connection:
+        yield connection

@@ -84,7 +84,7 @@ def open_to_write(text: str) -> Database:
     url = url_of(text)
     notes = _check_folder(url)
     database = Database(_engine(url, "BEGIN IMMEDIATE"), notes)
-    with database.transaction() as connection:
+    with _closed_on_error(database), database.transaction() as connection:
         migrate(connection, database.where)
     return database
 
@@ -95,12 +95,22 @@ def open_to_read(text: str) -> Database:
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         raise InputError(f"store {_where(url)}: no such file; nothing was run yet")
     database = Database(_engine(url, "BEGIN"))
-    with database.transaction() as connection:
-        version = version_of(connection)
-    if version == 0:
-        raise InputError(f"store {database.where}: nothing was run yet")
-    check_version(version, database.where)
+    with _closed_on_error(database):
+        with database.transaction() as connection:
+            version = version_of(connection)
+        if version == 0:
+            raise InputError(f"store {database.where}: nothing was run yet")
+        check_version(version, database.where)
     return database
+
+
+@contextmanager
+def _closed_on_error(database: Database) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
 
 
 def url_of(text: str) -> URL:

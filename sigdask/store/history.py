@@ -168,11 +168,10 @@ def end(connection: Connection, number: int, state: str, message: str, details: 
     connection.execute(change, row)
 
 
-def runs_of(connection: Connection, plan: str | None, most: int | None = None) -> list[Run]:
-    """Return the runs of a plan (or of all), the latest first."""
-    where = "" if plan is None else "WHERE plan = :plan "
-    limit = "" if most is None else f"LIMIT {most}"
-    found = connection.execute(text(f"SELECT * FROM runs {where}ORDER BY id DESC {limit}"), {"plan": plan} if plan else {})  # noqa: S608,E501
+def runs_of(connection: Connection, plan: str, most: int | None = None) -> list[Run]:
+    """Return the runs of a plan, the latest first."""
+    query = text("SELECT * FROM runs WHERE plan = :plan ORDER BY id DESC LIMIT :most")
+    found = connection.execute(query, {"plan": plan, "most": most or 2**31 - 1})
     return [_run(connection, row) for row in found.mappings().all()]
 
 
@@ -340,9 +339,9 @@ def _made(kind: Any, value: Any) -> Any:
         return value
     if origin in {typing.Union, types.UnionType}:
         return _made(next(a for a in arguments if a is not type(None)), value)
-    if is_dataclass(kind):
-        known = _types(kind)  # type: ignore[arg-type]
-        return kind(**{key: _made(known[key], item) for key, item in value.items() if key in known})  # type: ignore[operator]
+    if isinstance(kind, type) and is_dataclass(kind):
+        known: dict[str, Any] = _types(kind)  # type: ignore[arg-type]
+        return kind(**{key: _made(known[key], item) for key, item in value.items() if key in known})
     if origin is tuple:
         kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
         return tuple(_made(k, item) for k, item in zip(kinds, value, strict=True))

@@ -78,7 +78,7 @@ class Lease:
         )
         if renewed.rowcount != 1:
             raise StoreError(
-                f"store {self.database.where}: this driver gave no sign of life for {LIFE:.0f} s and another took over; "
+                f"store {self.database.where}: this driver gave no sign of life for {LIFE:.0f} s, another took over; "
                 "its counts are the ones that stay"
             )
 
@@ -94,6 +94,7 @@ class Lease:
     def give_back(self) -> None:
         """End it; a database that cannot be reached lets it run out."""
         self._ended.set()
+        self._beating.join(BEAT)
         with suppress(SigdaskError), self.database.transaction() as connection:
             connection.execute(
                 text("DELETE FROM leases WHERE name = :name AND token = :token"),

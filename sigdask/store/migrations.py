@@ -49,13 +49,6 @@ CREATE TABLE arrays (
 """
 """Families of hypotheses are counted as a whole."""
 
-V3 = """
-CREATE TABLE stops (
-    comparison BIGINT NOT NULL REFERENCES comparisons (id), rule VARCHAR(120) NOT NULL, looked BIGINT NOT NULL,
-    stopped BIGINT, PRIMARY KEY (comparison, rule));
-"""
-"""Where a rule stopped counting a comparison: how far it has looked, and the trial it stopped at."""
-
 
 def _runs(script: str) -> Callable[[Connection], None]:
     def migrate(connection: Connection) -> None:
