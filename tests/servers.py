@@ -71,8 +71,7 @@ def start_postgres():
             shutil.chown(folder, "postgres", "postgres")
         except LookupError:
             pytest.skip("there is no user postgres to run the server as")
-    server = Postgres(Path(binary).resolve().parent, folder)
-    return server
+    return Postgres(Path(binary).resolve().parent, folder)
 
 
 def free_port():

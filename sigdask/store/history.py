@@ -309,7 +309,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
+        return {name: _plain(getattr(value, name)) for name in _names(type(value))}  # type: ignore[arg-type]
     return value
 
 
@@ -340,7 +340,7 @@ def _made(kind: Any, value: Any) -> Any:
     if origin in {typing.Union, types.UnionType}:
         return _made(next(a for a in arguments if a is not type(None)), value)
     if isinstance(kind, type) and is_dataclass(kind):
-        known: dict[str, Any] = _types(kind)  # type: ignore[arg-type]
+        known: dict[str, Any] = _types(kind)
         return kind(**{key: _made(known[key], item) for key, item in value.items() if key in known})
     if origin is tuple:
         kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments

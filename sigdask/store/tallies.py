@@ -102,7 +102,7 @@ def read_whole(connection: Connection, number: int, run: int, size: int) -> Pref
     """Read what is kept of one family."""
     query = text("SELECT stop, counts FROM arrays WHERE comparison = :c AND run = :run")
     n_trials, counts = 0, np.zeros(size, np.int64)
-    for stop, packed in connection.execute(query, {"c": number, "run": run}):
+    for stop, packed in connection.execute(query, {"c": int(number), "run": run}):
         n_trials = max(n_trials, stop)
         counts += _unpacked(packed)
     return Prefixes(np.array([n_trials]), counts[None])
