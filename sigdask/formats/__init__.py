@@ -35,12 +35,16 @@ FORMATS: dict[str, tuple[str, str]] = {
         "translations, one a line; --gold REFERENCE, --reference for more, --documents for units",
     ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
+    "conll": (
+        "sigdask.formats.conll:read_conll",
+        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
-SNIFFERS: dict[str, str] = {}
+SNIFFERS: dict[str, str] = {"conll": "sigdask.formats.conll:sniff"}
 """Name to the function that knows the format by its files; tried in this order, before tables."""
 
 
