@@ -153,7 +153,7 @@ class _Tags:
     @staticmethod
     def of(labels: Codes, scheme: str, options: Options) -> _Tags:
         """Take all labels apart; those to be mapped are whole labels or types."""
-        mapped = {source: target for target, sources in options.label_map for source in sources}
+        mapped = options.mapped
         names, parsed, seen = [], [], set()
         for label in labels.strings:
             tag = parse_tag(mapped.get(label, label), scheme)
@@ -171,7 +171,7 @@ class _Tags:
             type=np.array([0 if tag is None else types.of(tag[1]) for tag in parsed], np.int32),
             same=np.array([pairs.of("-".join(tag or ())) for tag in parsed], np.int32),
             types=types.strings,
-            unused=[f"--map: no label or type {source!r} here" for source in mapped if source not in seen],
+            unused=options.unmapped(seen),
         )
 
     def check(self, file: Tagged, scheme: str) -> None:

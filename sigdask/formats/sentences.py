@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Array, Outputs
+from sigdask.counts import Array, LabelFields, Outputs
 from sigdask.errors import InputError
 from sigdask.formats.files import empty
 
@@ -204,6 +204,31 @@ def groups_of(first: Tagged, asked: Sequence[str]) -> dict[str, tuple[str, ...]]
 def sums(values: Array, starts: Integers) -> Array:
     """Sum tokens into sentences, shape (n_tokens, n_columns) to (n_sentences, n_columns)."""
     return np.add.reduceat(values, starts, axis=0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceFields(Mapping[str, Array]):
+    """Fields of labelled tokens, summed into sentences when asked for.
+
+    Attributes
+    ----------
+    of_tokens : LabelFields
+        One label a token.
+    starts : int32 array, shape (n_sentences,)
+        First token of each sentence.
+    """
+
+    of_tokens: LabelFields
+    starts: Integers
+
+    def __getitem__(self, name: str) -> Array:
+        return sums(self.of_tokens[name], self.starts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.of_tokens)
+
+    def __len__(self) -> int:
+        return len(self.of_tokens)
 
 
 def outputs_of(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:
