@@ -116,7 +116,7 @@ def _counts(
         fields=fields,
         n_items=len(first.starts),
         name=options.name,
-        groups=groups_of(first, options.groups),
+        groups=groups_of((first, *files), options.groups),
         labels=tuple(sorted(known)),
         predicted_labels=tuple(sorted(others)),
         outputs=outputs_of(right, [file.labels for file in files], first.starts, tags.names),

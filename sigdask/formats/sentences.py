@@ -186,9 +186,11 @@ def altered_tokens(first: Tagged, others: Sequence[Tagged], tokens: Codes) -> li
     return warnings
 
 
-def groups_of(first: Tagged, asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the columns to swap or subset by: sentence where asked for, document where marked."""
-    groups = {} if first.documents is None else {"document": first.documents}
+def groups_of(files: Sequence[Tagged], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the columns to swap or subset by: sentence where asked for, document where a file marks it."""
+    first = files[0]
+    documents = next((file.documents for file in files if file.documents is not None), None)
+    groups = {} if documents is None else {"document": documents}
     for name in asked:
         if name == "sentence":
             groups[name] = tuple(str(k) for k in range(1, len(first.starts) + 1))

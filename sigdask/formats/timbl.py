@@ -78,15 +78,14 @@ def _instances(path: Path, options: Options) -> Table:
     predicted: list[str] = []
     numbers: list[int] = []
     same: dict[str, str] = {}  # one string a class
-    width = None
+    widths = _widths(head, separator)
     for number, line in _lines(path):
         parts = LINES[separator].fullmatch(line)
-        found = 0 if parts is None else _n_features(parts[1], separator)
-        width = found if width is None else width
-        if parts is None or found != width:
+        if parts is None or (len(widths) == 1 and _n_features(parts[1], separator) not in widths):
+            expected = f"{max(widths, default=0)} features" if len(widths) == 1 else "features"
             raise InputError(
-                f"{path}, line {number}: found {line[:60]!r}, expected {width} features, class and predicted class "
-                f"separated by {separator}s, as on line {head[0][0]}"
+                f"{path}, line {number}: found {line[:60]!r}, expected {expected}, class and predicted class separated "
+                f"by {separator}s, as on line {head[0][0]}"
             )
         gold.append(same.setdefault(parts[2], parts[2]))
         predicted.append(same.setdefault(parts[3], parts[3]))
@@ -105,12 +104,17 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _separator(head: Sequence[tuple[int, str]]) -> str | None:
-    """Return the first separator that all lines agree on."""
+    """Return the first separator that all lines agree on; sparse features, of any number, have commas."""
     for name, pattern in LINES.items():
-        parts = [pattern.fullmatch(line) for _, line in head]
-        if None not in parts and len({_n_features(part[1], name) for part in parts if part is not None}) == 1:
+        if all(pattern.fullmatch(line) for _, line in head) and (name == "comma" or len(_widths(head, name)) == 1):
             return name
     return None
+
+
+def _widths(head: Sequence[tuple[int, str]], separator: str) -> set[int]:
+    """Return the numbers of features that lines have."""
+    parts = (LINES[separator].fullmatch(line) for _, line in head)
+    return {_n_features(part[1], separator) for part in parts if part is not None}
 
 
 def _n_features(features: str, separator: str) -> int:
@@ -150,7 +154,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
         fields=SentenceFields(LabelFields(code[right][:, None], predicted, tuple(names.strings)), first.starts),
         n_items=len(first.starts),
         name=options.name,
-        groups=groups_of(first, options.groups),
+        groups=groups_of(files, options.groups),
         labels=tuple(sorted(of_gold)),
         predicted_labels=tuple(sorted(set(names) - of_gold)),
         outputs=outputs_of(code[right], list(predicted.T), first.starts, names.strings),
