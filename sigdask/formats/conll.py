@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ from sigdask.formats.chunks import (
     find_chunks,
     parse_tag,
 )
-from sigdask.formats.files import empty, open_text, stem
+from sigdask.formats.files import empty, head_lines, open_text, stem
 from sigdask.formats.options import Options, Source
 from sigdask.formats.sentences import (
     Codes,
@@ -42,8 +41,6 @@ DOCSTART = "-DOCSTART-"
 UTTERANCE_END = "<utt>"
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
 NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
-SNIFFED = 2000
-"""Lines looked at to tell the format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +59,8 @@ class Layout:
         Whether a cell can be a label; tells comments from tokens.
     docstart : str
         "skip" -DOCSTART- lines or take them as a "token", as conlleval does.
+    option : str
+        What chooses the label's column.
     """
 
     label: int
@@ -69,6 +68,7 @@ class Layout:
     token: int | None
     is_tag: Callable[[str], bool]
     docstart: str = "skip"
+    option: str = "column"
 
 
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -211,6 +211,7 @@ def _layout(options: Options, scheme: str, *, beside: bool, only_gold: bool = Fa
         token=token,
         is_tag=lambda cell: scheme in UNPREFIXED or cell == "O" or TAG.fullmatch(cell) is not None,
         docstart=own.get("docstart", "skip"),
+        option="gold-column" if only_gold else "column",
     )
 
 
@@ -293,9 +294,9 @@ def _width(path: Path) -> tuple[int, int]:
 def _check_layout(path: Path, layout: Layout, width: int, where: int) -> None:
     if not width:
         raise empty(path)
-    for option, place in (("column", layout.label), ("gold-column", layout.gold)):
+    for option, place in ((layout.option, layout.label), ("gold-column", layout.gold)):
         if place is not None and not -width <= place < width:
-            hint = "give --gold FILE" if option == "gold-column" else "the label's column is missing"
+            hint = "the label's column is missing" if place == layout.label else "give --gold FILE"
             raise InputError(
                 f"{path}, line {where}: found {width} column{'s' * (width != 1)}, but {option} is "
                 f"{place + 1 if place >= 0 else place}; {hint}, or choose with conll:{option}=N"
@@ -313,10 +314,9 @@ def _ragged(path: Path, number: int, cells: list[str], width: int, where: int) -
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Say whether a file looks like tagged tokens: equal columns, tags in the last, empty lines between."""
-    with open_text(sources[0].path) as text:
-        lines = list(islice(text, SNIFFED))
+    lines = head_lines(sources[0].path)
     rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
-    breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-1])
+    breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
     rows = [row for row in rows if row and row != [UTTERANCE_END]]
     if not rows or len({len(row) for row in rows}) != 1:
         return False

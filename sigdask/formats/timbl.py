@@ -7,7 +7,7 @@ a confidence in brackets, a distribution in braces, a distance, a match depth.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 
 from sigdask.counts import Counts, LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text, stem
+from sigdask.formats.files import empty, head_lines, open_text, stem
 from sigdask.formats.labels import from_tables
 from sigdask.formats.options import Options, Source
 from sigdask.formats.sentences import (
@@ -32,15 +32,18 @@ from sigdask.formats.sentences import (
 )
 from sigdask.formats.tables import Table
 
-NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|inf)"
+NUMBER = r"-?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf)"
 BRACKETED = r"\[[^\]]*\]|\{ .* \}|\{ *\}"
 DEPTH = r"\d+:[LN]"
 AFTER = rf"((?:\s+(?:{BRACKETED}|{DEPTH}|{NUMBER}))*)\s*"
 FAR = rf"((?:\s+(?:{BRACKETED}|{DEPTH})|(?:\s\s+|(?<=[}}\]])\s){NUMBER})*)\s*"
 """After blanks as separators, a single blank before a number would make it a class."""
 
+SPARSE = r"\(\d+\s*,.*\)\s*"
+"""Features as (number,value)(number,value)."""
+
 LINES = {
-    "comma": re.compile(rf"((?:.*,)?)([^,\s]+),([^,\s]+){AFTER}"),
+    "comma": re.compile(rf"((?:{SPARSE}|.*,)?)([^,\s]+),([^,\s]+){AFTER}"),
     "tab": re.compile(rf"((?:.*\t)?)([^\t\s]+)\t([^\t\s]+){AFTER}"),
     "blank": re.compile(rf"((?:.*? )??)(\S+) +(\S+){FAR}"),
 }
@@ -65,7 +68,8 @@ def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def _instances(path: Path, options: Options) -> Table:
-    head = list(islice(_lines(path), SNIFFED))
+    with open_text(path) as text:
+        head = list(islice(_instances_of(text), SNIFFED))
     if not head:
         raise empty(path)
     separator = options.own.get("separator") or _separator(head)
@@ -78,43 +82,46 @@ def _instances(path: Path, options: Options) -> Table:
     predicted: list[str] = []
     numbers: list[int] = []
     same: dict[str, str] = {}  # one string a class
-    widths = _widths(head, separator)
-    for number, line in _lines(path):
-        parts = LINES[separator].fullmatch(line)
-        if parts is None or (len(widths) == 1 and _n_features(parts[1], separator) not in widths):
-            expected = f"{max(widths, default=0)} features" if len(widths) == 1 else "features"
-            raise InputError(
-                f"{path}, line {number}: found {line[:60]!r}, expected {expected}, class and predicted class separated "
-                f"by {separator}s, as on line {head[0][0]}"
-            )
-        gold.append(same.setdefault(parts[2], parts[2]))
-        predicted.append(same.setdefault(parts[3], parts[3]))
-        numbers.append(number)
+    width = _width(head, separator)
+    with open_text(path) as text:
+        for number, line in _instances_of(text):
+            parts = LINES[separator].fullmatch(line)
+            if parts is None or width not in {None, _n_features(parts[1], separator)}:
+                raise InputError(
+                    f"{path}, line {number}: found {line[:60]!r}, expected {'' if width is None else f'{width} '}"
+                    f"features, class and predicted class separated by {separator}s, as on line {head[0][0]}"
+                )
+            gold.append(same.setdefault(parts[2], parts[2]))
+            predicted.append(same.setdefault(parts[3], parts[3]))
+            numbers.append(number)
     return Table(path, {"gold": gold, "predicted": predicted}, numbers)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _instances_of(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield the lines of instances, without those that list nearest neighbours (+v n, +v k)."""
     listing = False
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            listing = line.startswith("# k=") or (listing and NEIGHBOURS.match(line) is not None)
-            if not listing and (bare := line.rstrip("\r\n")).strip():
-                yield number, bare
+    for number, line in enumerate(lines, start=1):
+        listing = line.startswith("# k=") or (listing and NEIGHBOURS.match(line) is not None)
+        if not listing and (bare := line.rstrip("\r\n")).strip():
+            yield number, bare
 
 
 def _separator(head: Sequence[tuple[int, str]]) -> str | None:
-    """Return the first separator that all lines agree on; sparse features, of any number, have commas."""
+    """Return the first separator that makes classes of all lines, and equal columns unless it is the comma."""
     for name, pattern in LINES.items():
-        if all(pattern.fullmatch(line) for _, line in head) and (name == "comma" or len(_widths(head, name)) == 1):
+        parts = [pattern.fullmatch(line) for _, line in head]
+        widths = {_n_features(part[1], name) for part in parts if part is not None}
+        if None not in parts and (name == "comma" or len(widths) == 1):
             return name
     return None
 
 
-def _widths(head: Sequence[tuple[int, str]], separator: str) -> set[int]:
-    """Return the numbers of features that lines have."""
-    parts = (LINES[separator].fullmatch(line) for _, line in head)
-    return {_n_features(part[1], separator) for part in parts if part is not None}
+def _width(head: Sequence[tuple[int, str]], separator: str) -> int | None:
+    """Return the number of features, None where they are sparse, of any number."""
+    features = [part[1] for _, line in head if (part := LINES[separator].fullmatch(line)) is not None]
+    if separator == "comma" and all(re.fullmatch(rf"{SPARSE}|(?:\d+,)*", text) for text in features):
+        return None
+    return _n_features(features[0], separator) if features else 0
 
 
 def _n_features(features: str, separator: str) -> int:
@@ -125,7 +132,7 @@ def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) 
     """Say whether a file holds classes with distributions or distances after them on every line."""
     if gold is not None:
         return False
-    head = list(islice(_lines(sources[0].path), SNIFFED))
+    head = list(islice(_instances_of(head_lines(sources[0].path)), SNIFFED))
     separator = _separator(head) if head else None
     if separator is None:
         return False
@@ -206,15 +213,14 @@ def _words(line: str, end: str) -> list[tuple[str, ...]] | None:
     slashed = [("",) if part == end else tuple(part.rsplit("//", 2)) for part in parts]
     if all(len(word) != 2 and (len(word) == 3 or word == ("",)) for word in slashed):
         return slashed
-    return [(parts[0], parts[1], parts[2])] if len(parts) == 3 else None
+    return [(parts[0], parts[1], parts[2])] if len(parts) == 3 and "/" not in parts[1] + parts[2] else None
 
 
 def sniff_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Say whether a file holds words with Mbt's marks of known and unknown ones, and both tags."""
     if gold is not None:
         return False
-    with open_text(sources[0].path) as text:
-        head = [line.rstrip(" \r\n") for line in islice(text, SNIFFED)]
+    head = head_lines(sources[0].path)[:SNIFFED]
     rows = [line.split() for line in head if line.strip() and line.strip() != UTTERANCE_END]
     return bool(rows) and all(len(row) > 3 and row[1] in KNOWN for row in rows)
 
