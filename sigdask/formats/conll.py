@@ -25,6 +25,7 @@ from sigdask.formats.chunks import (
 from sigdask.formats.files import empty, head_lines, open_text, stem
 from sigdask.formats.options import Options, Source
 from sigdask.formats.sentences import (
+    UTTERANCE_END,
     Codes,
     Collector,
     Integers,
@@ -38,7 +39,6 @@ from sigdask.formats.sentences import (
 )
 
 DOCSTART = "-DOCSTART-"
-UTTERANCE_END = "<utt>"
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
 NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
 

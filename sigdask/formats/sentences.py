@@ -16,6 +16,9 @@ from sigdask.formats.files import empty
 
 Integers = NDArray[np.int32]
 
+UTTERANCE_END = "<utt>"
+"""Mbt's end of a sentence."""
+
 
 @dataclass(slots=True)
 class Codes(Mapping[str, int]):

@@ -20,6 +20,7 @@ from sigdask.formats.files import empty, head_lines, open_text, stem
 from sigdask.formats.labels import from_tables
 from sigdask.formats.options import Options, Source
 from sigdask.formats.sentences import (
+    UTTERANCE_END,
     Codes,
     Collector,
     SentenceFields,
@@ -53,7 +54,6 @@ NEIGHBOURS = re.compile(r"# k=|#\t")
 SNIFFED = 50
 """Lines looked at to tell separator and format."""
 
-UTTERANCE_END = "<utt>"
 KNOWN = ("/", "//")
 """Mbt's marks of known and unknown words."""
 
