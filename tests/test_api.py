@@ -160,6 +160,16 @@ def test_mirrored_systems_give_mirrored_counts_for_scores_and_labels():
             assert x.difference == -y.difference
 
 
+def test_r12_of_items_of_different_sizes_is_not_that_of_their_sizes():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 40, 2000)
+    right = rng.binomial(sizes[:, None], [0.9, 0.8])  # two systems that have nothing in common
+    counts = Counts(("a", "b"), {"correct": right, "items": sizes[:, None]}, len(sizes))
+    [r] = compare_all(counts, metrics=["accuracy"], trials=64)
+    assert np.corrcoef(right.T)[0, 1] > 0.9
+    assert abs(r.r12) < 0.1
+
+
 def test_r12_is_the_pearson_correlation_of_item_scores():
     for r in compare_all(counts("abc"), metrics=["mean"], trials=10):
         assert r.r12 == pytest.approx(np.corrcoef(SCORES[r.a], SCORES[r.b])[0, 1], rel=1e-9)

@@ -35,12 +35,28 @@ FORMATS: dict[str, tuple[str, str]] = {
         "translations, one a line; --gold REFERENCE, --reference for more, --documents for units",
     ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
+    "conll": (
+        "sigdask.formats.conll:read_conll",
+        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
+    ),
+    "timbl": (
+        "sigdask.formats.timbl:read_timbl",
+        "TiMBL's output: features, class, predicted class; distributions and distances are passed over",
+    ),
+    "mbt": (
+        "sigdask.formats.timbl:read_mbt",
+        "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
-SNIFFERS: dict[str, str] = {}
+SNIFFERS: dict[str, str] = {
+    "conll": "sigdask.formats.conll:sniff",
+    "mbt": "sigdask.formats.timbl:sniff_mbt",
+    "timbl": "sigdask.formats.timbl:sniff_timbl",
+}
 """Name to the function that knows the format by its files; tried in this order, before tables."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -89,6 +89,15 @@ class Options:
     def with_own(self, own: Mapping[str, str]) -> Options:
         """Return these options with what one format alone takes."""
         return replace(self, own={**self.own, **own})
+
+    @property
+    def mapped(self) -> dict[str, str]:
+        """What each label of the label map is read as."""
+        return {source: target for target, sources in self.label_map for source in sources}
+
+    def unmapped(self, known: Collection[str]) -> list[str]:
+        """Return a warning for each label of the label map that does not occur."""
+        return [f"--map: no label {source!r} in gold or systems" for source in self.mapped if source not in known]
 
     def only(self, format_: str, **choices: tuple[str, ...]) -> None:
         """Refuse own options that a format does not have; empty choices take any value."""

@@ -24,7 +24,10 @@ _AVERAGES = {
 
 METRICS: dict[str, tuple[str, str]] = {
     "mean": ("sigdask.metrics.ratios:mean", "mean of item scores"),
-    "accuracy": ("sigdask.metrics.ratios:accuracy", "share of items labelled right"),
+    "accuracy": (
+        "sigdask.metrics.ratios:accuracy",
+        "share of items labelled right; of tokens (conll, mbt)",
+    ),
     "precision": ("sigdask.metrics.ratios:precision", "correct / given; precision[LABEL]; option zero_division=0|1"),
     "recall": ("sigdask.metrics.ratios:recall", "correct / gold; recall[LABEL]; option zero_division=0|1"),
     "f1": ("sigdask.metrics.ratios:f1", "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),

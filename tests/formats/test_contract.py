@@ -23,8 +23,8 @@ TABLES = {
 
 
 def test_every_format_is_under_contract():
-    # segments are lines, not tables: tests/metrics/test_translation.py
-    assert {*TABLES, "segments"} == set(FORMATS)
+    # segments are lines, not tables: tests/metrics/test_translation.py; sentences: test_conll.py, test_timbl.py
+    assert {*TABLES, "segments", "conll", "timbl", "mbt"} == set(FORMATS)
 
 
 @pytest.fixture(params=TABLES)
