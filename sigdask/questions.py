@@ -22,6 +22,9 @@ from sigdask.tallies import Tally
 
 AnyMetric = str | Metric | BlackBox
 
+FEWEST_GROUPS = 6
+"""Groups from which exchanging them can reach 0.05, two-sided."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -107,7 +110,9 @@ class Question:
         nesting = Nesting(grouped, main.asked.units)
         dependences = tuple(nesting.dependences(c) for c in main.comparisons)
         finer = [level for level in dict.fromkeys(("item", *wanted.levels)) if level != unit]
-        levels = [*(finer if unit != "item" else ()), *clear_columns(dependences)] if wanted.beside else []
+        levels = (
+            [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
+        )
         others = tuple(Part.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
         return Question(main, dependences, others)
 
@@ -151,10 +156,15 @@ class Question:
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)
+            remedy = (
+                f"use --unit {column}"
+                if worst.n_groups >= FEWEST_GROUPS
+                else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
+            )
             notes.append(
                 f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}): swapping by {unit} makes p too "
-                f"small; use --unit {column}"
+                f"small for other {column}s than these; {remedy}"
             )
         return notes
 
@@ -170,10 +180,11 @@ def _beside(r: Result) -> Beside:
     return Beside(r.unit, r.n_units, r.method, r.n_trials, r.n_extreme, r.p_value)
 
 
-def clear_columns(dependences: Sequence[Sequence[Dependence]]) -> list[str]:
-    """Return the columns within which the differences of any comparison clearly hang together."""
+def clear_columns(dependences: Sequence[Sequence[Dependence]], fewest: int = 2) -> list[str]:
+    """Return the columns, of `fewest` groups or more, within which differences clearly hang together."""
     n = _n_tested(dependences)
-    return list(dict.fromkeys(d.column for own in dependences for d in own if d.is_clear(n)))
+    clear = (d for own in dependences for d in own if d.n_groups >= fewest and d.is_clear(n))
+    return list(dict.fromkeys(d.column for d in clear))
 
 
 def _n_tested(dependences: Sequence[Sequence[Dependence]]) -> int:
