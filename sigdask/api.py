@@ -175,7 +175,7 @@ def _check_options(alternative: str, method: str, trials: int | None, alpha: flo
 
 
 def _found(metric: AnyMetric, counts: Counts) -> Metric | BlackBox:
-    return known.find(metric, counts) if isinstance(metric, str) else metric
+    return known.find(metric, counts.of_one) if isinstance(metric, str) else metric
 
 
 def _pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:

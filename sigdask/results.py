@@ -79,6 +79,8 @@ class Result:
         Cross-checks and their verdicts.
     warnings : tuple of str
         Notes on this comparison.
+    signature : str or None
+        How the scorer library counted, in its own words.
     """
 
     test_set: str
@@ -106,6 +108,7 @@ class Result:
     exact: Exact | None = None
     checks: tuple[Check, ...] = ()
     warnings: tuple[str, ...] = ()
+    signature: str | None = None
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""
