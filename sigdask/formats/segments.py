@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats import wmt
 from sigdask.formats.files import open_text, stem
 from sigdask.formats.options import Options, Source
-from sigdask.formats.texts import document_groups, same_length, text_counts, text_lines
+from sigdask.formats.texts import evened, text_counts, text_lines
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
 SUGGESTED = ("BLEU", "chrF")
@@ -35,24 +35,31 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
     paths = (() if gold is None else (gold,)) + options.references
     if not paths:
         raise InputError("format segments: no reference; give --gold FILE")
-    references = [text_lines(path) for path in paths]
-    systems = {source.name or stem(source.path): text_lines(source.path) for source in sources}
-    if len(systems) < len(sources):
+    names = [source.name or stem(source.path) for source in sources]
+    if len({*names}) < len(names):
         raise InputError("two systems have the same name; name them NAME=FILE")
-    first = references[0]
-    files = [*paths, *(source.path for source in sources)]
-    for path, lines in zip(files, (*references, *systems.values()), strict=True):
-        same_length(path, lines, paths[0], len(first))
-    groups = document_groups(options, paths[0], len(first))
-    start = 1 if CANARY.search(first[0]) else 0
+    beside = () if options.documents is None else (options.documents,)
+    files = [*paths, *(source.path for source in sources), *beside]
+    lines = evened([(path, text_lines(path)) for path in files])
+    start = 1 if CANARY.search(lines[0][0]) else 0
+    parts = [part[start:] for part in lines]
     return text_counts(
-        {name: lines[start:] for name, lines in systems.items()},
-        [reference[start:] for reference in references],
+        dict(zip(names, parts[len(paths) :], strict=False)),
+        parts[: len(paths)],
         options,
-        groups={name: column[start:] for name, column in groups.items()},
+        groups=_documents(parts[-1]) if beside else {},
         suggested=suggested,
         warnings=[f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else [],
     )
+
+
+def _documents(lines: list[str]) -> dict[str, list[str]]:
+    """Read DOCUMENT or DOMAIN tab DOCUMENT, one a line."""
+    rows = [line.split("\t") for line in lines]
+    columns = {"document": lines}
+    if all(len(row) == 2 for row in rows):
+        columns["domain"] = [row[0] for row in rows]
+    return columns
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
@@ -72,11 +79,17 @@ def _is_prose(path: Path) -> bool:
     """Whether lines hold sentences: no tabs, several words, and not as many in each line."""
     with open_text(path) as text:
         lines = [line.strip() for _, line in zip(range(HEAD), text, strict=False)]
-    widths = {len(line.split()) for line in lines if line}
-    if not widths or any("\t" in line or line.startswith(("{", "<", "#")) for line in lines):
+    lines = [line for line in lines if line]
+    if any("\t" in line or line.startswith(("{", "<", "#")) for line in lines):
         return False
-    several = len(widths) > 1 or len(lines) == 1
-    return " " in lines[0] and several and sum(widths) / len(widths) >= 3
+    widths = [_n_words(line) for line in lines]
+    several = len({*widths}) > 1 or len(lines) == 1
+    return several and widths[0] > 1 and sum(widths) >= 3 * len(lines)
+
+
+def _n_words(line: str) -> int:
+    """Count what looks like words; in scripts without spaces, from Thai on, a character is one."""
+    return sum(word.strip(".,;:!?()\"'„“”‘’»«-").isalpha() for word in line.split()) + sum(c >= "\u0e00" for c in line)
 
 
 def _n_lines(path: Path) -> int:

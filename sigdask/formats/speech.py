@@ -41,6 +41,8 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     shape = options.own.get("ids") or _shape(gold) or "none"
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
+    if options.documents is not None:
+        raise InputError(f"{options.documents}: goes by lines, but these transcripts have ids; choose --unit speaker")
     reference = _utterances(gold, shape)
     systems: dict[str, list[str | None]] = {}
     for source in sources:

@@ -75,23 +75,28 @@ def text_lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def same_length(path: Path, lines: Sequence[str], reference: Path, n_lines: int) -> None:
-    """Refuse a file of another number of lines than the reference."""
-    if len(lines) != n_lines:
-        raise InputError(f"{path}: {len(lines)} lines, but {reference} has {n_lines}; segments are aligned by line")
+def evened(files: Sequence[tuple[Path, list[str]]]) -> list[list[str]]:
+    """Return the lines of parallel files, the reference first, without those at the end that are empty in all.
+
+    Raises
+    ------
+    InputError
+        For a file of another number of lines.
+    """
+    reference, first = files[0]
+    n_lines = max(_filled(lines) for _, lines in files)
+    longer = [file for file in files if _filled(file[1]) > len(first)]
+    shorter = [file for file in files if len(file[1]) < n_lines]
+    for path, lines in longer or shorter:
+        raise InputError(f"{path}: {len(lines)} lines, but {reference} has {len(first)}; segments are aligned by line")
+    if n_lines == 0:
+        raise empty(reference)
+    return [lines[:n_lines] for _, lines in files]
 
 
-def document_groups(options: Options, reference: Path, n_lines: int) -> dict[str, list[str]]:
-    """Read DOCUMENT or DOMAIN tab DOCUMENT, one a line, as many as the reference has."""
-    if options.documents is None:
-        return {}
-    lines = text_lines(options.documents)
-    same_length(options.documents, lines, reference, n_lines)
-    rows = [line.split("\t") for line in lines]
-    columns = {"document": lines}
-    if all(len(row) == 2 for row in rows):
-        columns["domain"] = [row[0] for row in rows]
-    return columns
+def _filled(lines: Sequence[str]) -> int:
+    """Return how many lines there are up to the last that is not empty."""
+    return next((n for n in range(len(lines), 0, -1) if lines[n - 1]), 0)
 
 
 def _missing(systems: Mapping[str, Texts], present: Array, ids: Sequence[str] | None) -> InputError:

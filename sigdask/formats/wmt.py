@@ -55,7 +55,9 @@ def read_xml(sources: Sequence[Source], gold: Path | None, options: Options, sug
     gold : Path, optional
         An XML file of references; or the name of a translator.
     options : Options
-        Own options: `reference`, translators joined by "+"; `collection`, the one to read.
+        Own options: `reference`, translators joined by "+"; `collection`, the collection or test
+        suite to read, or "all". By default test suites and further collections, which are no part
+        of the test set proper, are left out.
     suggested : tuple of str
         Metrics.
     """
@@ -68,8 +70,9 @@ def read_xml(sources: Sequence[Source], gold: Path | None, options: Options, sug
     asked = options.own.get("reference")
     if gold is not None and not gold.exists():
         asked, gold = asked or str(gold), None
-    documents = _documents([*([gold] if gold else []), *(source.path for source in sources)], options)
     warnings: list[str] = []
+    documents = _documents([*([gold] if gold else []), *(source.path for source in sources)])
+    documents = _of_collection(documents, options.own.get("collection"), sources[0].path, warnings)
     translators = _translators(documents, asked, sources[0].path, warnings)
     systems = dict.fromkeys(name for document in documents.values() for name in document.outputs)
     if not systems:
@@ -91,29 +94,45 @@ def read_xml(sources: Sequence[Source], gold: Path | None, options: Options, sug
     )
 
 
-def _documents(paths: Sequence[Path], options: Options) -> dict[str, Document]:
+def _documents(paths: Sequence[Path]) -> dict[str, Document]:
     """Read the documents of all files, those of one id together."""
     documents: dict[str, Document] = {}
-    wanted = options.own.get("collection")
-    collections: dict[str, None] = {}
     for path in dict.fromkeys(paths):
         before: set[str] = set()
         for number, (collection, element) in enumerate(_elements(path), start=1):
             name = element.get("id") or element.get("docid") or str(number)
-            collections[collection] = None
-            if wanted not in {None, collection}:
-                continue
             while name in before:  # another document of the same id, as in another collection
                 name += "'"
             before.add(name)
             attributes = {key: value for key, value in element.attrib.items() if key not in {"id", "docid"}}
             document = documents.setdefault(name, Document({"collection": collection, **attributes}))
             _add(document, element, f"{path}, document {name!r}")
-    if not documents:
-        known = ", ".join(filter(None, collections)) or "none"
-        what = "no document" if wanted is None else f"no document in collection {wanted!r}; collections: {known}"
-        raise InputError(f"{paths[-1]}: {what}")
+        if not before:
+            raise InputError(f"{path}: no document (<doc>)")
     return documents
+
+
+def _of_collection(
+    documents: dict[str, Document], asked: str | None, path: Path, warnings: list[str]
+) -> dict[str, Document]:
+    """Keep the documents of one collection or test suite, by default the first collection that was translated."""
+    parts = {name: d.attributes.get("testsuite") or d.attributes["collection"] for name, d in documents.items()}
+    known = ", ".join(filter(None, dict.fromkeys(parts.values()))) or "none"
+    if asked == "all":
+        return documents
+    if asked is not None and asked not in parts.values():
+        raise InputError(f"{path}: no collection or test suite {asked!r}; there are: {known}, all")
+    translated = [name for name, d in documents.items() if d.outputs and d.references] or list(documents)
+    proper = [name for name in translated if "testsuite" not in documents[name].attributes]
+    part = asked if asked is not None else parts[(proper or translated)[0]]
+    kept = {name: d for name, d in documents.items() if parts[name] == part}
+    left_out = dict.fromkeys(parts[name] for name in translated if name not in kept)
+    if left_out and asked is None:
+        warnings.append(
+            f"{path}: documents of {', '.join(map(repr, left_out))} are left out; choose with --format "
+            "segments:collection=NAME, or all"
+        )
+    return kept
 
 
 def _elements(path: Path) -> Iterator[tuple[str, Any]]:
