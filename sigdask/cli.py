@@ -92,7 +92,8 @@ def commands() -> None:
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
-    SYSTEM is a file of one system's outputs or scores, or a table with one column a system.
+    SYSTEM is a file of one system's outputs or scores, or a table with one column a system. Several
+    files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
     """
     counts, format_ = _read(options)
     metrics = options["metrics"] or counts.suggested

@@ -235,6 +235,10 @@ class Counts:
         ordered = [first, *(r if first.ids is None else r.in_order(first.ids) for r in replicates[1:])]
         gaps = [r.present for r in ordered if r.present is not None]
         present = np.logical_and.reduce(gaps) if gaps else None
+        how = "each for itself" if apart else "together"
+        note = (
+            f"{len(ordered)} replicates of each system: a score is the mean of theirs, and an item's are swapped {how}"
+        )
         times = len(ordered) if apart else 1
         n_items = first.n_items * times
         groups = {name: column * times for name, column in first.groups.items()}
@@ -251,7 +255,7 @@ class Counts:
             groups=groups,
             present=None if present is None else np.tile(present, (times, 1)),
             outputs=None,
-            warnings=tuple(dict.fromkeys(w for r in ordered for w in r.warnings)),
+            warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
             replicates=tuple(ordered),
         )
 

@@ -138,11 +138,14 @@ class Spec:
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """Return an option that must be 0 or 1."""
-        return self.choice(key, ("1", "0") if default else ("0", "1")) == "1"
+        text = self.options.get(key, str(int(default)))
+        if text not in {"0", "1"}:
+            raise InputError(f"metric {self.name!r}: {key} = {text!r} must be 0 or 1")
+        return text == "1"
 
     def zero_division(self) -> float:
         """Return the value of 0/0: 0 unless the option says 1."""
-        return float(self.choice("zero_division", ("0", "1")))
+        return float(self.flag("zero_division"))
 
 
 def texts_of(name: str, counts: Counts) -> tuple[tuple[Array, ...], Array]:

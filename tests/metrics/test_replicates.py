@@ -175,6 +175,7 @@ def test_any_format_takes_several_files_of_one_name(tmp_path):
     assert r.p_value == pytest.approx((abs(signs @ total) >= abs(total.sum()) - 1e-9).mean())
     each = read(*files, format="wide:replicates=each")
     assert (each.n_items, each.ids[0], each.ids[-1]) == (12, "i0 1", "i5 2")
+    assert [c.warnings[0].rpartition("swapped ")[2] for c in (counts, each)] == ["together", "each for itself"]
     [r] = compare_all(each, metrics=["mean"])
     apart = np.concatenate([values["x", r] - values["y", r] for r in range(2)])
     signs = 1 - 2 * ((np.arange(4096)[:, None] >> np.arange(12)) & 1)

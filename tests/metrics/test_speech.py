@@ -98,5 +98,5 @@ def test_rates_need_texts_of_one_reference_with_words(tmp_path):
     silent = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", format="speech")
     with pytest.raises(InputError, match="the references have no words"):
         find("WER").bind(silent)
-    with pytest.raises(InputError, match="punctuation = '2' must be one of 1, 0"):
+    with pytest.raises(InputError, match="punctuation = '2' must be 0 or 1"):
         find("WER:punctuation=2")
