@@ -13,6 +13,7 @@ from sigdask import outputs, panels
 from sigdask.counts import Counts
 from sigdask.engine import Job
 from sigdask.errors import InputError
+from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Pair, Panel, PlacedPanel, Units
@@ -74,7 +75,7 @@ def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | 
 
 def list_comparisons(asked: Asked, chosen: Sequence[Metric | BlackBox], by: str | None) -> Iterator[Comparison]:
     """Yield every comparison, in the order of subsets, pairs and metrics."""
-    bound_metrics = [m if isinstance(m, BlackBox) else m.bind(asked.counts) for m in chosen]
+    bound_metrics = [m if isinstance(m, BlackBox) else replicates.bind(m, asked.counts) for m in chosen]
     summed = [m for m in bound_metrics if isinstance(m, BoundMetric)]
     columns = {id(m): k for k, m in enumerate(summed)}
     for subset, mask in _subsets(asked.counts, by):

@@ -66,6 +66,7 @@ class Judge:
             second_run=again,
             exact=exact,
             checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
+            signature=None if isinstance(c.metric, BlackBox) else c.metric.signature,
         )
         return _with_notes(result, c, self.alpha)
 

@@ -78,7 +78,7 @@ class Part:
             method=wanted.method,
             trials=wanted.trials,
         )
-        found = [known.find(m, counts) if isinstance(m, str) else m for m in wanted.metrics]
+        found = [known.find(m, counts.of_one) if isinstance(m, str) else m for m in wanted.metrics]
         comparisons = list(list_comparisons(asked, found, wanted.by))
         return Part(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
 

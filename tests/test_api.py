@@ -28,6 +28,7 @@ KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
     "r12", "second_run", "exact", "checks", "warnings",
+    "signature",
 }  # fmt: skip
 
 

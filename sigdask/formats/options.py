@@ -109,6 +109,12 @@ class Options:
             if choices[key]:
                 _check_choice(f"format {format_}: {key}", value, choices[key])
 
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return an own option that every format takes; by default the first choice."""
+        value = self.own.get(key, choices[0])
+        _check_choice(key, value, choices)
+        return value
+
 
 def parse_source(text: str) -> Source:
     """Read PATH or NAME=PATH; a path that exists wins over the split.

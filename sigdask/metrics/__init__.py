@@ -33,10 +33,15 @@ METRICS: dict[str, tuple[str, str]] = {
     "f1": ("sigdask.metrics.ratios:f1", "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
     "f": ("sigdask.metrics.ratios:f_beta", "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
     **_AVERAGES,
-    "BLEU": ("sigdask.metrics.translation:bleu", "corpus BLEU by sacrebleu's counts; options tokenize, lowercase"),
+    "BLEU": ("sigdask.metrics.translation:bleu", "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
     "chrF": ("sigdask.metrics.translation:chrf", "corpus chrF by sacrebleu's counts; options beta, lowercase"),
     "chrF++": ("sigdask.metrics.translation:chrf", "chrF with word orders 1 and 2"),
     "TER": ("sigdask.metrics.translation:ter", "translation edit rate, lower is better; options normalized"),
+    "WER": (
+        "sigdask.metrics.speech:wer",
+        "word error rate by jiwer, lower is better; options lowercase, punctuation=0",
+    ),
+    "CER": ("sigdask.metrics.speech:cer", "character error rate by jiwer, spaces count; options as WER"),
     "mcc": ("sigdask.metrics.agreement:mcc", "Matthews correlation, any number of labels"),
     "kappa": ("sigdask.metrics.agreement:kappa", "Cohen's kappa of system and gold"),
 }
