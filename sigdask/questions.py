@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sigdask import metrics as known
-from sigdask.comparisons import Asked, Comparison, Method, Slots, list_comparisons, list_jobs
+from sigdask.comparisons import Asked, Comparison, Method, Slots, bound, list_comparisons, list_jobs
 from sigdask.counts import Counts
 from sigdask.dependence import Dependence
 from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.judge import Judge
-from sigdask.metrics.base import BlackBox, Metric
+from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.nesting import Nesting, highest
 from sigdask.panels import Pair, Units
 from sigdask.randomization import Alternative
 from sigdask.results import Beside, Result
 from sigdask.tallies import Tally
 
-AnyMetric = str | Metric | BlackBox
+AnyMetric = str | Metric | BoundMetric | BlackBox
 
 FEWEST_GROUPS = 6
 """Groups from which exchanging them can reach 0.05, two-sided."""
@@ -32,7 +32,7 @@ class Wanted:
 
     Attributes
     ----------
-    metrics : sequence of str, Metric or BlackBox
+    metrics : sequence of str, Metric, BoundMetric or BlackBox
         Scores.
     pairs : sequence of (str, str), or None
         Systems to compare; None for all pairs, or all against the baseline.
@@ -58,6 +58,14 @@ class Wanted:
     seed: int = 0
     beside: bool = True
 
+    def found(self, counts: Counts) -> list[Metric | BoundMetric | BlackBox]:
+        """Return the metrics, names looked up."""
+        return [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+
+    def bound(self, counts: Counts) -> Wanted:
+        """Bind the metrics to the data, which may take long, once for all units."""
+        return replace(self, metrics=[bound(m, counts) for m in self.found(counts)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
@@ -78,8 +86,7 @@ class Part:
             method=wanted.method,
             trials=wanted.trials,
         )
-        found = [known.find(m, counts.of_one) if isinstance(m, str) else m for m in wanted.metrics]
-        comparisons = list(list_comparisons(asked, found, wanted.by))
+        comparisons = list(list_comparisons(asked, wanted.found(counts), wanted.by))
         return Part(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
 
 
@@ -106,6 +113,7 @@ class Question:
         """Resolve what is asked of `counts`."""
         unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
         grouped = counts.with_unit(unit)
+        wanted = wanted.bound(grouped)
         main = Part.of(grouped, wanted, second_run=second_run)
         nesting = Nesting(grouped, main.asked.units)
         dependences = tuple(nesting.dependences(c) for c in main.comparisons)
