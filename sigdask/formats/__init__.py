@@ -35,12 +35,16 @@ FORMATS: dict[str, tuple[str, str]] = {
         "translations, one a line; --gold REFERENCE, --reference for more, --documents for units",
     ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
+    "trec": (
+        "sigdask.formats.trec:read_trec",
+        "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
-SNIFFERS: dict[str, str] = {}
+SNIFFERS: dict[str, str] = {"trec": "sigdask.formats.trec:sniff"}
 """Name to the function that knows the format by its files; tried in this order, before tables."""
 
 
