@@ -22,8 +22,8 @@ from sigdask.formats.topics import SHOWN, check_names, is_finite, settle, system
 
 ALL = "all"
 HEAD = 200
-MESSAGES = 20_000
-"""Lines of messages that may stand before the first score of a file to be detected."""
+MESSAGES = 2**20
+"""Characters of messages that may stand before the first score of a file to be detected."""
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
 
@@ -62,14 +62,17 @@ class Printed:
         Topics, in the order of the file.
     scores : mapping of str to mapping of str to float
         Measure, then topic; measures of text are left out.
-    warnings : tuple of str
-        Lines left out, summaries that do not fit.
+    messages : sequence of str
+        Lines that hold no score, the first with its place.
+    misfits : sequence of str
+        Measures whose summary is not of the topics, the first with its place.
     """
 
     tag: str | None
     topics: Mapping[str, None]
     scores: Mapping[str, Mapping[str, float]]
-    warnings: tuple[str, ...]
+    messages: Sequence[str]
+    misfits: Sequence[str]
 
 
 def read_printed(sources: Sequence[Source], options: Options) -> Counts:
@@ -96,7 +99,7 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
         ids=tuple(kept),
         present=settled.present,
         suggested=_suggested(measures),
-        warnings=(*(w for file in files for w in file.warnings), *warnings, *settled.warnings),
+        warnings=(*_noticed(files), *warnings, *settled.warnings),
     )
 
 
@@ -126,7 +129,7 @@ def read_file(path: Path) -> Printed:
         raise InputError(f"{path}: no score of a single topic; print them with trec_eval -q")
     tag = summary["runid"].text if "runid" in summary else None
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
-    return Printed(tag, topics, scores, (*messages, *_misfits(path, scores, by_topic, summary)))
+    return Printed(tag, topics, scores, messages, _misfits(path, scores, by_topic, summary))
 
 
 def is_printed(path: Path) -> bool:
@@ -166,7 +169,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _head(path: Path) -> list[list[str]]:
     """Return the cells of the first lines with tabs, or of the first lines where none has any."""
-    lines = [line for _, line in islice(_lines(path), MESSAGES)]
+    with open_text(path) as text:
+        lines = [line for line in text.readlines(MESSAGES) if line.strip()]
     tabbed = list(islice((line for line in lines if "\t" in line), HEAD))
     return [_split(line, tabs=bool(tabbed)) for line in tabbed or lines[:HEAD]]
 
@@ -190,12 +194,7 @@ def _cells(path: Path) -> tuple[list[Cell], list[str]]:
                 "as trec_eval -q prints them"
             )
     t = _topic_column([cells for _, cells in rows])
-    left_out = []
-    if messages:
-        number, line = messages[0]
-        left_out.append(
-            f"{path}: {len(messages)} lines that hold no score are left out (line {number}: {line.strip()[:40]!r})"
-        )
+    left_out = [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
     return [Cell(number, cells[t], cells[1 - t], cells[2]) for number, cells in rows], left_out
 
 
@@ -227,7 +226,8 @@ def _misfits(
     cells: Mapping[str, Mapping[str, Cell]],
     all_: dict[str, Cell],
 ) -> list[str]:
-    """Name the first summary that is neither mean nor sum of the topics, within what rounding explains."""
+    """Name summaries that are neither mean nor sum of the topics, within what rounding explains."""
+    found = []
     asked = all_["num_q"].text if "num_q" in all_ else ""
     for measure, column in scores.items():
         if measure not in all_ or not is_finite(all_[measure].text) or measure.startswith("gm_"):
@@ -238,14 +238,27 @@ def _misfits(
         error = 10.0**-digits
         over = {n, int(asked)} if asked.isdigit() and int(asked) else {n}
         if all(abs(total / k - printed) > error * (1 + 1e-9) for k in over) and abs(total - printed) > n * error:
-            found = f"{measure} over all topics is {all_[measure].text}, but the mean of its {n} topics is "
-            return [f"{path}, line {all_[measure].line}: {found}{total / n:.{digits}f}; the topics are used"]
-    return []
+            found.append(
+                f"{path}, line {all_[measure].line}: {measure} is {all_[measure].text}, the mean of its {n} topics "
+                f"{total / n:.{digits}f}"
+            )
+    return found
 
 
 def _digits(text: str) -> int:
     mantissa, _, exponent = text.lower().partition("e")
     return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+
+
+def _noticed(files: Sequence[Printed]) -> Iterator[str]:
+    """Tell of all files at once what each of a large number of runs may have."""
+    if messages := [message for file in files for message in file.messages]:
+        yield f"lines that hold no score are left out: {len(messages)} (first {messages[0]})"
+    if misfits := [misfit for file in files for misfit in file.misfits]:
+        yield (
+            f"scores over all topics that are no mean of the topics: {len(misfits)} (first {misfits[0]}); "
+            "the means of topics are compared"
+        )
 
 
 def _shared(sources: Sequence[Source], files: Sequence[Printed]) -> tuple[list[str], list[str]]:

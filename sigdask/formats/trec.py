@@ -29,6 +29,9 @@ def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) ->
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001  # a `Sniffer`
     """Whether the first file is a run, judgements given in its place, or printed scores."""
     first = sources[0].path
-    if gold is None:
-        return is_run(first, q0=True) or is_printed(first)
-    return (is_run(first) and is_qrels(gold)) or (is_qrels(first) and is_run(gold))
+    try:
+        if gold is None:
+            return is_run(first, q0=True) or is_printed(first)
+        return (is_run(first) and is_qrels(gold)) or (is_qrels(first) and is_run(gold))
+    except InputError:  # not text, or not there: for the reader of its format to say
+        return False

@@ -23,6 +23,9 @@ from sigdask.metrics.forms import Form, Formula, Ratios
 MOST_DOCUMENTS = 2**31 - 1
 """Of a cut-off: trec_eval ends the whole program at one that its counters do not hold."""
 
+MOST_RELEVANT = 1000
+"""Of a relevance: trec_eval's counters are as many as the highest one (it documents 127)."""
+
 
 def holds_rankings(counts: Counts) -> bool:
     """Whether the data are rankings and judgements (format trec)."""
@@ -137,22 +140,40 @@ def topic_scores(name: str, parsed: Any, counts: Counts) -> NDArray[np.float64]:
 
     assert counts.outputs is not None
     assert counts.outputs.gold is not None
-    scores = np.empty((counts.n_items, counts.n_systems))
+    scores = np.full((counts.n_items, counts.n_systems), np.nan)
     # judged_only cuts after it has left documents out, all else at a rank
     depth = None if parsed.params.get("judged_only") else parsed.params.get("cutoff")
     try:
         # topics go by number: gdeval takes no other ids
-        evaluator = ir_measures.evaluator([parsed], {str(k): gold for k, gold in enumerate(counts.outputs.gold)})
+        judged = {str(k): _judged(name, parsed, gold) for k, gold in enumerate(counts.outputs.gold)}
+        evaluator = ir_measures.evaluator([parsed], judged)
         for s, rankings in enumerate(counts.outputs.systems):
             for scored in evaluator.iter_calc(_run(rankings, depth)):
                 scores[int(scored.query_id), s] = scored.value
-    except (ValueError, TypeError, RuntimeError, ImportError, subprocess.SubprocessError) as error:
+    except (ValueError, TypeError, RuntimeError, ImportError, OSError, subprocess.SubprocessError) as error:
         raise InputError(f"metric {name!r}: ir-measures cannot compute it: {error}") from None
     if np.isnan(scores).any():
         k, s = np.argwhere(np.isnan(scores))[0]
         topic = counts.ids[k] if counts.ids is not None else k + 1
         raise InputError(f"metric {name!r}: not defined for system {counts.systems[s]!r}, topic {topic!r}")
     return scores
+
+
+def _judged(name: str, parsed: Any, gold: Mapping[str, int]) -> Mapping[str, int]:
+    """Return judgements without negative relevance, which pytrec_eval counts outside of its memory.
+
+    trec_eval takes such documents as not relevant; its bpref takes them as not judged.
+    """
+    lowest, highest = min(gold.values(), default=0), max(gold.values(), default=0)
+    if highest > MOST_RELEVANT:
+        raise InputError(f"metric {name!r}: relevance {highest} in the judgements, expected {MOST_RELEVANT} or less")
+    if lowest >= 0:
+        return gold
+    if parsed.NAME == "infAP":
+        raise InputError(f"metric {name!r}: relevance {lowest} in the judgements, which pytrec_eval cannot count")
+    if parsed.NAME == "Bpref":
+        return {document: relevance for document, relevance in gold.items() if relevance >= 0}
+    return {document: max(relevance, 0) for document, relevance in gold.items()}
 
 
 def _run(rankings: Iterable[Sequence[str]], depth: int | None) -> dict[str, dict[str, float]]:
