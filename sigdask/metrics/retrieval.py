@@ -151,7 +151,7 @@ def topic_scores(name: str, parsed: Any, counts: Counts) -> NDArray[np.float64]:
             for scored in evaluator.iter_calc(_run(rankings, depth)):
                 scores[int(scored.query_id), s] = scored.value
     except (ValueError, TypeError, RuntimeError, ImportError, OSError, subprocess.SubprocessError) as error:
-        raise InputError(f"metric {name!r}: ir-measures cannot compute it: {error}") from None
+        raise InputError(f"metric {name!r}: ir-measures cannot compute it: {' '.join(str(error).split())}") from None
     if np.isnan(scores).any():
         k, s = np.argwhere(np.isnan(scores))[0]
         topic = counts.ids[k] if counts.ids is not None else k + 1
