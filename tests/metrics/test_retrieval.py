@@ -38,7 +38,7 @@ def counts(files):
 def library_score(counts, measure, rankings):
     """Score whole rankings by ir-measures itself."""
     qrels = dict(zip(counts.ids, counts.outputs.gold, strict=True))
-    run = {t: {d: -float(k) for k, d in enumerate(r)} for t, r in zip(counts.ids, rankings, strict=True)}
+    run = {t: {d: float(len(r) - k) for k, d in enumerate(r)} for t, r in zip(counts.ids, rankings, strict=True)}
     parsed = ir_measures.parse_measure(measure)
     return ir_measures.calc_aggregate([parsed], qrels, run)[parsed]
 
