@@ -308,7 +308,8 @@ def test_relevance_below_0_and_as_a_decimal_is_read(tmp_path):
 
 
 def test_summaries_are_no_topics_and_text_is_no_measure(tmp_path):
-    text = PRINTED.replace("map  ", "relstring             \t1\t'01'\nmap  ", 1) + "relstring             \t2\t''\n"
+    strings = [f"relstring             \t{k}\t'0{k}'\n" for k in (1, 2)]
+    text = PRINTED[: len(PRINTED) // 2] + strings[0] + PRINTED[len(PRINTED) // 2 :] + strings[1]
     counts = read(*put(tmp_path, a=text + ALL, b=text + ALL))
     assert counts.ids == ("1", "2")
     assert set(counts.fields) == {"score[map]", "score[P_10]", "items"}
