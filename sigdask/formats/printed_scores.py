@@ -236,7 +236,7 @@ def _misfits(
         total, n = sum(column.values()), len(column)
         digits = max(_digits(cell.text) for cell in (*cells[measure].values(), all_[measure]))
         error = 10.0**-digits
-        over = {n, int(asked)} if asked.isdigit() and int(asked) else {n}
+        over = {n, int(asked)} if asked.isdecimal() and int(asked) else {n}
         if all(abs(total / k - printed) > error * (1 + 1e-9) for k in over) and abs(total - printed) > n * error:
             found.append(
                 f"{path}, line {all_[measure].line}: {measure} is {all_[measure].text}, the mean of its {n} topics "
