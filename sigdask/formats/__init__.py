@@ -34,13 +34,19 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.segments:read_segments",
         "translations, one a line; --gold REFERENCE, --reference for more, --documents for units",
     ),
+    "terms": (
+        "sigdask.formats.terms:read_terms",
+        "lists of terms a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
+    ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
-SNIFFERS: dict[str, str] = {}
+SNIFFERS: dict[str, str] = {
+    "terms": "sigdask.formats.terms:sniff",
+}
 """Name to the function that knows the format by its files; tried in this order, before tables."""
 
 

@@ -30,6 +30,9 @@ METRICS: dict[str, tuple[str, str]] = {
     "f1": ("sigdask.metrics.ratios:f1", "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
     "f": ("sigdask.metrics.ratios:f_beta", "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
     **_AVERAGES,
+    "type-precision": ("sigdask.metrics.types:type_precision", "distinct right terms / distinct terms given anywhere"),
+    "type-recall": ("sigdask.metrics.types:type_recall", "distinct right terms / distinct gold terms"),
+    "type-f1": ("sigdask.metrics.types:type_f1", "harmonic mean of the two; option zero_division=0|1"),
     "BLEU": ("sigdask.metrics.translation:bleu", "corpus BLEU by sacrebleu's counts; options tokenize, lowercase"),
     "chrF": ("sigdask.metrics.translation:chrf", "corpus chrF by sacrebleu's counts; options beta, lowercase"),
     "chrF++": ("sigdask.metrics.translation:chrf", "chrF with word orders 1 and 2"),
@@ -73,7 +76,7 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
         hint = f"did you mean {' or '.join(close)}?" if close else "`sigdask metrics` lists them"
         raise InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
     module, _, attribute = METRICS[spec.base][0].partition(":")
-    factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
+    factory: Callable[[Spec], Metric | BlackBox] = getattr(importlib.import_module(module), attribute)
     return factory(spec)
 
 
