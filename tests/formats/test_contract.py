@@ -25,7 +25,7 @@ TABLES = {
 def test_every_format_is_under_contract():
     # segments are lines, not tables: tests/metrics/test_translation.py
     # terms, spans, pairs are lists: tests/formats/test_lists.py
-    assert {*TABLES, "segments", "terms"} == set(FORMATS)
+    assert {*TABLES, "segments", "terms", "spans", "pairs"} == set(FORMATS)
 
 
 @pytest.fixture(params=TABLES)

@@ -1,0 +1,280 @@
+"""Word pairs: each word with its morphs (or its form, or its phones), tab-separated.
+
+The morphs that are right are those of a longest common subsequence with the gold morphs, as the
+scorer of the SIGMORPHON 2022 shared task counts them; the edit distance is of the morphs joined by
+`|`, character by character.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts, Outputs, canonical
+from sigdask.errors import InputError
+from sigdask.formats.files import empty, open_text, stem
+from sigdask.formats.options import Options, Source
+from sigdask.kernels.sequences import common_subsequences, edit_distances
+
+WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
+TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
+                "gold", "form", "inflected", "phonemes", "pronunciation")  # fmt: skip
+MARK = " @@"
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The rows of one file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    words : list of str
+        The first column; empty where the file has one column only.
+    targets : list of tuple of str
+        Morphs of each word.
+    rest : list of tuple of str
+        Further columns.
+    first : int
+        The line of the first row.
+    """
+
+    path: Path
+    words: list[str]
+    targets: list[tuple[str, ...]]
+    rest: list[tuple[str, ...]]
+    first: int
+
+
+def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read words and their morphs, gold and a file a system."""
+    options.only("pairs", separator=(), column=(), match=("lcs", "bag"))
+    if gold is None:
+        raise InputError("format pairs: no gold pairs; give --gold FILE")
+    right = _read(gold, options)
+    warnings: list[str] = []
+    given: dict[str, list[tuple[str, ...]]] = {}
+    files = [_read(source.path, options) for source in sources]
+    keys = _keys(right, files)
+    for source, file in zip(sources, files, strict=True):
+        name = source.name or stem(source.path)
+        if name in given:
+            raise InputError(f"{source.path}: two systems are called {name!r}; name them NAME=FILE")
+        given[name] = [file.targets[row] for row in _order(right, file, keys, options, warnings)]
+    n_items = len(right.targets)
+    unique = len({canonical(key) for key in _of_row(right, keys)}) == n_items
+    columns = list(given.values())
+    suggested = ("f1", "accuracy", "edit-distance") if any(len(t) > 1 for t in right.targets) else ()
+    return Counts(
+        systems=tuple(given),
+        fields=_fields(right.targets, columns, bag=options.own.get("match") == "bag"),
+        n_items=n_items,
+        name=options.name,
+        ids=tuple(_of_row(right, keys)) if unique else None,
+        groups=_groups(right),
+        outputs=Outputs(tuple(_objects(column) for column in columns), _objects(right.targets)),
+        suggested=suggested or ("accuracy", "edit-distance"),
+        warnings=tuple(warnings),
+    )
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    """Whether gold and first file are words with morphs marked by ` @@`, or spelled out by spaces."""
+    if gold is None or options.own or sources[0].path.is_dir() or gold.is_dir():
+        return False
+    heads = [_head(path) for path in (sources[0].path, gold)]
+    if not all(head and all(2 <= len(cells) <= 4 for cells in head) for head in heads):
+        return False
+    rows = [cells for head in heads for cells in head]
+    marked = any(MARK in cells[1] for cells in rows)
+    spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
+    return marked or spelled
+
+
+def _head(path: Path) -> list[list[str]]:
+    with open_text(path) as text:
+        return [line.rstrip("\r\n").split("\t") for line in islice(text, 100) if line.strip()]
+
+
+def _read(path: Path, options: Options) -> Words:
+    target = _column(options)
+    rows: list[list[str]] = []
+    blank = 0
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            cells = line.rstrip("\r\n").split("\t")
+            if cells == [""]:
+                blank = blank or number
+                continue
+            if blank:
+                raise InputError(f"{path}, line {blank}: is empty, expected word TAB morphs; complete or remove it")
+            if rows and len(cells) < min(len(rows[0]), target + 1):
+                raise InputError(f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) > 1)}, expected "
+                                 f"word TAB morphs, {target + 1} columns at least")  # fmt: skip
+            rows.append(cells)
+    if not rows:
+        raise empty(path)
+    start = 1 if len(rows[0]) > target and _is_header(rows[0], target) else 0
+    rows = rows[start:]
+    if not rows:
+        raise InputError(f"{path}: has a header and no rows, expected word TAB morphs")
+    if len(rows[0]) <= target and len(rows[0]) > 1:
+        raise InputError(
+            f"{path}, line {start + 1}: found {len(rows[0])} columns, but column {target + 1} was asked for"
+        )
+    alone = len(rows[0]) == 1
+    separator = options.own.get("separator")
+    return Words(
+        path,
+        [] if alone else [cells[0] for cells in rows],
+        [morphs(cells[0 if alone else target], separator) for cells in rows],
+        [tuple(cell for k, cell in enumerate(cells[1:], start=1) if k != target) for cells in rows],
+        start + 1,
+    )
+
+
+def _column(options: Options) -> int:
+    text = options.own.get("column", "2")
+    if not text.isdecimal() or int(text) < 2:
+        raise InputError(f"format pairs: column = {text!r} must be a number of 2 or more")
+    return int(text) - 1
+
+
+def _is_header(cells: list[str], target: int) -> bool:
+    return cells[0].strip().lower() in WORD_NAMES and cells[target].strip().lower() in TARGET_NAMES
+
+
+def morphs(text: str, separator: str | None = None) -> tuple[str, ...]:
+    """Split a word's morphs, at ` @@`, spaces and `|` unless a separator is given.
+
+    Examples
+    --------
+    >>> morphs("un @@break @@able"), morphs("un|break able"), morphs("un+break", "+"), morphs("")
+    (('un', 'break', 'able'), ('un', 'break', 'able'), ('un', 'break'), ('',))
+    """
+    if separator is not None:
+        return tuple(text.split(separator))
+    return tuple(text.replace(MARK, "|").replace(" ", "|").split("|"))
+
+
+def _keys(right: Words, files: Sequence[Words]) -> bool:
+    """Whether further columns are part of a row's key: where words alone are not unique."""
+    shared = bool(right.rest[0]) and all(len(file.rest[0]) == len(right.rest[0]) for file in files)
+    return shared and len(set(right.words)) < len(right.words)
+
+
+def _of_row(file: Words, keys: bool) -> list[str]:
+    if not keys:
+        return file.words or [str(k) for k in range(len(file.targets))]
+    return [" ".join((word, *rest)) for word, rest in zip(file.words, file.rest, strict=True)]
+
+
+def _order(right: Words, file: Words, keys: bool, options: Options, warnings: list[str]) -> Iterable[int]:
+    """Return the row of each gold word, by position where the words stand in the same order."""
+    expected, own = _of_row(right, keys), _of_row(file, keys)
+    rows = range(len(own))
+    if not file.words or not right.words or options.align == "position" or own == expected:
+        if options.align == "id" and not (file.words and right.words):
+            raise InputError(f"{file.path}: has no words to align by")
+        if len(own) != len(expected):
+            raise InputError(f"{file.path}: {len(own)} rows, but {right.path} has {len(expected)}; aligned by position")
+        if file.words and right.words and (n := sum(a != b for a, b in zip(own, expected, strict=True))):
+            warnings.append(
+                f"{file.path}: {n:,} of {len(own):,} words are not those of {right.path}; by position all the same"
+            )
+        return rows
+    place = {key: row for row, key in enumerate(own)}
+    _check_unique(right, expected)
+    _check_unique(file, own)
+    missing = [key for key in expected if key not in place]
+    if missing or len(own) != len(expected):
+        extra = sorted(set(own).difference(expected))
+        what = (
+            f"{_some(missing)} of the {len(expected):,} of {right.path} missing"
+            if missing
+            else f"{_some(extra)} not in {right.path}"
+        )
+        raise InputError(f"{file.path}: {what}; align by position with --align position if rows correspond")
+    at = next(k for k in rows if own[k] != expected[k])
+    warnings.append(
+        f"{file.path}: words stand in another order than in {right.path} (first on line {file.first + at}); aligned by "
+        "word (--align position keeps the order of the file)"
+    )
+    return [place[key] for key in expected]
+
+
+def _check_unique(file: Words, keys: Sequence[str]) -> None:
+    if len(set(keys)) < len(keys):
+        key, n = Counter(keys).most_common(1)[0]
+        line = file.first + [k for k, other in enumerate(keys) if other == key][1]
+        raise InputError(
+            f"{file.path}, line {line}: {key!r} occurs {n} times, and words stand in another order than in the gold "
+            "file; give --align position if rows correspond"
+        )
+
+
+def _some(keys: Sequence[str]) -> str:
+    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    return f"{len(keys):,} word{'s' * (len(keys) > 1)} ({', '.join(map(repr, keys[:SHOWN]))}{more})"
+
+
+def _groups(right: Words) -> dict[str, tuple[str, ...]]:
+    """Keep the third column as the category; text, so 001 keeps its zeros."""
+    if not all(rest and rest[0] for rest in right.rest):
+        return {}
+    return {"category": tuple(rest[0] for rest in right.rest)}
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
+
+
+def _fields(
+    gold: Sequence[tuple[str, ...]], columns: Sequence[Sequence[tuple[str, ...]]], *, bag: bool
+) -> dict[str, NDArray[Any]]:
+    code: dict[str, int] = {}
+    right, characters = _coded(gold, code), _characters(gold)
+    shape = (len(columns), len(gold))
+    tp, edits, predicted, correct = (np.zeros(shape, np.int64) for _ in range(4))
+    for s, column in enumerate(columns):
+        given = _coded(column, code)
+        if bag:
+            tp[s] = [(Counter(a) & Counter(b)).total() for a, b in zip(gold, column, strict=True)]
+        else:
+            common_subsequences(*right, *given, tp[s])
+        edit_distances(*characters, *_characters(column), edits[s])
+        predicted[s] = np.diff(given[1])
+        correct[s] = [a == b for a, b in zip(gold, column, strict=True)]
+    small = {"tp": tp, "predicted": predicted, "correct": correct, "score[edit-distance]": edits}
+    fields = {name: np.ascontiguousarray(array.T.astype(np.int32)) for name, array in small.items()}
+    return {
+        **fields,
+        "gold": np.diff(right[1]).astype(np.int32)[:, None],
+        "items": np.ones((len(gold), 1), np.int8),
+    }
+
+
+def _coded(column: Sequence[tuple[str, ...]], code: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.array([code.setdefault(morph, len(code)) for target in column for morph in target], np.int64)
+    return codes, _starts([len(target) for target in column])
+
+
+def _characters(column: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    texts = ["|".join(target) for target in column]
+    codes = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32).astype(np.int64)
+    return codes, _starts([len(text) for text in texts])
+
+
+def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
