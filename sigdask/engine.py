@@ -19,10 +19,11 @@ from sigdask.clusters import Cluster
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.presence import PresencePanel
 from sigdask.randomization import Tally, count
 from sigdask.shuffles import BLOCK
 
-AnyPanel = Panel | OutputsPanel
+AnyPanel = Panel | PresencePanel | OutputsPanel
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
 
@@ -45,7 +46,7 @@ class Job:
 
     Attributes
     ----------
-    panel : Panel or OutputsPanel
+    panel : Panel, PresencePanel or OutputsPanel
         What is counted.
     n_trials : int
         Number of trials.
@@ -113,7 +114,7 @@ def count_jobs(
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
     if isinstance(cluster, Cluster):
         return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
-    chosen = clusters.choose(cluster, work, vectorised=all(isinstance(job.panel, Panel) for job in jobs))
+    chosen = clusters.choose(cluster, work, vectorised=not any(isinstance(job.panel, OutputsPanel) for job in jobs))
     with clusters.connect(chosen, workers=workers) as connected:
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
 
@@ -173,7 +174,7 @@ def partition(
     open_task: list[Piece] = []
     left = seconds
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
-        grain = BLOCK if isinstance(job.panel, Panel) else 1
+        grain = 1 if isinstance(job.panel, OutputsPanel) else BLOCK
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
         for first in range(0, job.n_trials, size):
             here = min(size, job.n_trials - first)
@@ -191,7 +192,9 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     """Measure what a trial costs here; for enumerations, which are short, state it."""
     if isinstance(panel, Panel) and panel.enumerated:
         return 1e-8 * max(1, len(panel.lattices))
-    few = BLOCK if isinstance(panel, Panel) else 2
+    if isinstance(panel, PresencePanel) and panel.enumerated:
+        return 1e-8 * len(panel.metrics)
+    few = 2 if isinstance(panel, OutputsPanel) else BLOCK
     timed = partial(count, panel, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     start = time.perf_counter()
@@ -271,7 +274,7 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
 def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
     sent: dict[int, Any] = {}
     for job in jobs:
-        large = isinstance(job.panel, OutputsPanel) or job.panel.values.nbytes > SHIPPED_WITH_TASK
+        large = not isinstance(job.panel, Panel) or job.panel.values.nbytes > SHIPPED_WITH_TASK
         if large and id(job.panel) not in sent:
             sent[id(job.panel)] = client.submit(_itself, job.panel, pure=False)
     return sent

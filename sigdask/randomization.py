@@ -18,11 +18,13 @@ from scipy import special
 
 from sigdask.errors import InputError
 from sigdask.kernels.exceedances import TIE, count_linear, count_ratio, count_scores
+from sigdask.kernels.presence import distinct_terms, scores_of
 from sigdask.kernels.scored import count_scored, parameters
 from sigdask.kernels.sums import Layout, Room, combined, layout, moved_sums
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.presence import PresencePanel
 from sigdask.shuffles import MAX_TRIALS
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -58,8 +60,12 @@ class Tally:
         return Tally(self.n_trials + other.n_trials, self.counts + other.counts)
 
 
-def count(panel: Panel | OutputsPanel, *, run: int, first: int, n_trials: int, joint: bool = False) -> Tally:
-    """Count any kind of panel: `tally`, or `black_box_tally` for whole outputs."""
+def count(
+    panel: Panel | PresencePanel | OutputsPanel, *, run: int, first: int, n_trials: int, joint: bool = False
+) -> Tally:
+    """Count any kind of panel: `tally`, `presence_tally` for sets, `black_box_tally` for whole outputs."""
+    if isinstance(panel, PresencePanel):
+        return presence_tally(panel, run=run, first=first, n_trials=n_trials)
     if isinstance(panel, OutputsPanel):
         return black_box_tally(panel, run=run, first=first, n_trials=n_trials)
     return tally(panel, run=run, first=first, n_trials=n_trials, joint=joint)
@@ -104,6 +110,18 @@ def black_box_tally(panel: OutputsPanel, *, run: int, first: int, n_trials: int)
     counts = np.zeros((*panel.shape, len(TAILS)), np.int64)
     observed = panel.scores[0, 0] - panel.scores[1, 0]
     count_scores(a, b, observed, counts[0, 0, :3], np.empty(0))
+    return Tally(n_trials, counts)
+
+
+def presence_tally(panel: PresencePanel, *, run: int, first: int, n_trials: int) -> Tally:
+    """Count exceedances of pairs under set metrics; the same guarantees as `tally`."""
+    counts = np.zeros((*panel.shape, len(TAILS)), np.int64)
+    n_gold = int(panel.totals[0, 2])
+    observed = panel.scores[panel.pairs[:, 0]] - panel.scores[panel.pairs[:, 1]]  # (n_pairs, n_metrics)
+    for p, found in distinct_terms(panel, run=run, first=first, n_trials=n_trials):
+        for m, metric in enumerate(panel.metrics):
+            a, b = scores_of(found, n_gold, metric.form)
+            count_scores(a, b, observed[p, m], counts[p, m, :3], np.empty(0))
     return Tally(n_trials, counts)
 
 

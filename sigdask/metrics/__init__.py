@@ -11,10 +11,10 @@ from dataclasses import replace
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import ratios
-from sigdask.metrics.base import BlackBox, BoundMetric, Metric, Spec
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.user import black_box, load, metric
 
-__all__ = ["METRICS", "BlackBox", "BoundMetric", "Metric", "Spec", "black_box", "find", "metric"]
+__all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find", "metric"]
 
 _AVERAGES = {
     f"{average}-{kind}": ("sigdask.metrics.ratios:averaged", f"{kind}, {how}; options labels=A+B, zero_division=0|1")
@@ -76,7 +76,7 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
         hint = f"did you mean {' or '.join(close)}?" if close else "`sigdask metrics` lists them"
         raise InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
     module, _, attribute = METRICS[spec.base][0].partition(":")
-    factory: Callable[[Spec], Metric | BlackBox] = getattr(importlib.import_module(module), attribute)
+    factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
     return factory(spec)
 
 

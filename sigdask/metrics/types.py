@@ -8,44 +8,49 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
-import numpy as np
-
-from sigdask.metrics.base import BlackBox, Spec
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics.base import BoundSets, Metric, Spec
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.ratios import PRECISION, RECALL, Weights, f_weights
 
 
-def type_precision(spec: Spec) -> BlackBox:
+def type_precision(spec: Spec) -> Metric:
     """Distinct right terms over the distinct terms given."""
     return _of_types(spec, PRECISION)
 
 
-def type_recall(spec: Spec) -> BlackBox:
+def type_recall(spec: Spec) -> Metric:
     """Distinct right terms over the distinct gold terms."""
     return _of_types(spec, RECALL)
 
 
-def type_f1(spec: Spec) -> BlackBox:
+def type_f1(spec: Spec) -> Metric:
     """Harmonic mean of the two."""
     return _of_types(spec, f_weights(Fraction(1)))
 
 
-def _of_types(spec: Spec, weights: Weights) -> BlackBox:
+def _of_types(spec: Spec, weights: Weights) -> Metric:
     spec.only("zero_division")
     form = Ratios((weights[0],), (weights[1],), spec.zero_division())
-    return BlackBox(spec.name, partial(score_types, form))
+    return Metric(spec.name, partial(_bind, spec.name, form))
 
 
-def score_types(form: Ratios, outputs: list[Any], gold: list[Any] | None) -> float:
-    """Score the distinct terms of whole outputs, sets of terms item by item.
+def _bind(name: str, form: Ratios, counts: Counts) -> BoundSets:
+    if not holds_sets(counts):
+        known = ", ".join(list(counts.fields)[:6])
+        raise InputError(
+            f"metric {name!r} needs a list of terms for each item (format terms); these data have: {known}"
+        )
+    return BoundSets(name, form)
 
-    Examples
-    --------
-    >>> f1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
-    >>> score_types(f1, [{"bin"}, {"bin", "glass"}], [{"bin"}, {"paper"}])
-    0.5
-    """
-    given, right = set[str]().union(*outputs), set[str]().union(*(gold or []))
-    return float(form.score(np.array([len(given & right), len(given), len(right)])))
+
+def holds_sets(counts: Counts) -> bool:
+    """Whether the outputs are sets of texts, item by item."""
+    if counts.outputs is None or counts.outputs.gold is None:
+        return False
+    columns = (counts.outputs.gold, *counts.outputs.systems)
+    return all(isinstance(terms, frozenset) for column in columns for terms in column) and all(
+        isinstance(term, str) for column in columns for terms in column for term in terms
+    )
