@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.formats.files import stem
+from sigdask.formats.files import empty, stem
 from sigdask.formats.options import Options, Source
+from sigdask.formats.records import IsRecord, id_names, id_of, read_records
+from sigdask.formats.rows import as_text
 
 SHOWN = 3
+T = TypeVar("T")
+KeyOf = Callable[[Mapping[str, Any]], str | None]
 MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
 
 
@@ -58,6 +62,18 @@ class Listing:
         self.items[item] = value
         self.places[item] = place
 
+    def add_parts(self, names: Sequence[str], parts: Sequence[str], value: Any, place: str) -> None:
+        """Add an item whose id has parts; the coarser ones are kept as columns to swap by."""
+        item = "/".join(parts)
+        self.add(item, value, place)
+        for k, name in enumerate(names[:-1], start=1):
+            self.groups.setdefault(name, {})[item] = "/".join(parts[:k])
+
+    def mapped(self, read: Callable[[Any, str], Any]) -> Listing:
+        """Return the listing with each value read anew; `read` takes it and its place, for errors."""
+        items = {item: read(value, f"{self.path}, {self.places[item]}") for item, value in self.items.items()}
+        return replace(self, items=items)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aligned:
@@ -92,15 +108,56 @@ class Aligned:
         return len(self.gold)
 
 
-def named(sources: Sequence[Source], reader: Callable[[Path], Listing]) -> dict[str, Listing]:
-    """Read each source's listing under its system's name."""
-    listings: dict[str, Listing] = {}
+def named(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T]:
+    """Read each source under its system's name."""
+    listings: dict[str, T] = {}
     for source in sources:
         name = source.name or stem(source.path)
         if name in listings:
             raise InputError(f"{source.path}: two systems are called {name!r}; name them NAME=FILE")
         listings[name] = reader(source.path)
     return listings
+
+
+def of_records(path: Path, key_of: KeyOf, what: str, options: Options) -> Listing:
+    """Read records of JSON: ids and what is listed, not yet taken apart; or an object of id to list.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    key_of : callable
+        Record to the key of its list, None where it has none.
+    what : str
+        What is listed, for errors.
+    options : Options
+        Keys of ids and groups.
+    """
+    listing = Listing(path, {}, {})
+    is_record: IsRecord = lambda record: key_of(record) is not None  # noqa: E731
+    ids: tuple[str, ...] | None = None
+    for number, record in enumerate(read_records(path, is_record), start=1):
+        if record.key is not None and isinstance(record.value, list):
+            listing.add(record.key, record.value, record.place)
+            continue
+        key = key_of(record.value) if isinstance(record.value, dict) else None
+        if key is None:
+            found = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
+            raise InputError(
+                f"{path}, {record.place}: no list of {what}; found: {found}; name its key, --format {what}:{what}=KEY"
+            )
+        if record.key is not None:
+            listing.add(record.key, record.value[key], record.place)
+            continue
+        ids = id_names(record.value, options) if ids is None else ids
+        parts = id_of(path, record.place, record.value, ids) or (str(number),)
+        listing.add_parts(ids, parts, record.value[key], record.place)
+        for name in options.groups:
+            if name in record.value:
+                listing.groups.setdefault(name, {})["/".join(parts)] = as_text(record.value[name])
+    if not listing.items:
+        raise empty(path)
+    return replace(listing, has_ids=ids is None or len(ids) > 0)
 
 
 def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, nothing: Any) -> Aligned:
@@ -129,12 +186,13 @@ def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, noth
     for name, listing in translated.items():
         extra = [item for item in listing.items if item not in gold.items]
         if extra and (gold.complete or len(extra) == len(listing.items)):
-            raise InputError(f"{listing.path}, {listing.places[extra[0]]}: {_some(extra)} not in {gold.path}")
+            place = f"{listing.path}, {listing.places[extra[0]]}"
+            raise InputError(f"{place}: {some(extra)} not in {gold.path}; other ids are named by --id KEY or KEY+KEY")
         every.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]
         if absent and listing.complete:
             how = "left out of its pairs" if options.missing == "pairwise" else "taken as empty"
-            warnings.append(f"{listing.path} ({name}): {_some(absent)} missing, {how}")
+            warnings.append(f"{listing.path} ({name}): {some(absent)} missing, {how}")
     ids = list(every)
     present = np.array([[item in listing.items for listing in translated.values()] for item in ids])
     return Aligned(
@@ -217,6 +275,20 @@ def _groups(gold: Listing, systems: Mapping[str, Listing], ids: Sequence[str]) -
     return groups
 
 
-def _some(items: Sequence[str]) -> str:
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return f"{len(items)} item{'s' * (len(items) > 1)} ({', '.join(map(repr, items[:SHOWN]))}{more})"
+def as_objects(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as an array of objects, one an item."""
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
+
+
+def some(items: Sequence[str], noun: str = "item") -> str:
+    """Name some of many.
+
+    Examples
+    --------
+    >>> some(["a", "b", "c", "d", "e"])
+    "5 items ('a', 'b', 'c' and 2 more)"
+    """
+    more = f" and {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""
+    return f"{len(items):,} {noun}{'s' * (len(items) > 1)} ({', '.join(map(repr, items[:SHOWN]))}{more})"

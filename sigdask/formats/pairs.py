@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs, canonical
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text, stem
+from sigdask.formats.files import empty, open_text
+from sigdask.formats.listings import as_objects, named, some
 from sigdask.formats.options import Options, Source
 from sigdask.kernels.sequences import common_subsequences, edit_distances
 
@@ -27,7 +29,6 @@ WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
                 "gold", "form", "inflected", "phonemes", "pronunciation")  # fmt: skip
 MARK = " @@"
-SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class Words:
         The file.
     words : list of str
         The first column; empty where the file has one column only.
-    targets : list of tuple of str
-        Morphs of each word.
+    targets : list of str
+        Morphs of each word, joined by `|`.
     rest : list of tuple of str
         Further columns.
     first : int
@@ -50,7 +51,7 @@ class Words:
 
     path: Path
     words: list[str]
-    targets: list[tuple[str, ...]]
+    targets: list[str]
     rest: list[tuple[str, ...]]
     first: int
 
@@ -60,20 +61,18 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     options.only("pairs", separator=(), column=(), match=("lcs", "bag"))
     if gold is None:
         raise InputError("format pairs: no gold pairs; give --gold FILE")
-    right = _read(gold, options)
+    right = _read(options, gold)
     warnings: list[str] = []
-    given: dict[str, list[tuple[str, ...]]] = {}
-    files = [_read(source.path, options) for source in sources]
-    keys = _keys(right, files)
-    for source, file in zip(sources, files, strict=True):
-        name = source.name or stem(source.path)
-        if name in given:
-            raise InputError(f"{source.path}: two systems are called {name!r}; name them NAME=FILE")
-        given[name] = [file.targets[row] for row in _order(right, file, keys, options, warnings)]
+    files = named(sources, partial(_read, options))
+    keys = _keys(right, files.values())
+    given = {
+        name: [file.targets[row] for row in _order(right, file, keys, options, warnings)]
+        for name, file in files.items()
+    }
     n_items = len(right.targets)
     unique = len({canonical(key) for key in _of_row(right, keys)}) == n_items
     columns = list(given.values())
-    suggested = ("f1", "accuracy", "edit-distance") if any(len(t) > 1 for t in right.targets) else ()
+    suggested = ("f1", "accuracy", "edit-distance") if any("|" in target for target in right.targets) else ()
     return Counts(
         systems=tuple(given),
         fields=_fields(right.targets, columns, bag=options.own.get("match") == "bag"),
@@ -81,7 +80,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
         name=options.name,
         ids=tuple(_of_row(right, keys)) if unique else None,
         groups=_groups(right),
-        outputs=Outputs(tuple(_objects(column) for column in columns), _objects(right.targets)),
+        outputs=Outputs(tuple(as_objects(column) for column in columns), as_objects(right.targets)),
         suggested=suggested or ("accuracy", "edit-distance"),
         warnings=tuple(warnings),
     )
@@ -105,7 +104,7 @@ def _head(path: Path) -> list[list[str]]:
         return [line.rstrip("\r\n").split("\t") for line in islice(text, 100) if line.strip()]
 
 
-def _read(path: Path, options: Options) -> Words:
+def _read(options: Options, path: Path) -> Words:
     target = _column(options)
     rows: list[list[str]] = []
     blank = 0
@@ -153,20 +152,20 @@ def _is_header(cells: list[str], target: int) -> bool:
     return cells[0].strip().lower() in WORD_NAMES and cells[target].strip().lower() in TARGET_NAMES
 
 
-def morphs(text: str, separator: str | None = None) -> tuple[str, ...]:
-    """Split a word's morphs, at ` @@`, spaces and `|` unless a separator is given.
+def morphs(text: str, separator: str | None = None) -> str:
+    """Join a word's morphs by `|`; they are apart by ` @@`, spaces or `|` unless a separator is given.
 
     Examples
     --------
     >>> morphs("un @@break @@able"), morphs("un|break able"), morphs("un+break", "+"), morphs("")
-    (('un', 'break', 'able'), ('un', 'break', 'able'), ('un', 'break'), ('',))
+    ('un|break|able', 'un|break|able', 'un|break', '')
     """
     if separator is not None:
-        return tuple(text.split(separator))
-    return tuple(text.replace(MARK, "|").replace(" ", "|").split("|"))
+        return text.replace(separator, "|")
+    return text.replace(MARK, "|").replace(" ", "|")
 
 
-def _keys(right: Words, files: Sequence[Words]) -> bool:
+def _keys(right: Words, files: Iterable[Words]) -> bool:
     """Whether further columns are part of a row's key: where words alone are not unique."""
     shared = bool(right.rest[0]) and all(len(file.rest[0]) == len(right.rest[0]) for file in files)
     return shared and len(set(right.words)) < len(right.words)
@@ -198,11 +197,8 @@ def _order(right: Words, file: Words, keys: bool, options: Options, warnings: li
     missing = [key for key in expected if key not in place]
     if missing or len(own) != len(expected):
         extra = sorted(set(own).difference(expected))
-        what = (
-            f"{_some(missing)} of the {len(expected):,} of {right.path} missing"
-            if missing
-            else f"{_some(extra)} not in {right.path}"
-        )
+        lacking, other = some(missing, "word"), some(extra, "word")
+        what = f"{lacking} of {len(expected):,} in {right.path} missing" if missing else f"{other} not in {right.path}"
         raise InputError(f"{file.path}: {what}; align by position with --align position if rows correspond")
     at = next(k for k in rows if own[k] != expected[k])
     warnings.append(
@@ -222,11 +218,6 @@ def _check_unique(file: Words, keys: Sequence[str]) -> None:
         )
 
 
-def _some(keys: Sequence[str]) -> str:
-    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-    return f"{len(keys):,} word{'s' * (len(keys) > 1)} ({', '.join(map(repr, keys[:SHOWN]))}{more})"
-
-
 def _groups(right: Words) -> dict[str, tuple[str, ...]]:
     """Keep the third column as the category; text, so 001 keeps its zeros."""
     if not all(rest and rest[0] for rest in right.rest):
@@ -234,15 +225,7 @@ def _groups(right: Words) -> dict[str, tuple[str, ...]]:
     return {"category": tuple(rest[0] for rest in right.rest)}
 
 
-def _objects(values: Sequence[Any]) -> Any:
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
-
-
-def _fields(
-    gold: Sequence[tuple[str, ...]], columns: Sequence[Sequence[tuple[str, ...]]], *, bag: bool
-) -> dict[str, NDArray[Any]]:
+def _fields(gold: Sequence[str], columns: Sequence[Sequence[str]], *, bag: bool) -> dict[str, NDArray[Any]]:
     code: dict[str, int] = {}
     right, characters = _coded(gold, code), _characters(gold)
     shape = (len(columns), len(gold))
@@ -250,7 +233,7 @@ def _fields(
     for s, column in enumerate(columns):
         given = _coded(column, code)
         if bag:
-            tp[s] = [(Counter(a) & Counter(b)).total() for a, b in zip(gold, column, strict=True)]
+            tp[s] = [(Counter(a.split("|")) & Counter(b.split("|"))).total() for a, b in zip(gold, column, strict=True)]
         else:
             common_subsequences(*right, *given, tp[s])
         edit_distances(*characters, *_characters(column), edits[s])
@@ -265,15 +248,14 @@ def _fields(
     }
 
 
-def _coded(column: Sequence[tuple[str, ...]], code: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    codes = np.array([code.setdefault(morph, len(code)) for target in column for morph in target], np.int64)
-    return codes, _starts([len(target) for target in column])
+def _coded(column: Sequence[str], code: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.array([code.setdefault(morph, len(code)) for target in column for morph in target.split("|")], np.int64)
+    return codes, _starts([target.count("|") + 1 for target in column])
 
 
-def _characters(column: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    texts = ["|".join(target) for target in column]
-    codes = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32).astype(np.int64)
-    return codes, _starts([len(text) for text in texts])
+def _characters(column: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.frombuffer("".join(column).encode("utf-32-le"), np.uint32).astype(np.int64)
+    return codes, _starts([len(text) for text in column])
 
 
 def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:

@@ -8,21 +8,20 @@ document and slot (CEAF, Luo 2005; strict as in GRIT, Du et al. 2021) and the ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
 from sigdask.formats.brat import SUFFIX, read_ann
 from sigdask.formats.files import open_text
-from sigdask.formats.listings import Listing, first_files, folder, gather, named
+from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records
 from sigdask.formats.matching import ListFields, exact_matches, one_to_one
 from sigdask.formats.options import Options, Source
-from sigdask.formats.records import HEAD, id_names, id_of, is_json, read_records
+from sigdask.formats.records import HEAD, id_names, id_of, is_json
 from sigdask.formats.rows import delimited_rows, delimiter_of
 from sigdask.formats.span_items import END_NAMES, START_NAMES, Span, entities_of, holds_entities, span_of_row, spans_of
 
@@ -33,21 +32,21 @@ GOLD_NAMES = ("gold_spans", "gold_entities", "gold_ner", "gold_extracts", "gold"
 SPAN_NAMES = ("spans", "entities", "ents", "ner", "entity_mentions", "mentions", "extracts", "annotations", "labels",
               "label", "tags")  # fmt: skip
 
+_OFFSETS = rf'"({"|".join(START_NAMES)}|offsets|span)"\s*:\s*[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
+
 
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read spans of documents or sentences."""
     options.only("spans", spans=(), match=("auto", "exact", "ceaf"))
-    if gold is None:
+    names = GOLD_NAMES if gold is None else (*GOLD_NAMES, *SPAN_NAMES)
+    if gold is None and not _holds_gold(sources[0].path, options):
         raise InputError("format spans: no gold spans; give --gold FILE or FOLDER")
-    right = _listing(options, options.gold_column, (*GOLD_NAMES, *SPAN_NAMES), gold)
+    right = _listing(options, options.gold_column, names, gold or sources[0].path)
     systems = named(sources, partial(_listing, options, options.prediction_column, (*PREDICTED_NAMES, *SPAN_NAMES)))
     slots = _are_slots(options, (right, *systems.values()))
-    aligned = gather(
-        _read_values(right, options, slots=slots),
-        {name: _read_values(listing, options, slots=slots) for name, listing in systems.items()},
-        options,
-        {} if slots else frozenset(),
-    )
+    read = _reader(options, slots=slots)
+    taken = {name: listing.mapped(read) for name, listing in systems.items()}
+    aligned = gather(right.mapped(read), taken, options, {} if slots else frozenset())
     matches = one_to_one if slots else exact_matches
     fields = ListFields.of(aligned.gold, list(aligned.systems.values()), matches)
     return Counts(
@@ -60,7 +59,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
         labels=fields.labels,
         predicted_labels=fields.others,
         present=aligned.present,
-        outputs=Outputs(tuple(_objects(column) for column in aligned.systems.values()), _objects(aligned.gold)),
+        outputs=Outputs(tuple(as_objects(column) for column in aligned.systems.values()), as_objects(aligned.gold)),
         suggested=("f1", "macro-f1") if fields.labels else ("f1",),
         warnings=aligned.warnings,
     )
@@ -70,27 +69,25 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     """Whether the first file holds spans: .ann files, offsets in JSON, columns of offsets."""
     path = sources[0].path
     if gold is None:
-        return False
+        return _holds_gold(path, options) and '_extracts"' in _head(path)
     if path.is_dir():
         return any(_is_ann(file) for file in first_files(path))
     if _is_ann(path):
         return True
-    with open_text(path) as text:
-        head = text.read(HEAD)
+    head = _head(path)
     if not head.lstrip().startswith(("{", "[")):
         return _offset_columns(head) is not None
     asked = (options.own.get("spans"), options.prediction_column)
     names = "|".join(re.escape(name) for name in (*asked, *PREDICTED_NAMES, *SPAN_NAMES) if name)
-    has_list = re.search(rf'"({names})"\s*:\s*[\[{{]', head)
-    starts = "|".join((*START_NAMES, "offsets", "span"))
-    numbers = re.search(rf'"({starts})"\s*:\s*[\[\d]|\[\s*\d+\s*,\s*\d+\s*[,\]]', head)
-    return bool(has_list and numbers) or re.search(r'"(pred_)?extracts"\s*:\s*\{', head) is not None
+    if re.search(rf'"({names})"\s*:\s*[\[{{]', head) is None:
+        return False
+    heads = head if gold.is_dir() else head + _head(gold)
+    return re.search(_OFFSETS, heads) is not None or re.search(r'"(pred_)?extracts"\s*:\s*\{', head) is not None
 
 
-def _objects(values: Sequence[Any]) -> Any:
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
+def _head(path: Path) -> str:
+    with open_text(path) as text:
+        return text.read(HEAD)
 
 
 def _is_ann(path: Path) -> bool:
@@ -106,9 +103,19 @@ def _listing(options: Options, column: str | None, names: Sequence[str], path: P
         return listing
     if _is_ann(path):
         listing.add("1", read_ann(path), "line 1")
-        return Listing(path, listing.items, listing.places, has_ids=False)
+        return replace(listing, has_ids=False)
     wanted = column or options.own.get("spans")
-    return _of_records(listing, wanted, names, options) if is_json(path) else _of_rows(listing, options)
+    if is_json(path):
+        return of_records(path, lambda record: _key(record, wanted, names), "spans", options)
+    return _of_rows(listing, options)
+
+
+def _holds_gold(path: Path, options: Options) -> bool:
+    """Whether a system's file says what is right as well."""
+    if path.is_dir() or not is_json(path):
+        return False
+    head = _head(path)
+    return any(f'"{name}"' in head for name in (options.gold_column, *GOLD_NAMES) if name)
 
 
 def _are_slots(options: Options, listings: Sequence[Listing]) -> bool:
@@ -118,14 +125,14 @@ def _are_slots(options: Options, listings: Sequence[Listing]) -> bool:
     return any(holds_entities(value) for listing in listings for value in listing.items.values())
 
 
-def _read_values(listing: Listing, options: Options, *, slots: bool) -> Listing:
-    """Take the values of a listing apart into spans, or entities by slot."""
+def _reader(options: Options, *, slots: bool) -> Callable[[Any, str], Any]:
+    """Return what takes the value of an item apart into spans, or entities by slot."""
     mapped = {source: target for target, sources in options.label_map for source in sources}
-    items: dict[str, Any] = {}
-    for item, value in listing.items.items():
-        place = f"{listing.path}, {listing.places[item]}"
-        items[item] = entities_of(value, place, mapped) if slots else as_set(spans_of(value, place), mapped)
-    return Listing(listing.path, items, listing.places, listing.groups, listing.has_ids, listing.complete)
+
+    def read(value: Any, where: str) -> Any:
+        return entities_of(value, where, mapped) if slots else as_set(spans_of(value, where), mapped)
+
+    return read
 
 
 def as_set(spans: Iterator[Span], mapped: Mapping[str, str]) -> frozenset[Any]:
@@ -140,35 +147,6 @@ def as_set(spans: Iterator[Span], mapped: Mapping[str, str]) -> frozenset[Any]:
         else:
             found.add(span)
     return frozenset(found)
-
-
-def _of_records(listing: Listing, wanted: str | None, names: Sequence[str], options: Options) -> Listing:
-    path = listing.path
-    ids: tuple[str, ...] | None = None
-    for number, record in enumerate(read_records(path, lambda r: _key(r, wanted, names) is not None), start=1):
-        if record.key is not None and isinstance(record.value, list):
-            listing.add(record.key, record.value, record.place)
-            continue
-        if not isinstance(record.value, dict):
-            raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected an object with spans")
-        key = _key(record.value, wanted, names)
-        if key is None:
-            raise InputError(
-                f"{path}, {record.place}: no list of spans; keys: {', '.join(record.value)}; name it with "
-                "--format spans:spans=KEY"
-            )
-        if record.key is not None:
-            listing.add(record.key, record.value[key], record.place)
-            continue
-        ids = id_names(record.value, options) if ids is None else ids
-        parts = id_of(path, record.place, record.value, ids) or (str(number),)
-        listing.add("/".join(parts), record.value[key], record.place)
-        for k, name in enumerate(ids[:-1], start=1):
-            listing.groups.setdefault(name, {})["/".join(parts)] = "/".join(parts[:k])
-        for name in options.groups:
-            if name in record.value:
-                listing.groups.setdefault(name, {})["/".join(parts)] = str(record.value[name])
-    return Listing(path, listing.items, listing.places, listing.groups, has_ids=ids is None or len(ids) > 0)
 
 
 def _key(record: Mapping[str, Any], wanted: str | None, names: Sequence[str]) -> str | None:
@@ -199,8 +177,8 @@ def _of_rows(listing: Listing, options: Options) -> Listing:
         raise InputError(f"{path}: which column names the document? Columns: {', '.join(names)}; give --id COLUMN")
     for line, cells in rows:
         record = dict(zip(names, (cell.strip() for cell in cells), strict=True))
-        item = "/".join(id_of(path, f"line {line}", record, ids))
-        if item not in listing.items:
-            listing.add(item, [], f"line {line}")
-        listing.items[item] += span_of_row(record, f"{path}, line {line}")
-    return Listing(path, listing.items, listing.places, listing.groups, complete=False)
+        parts = id_of(path, f"line {line}", record, ids)
+        if "/".join(parts) not in listing.items:
+            listing.add_parts(ids, parts, [], f"line {line}")
+        listing.items["/".join(parts)] += span_of_row(record, f"{path}, line {line}")
+    return replace(listing, complete=False)

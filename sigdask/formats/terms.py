@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,10 +14,10 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text, stem
-from sigdask.formats.listings import Listing, first_files, folder, gather, named
+from sigdask.formats.files import empty, open_text
+from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records
 from sigdask.formats.options import Options, Source
-from sigdask.formats.records import id_names, id_of, is_json, read_records
+from sigdask.formats.records import HEAD, id_names, id_of, is_json
 from sigdask.formats.rows import delimited_rows, delimiter_of
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
@@ -38,7 +39,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     right = _listing(options, options.gold_column, GOLD_NAMES, gold)
     systems = named(sources, partial(_listing, options, options.prediction_column, ()))
     aligned = gather(right, systems, options, NOTHING)
-    columns = [_objects(aligned.gold), *(_objects(column) for column in aligned.systems.values())]
+    columns = [as_objects(aligned.gold), *(as_objects(column) for column in aligned.systems.values())]
     given = np.column_stack([[len(terms) for terms in column] for column in columns[1:]])
     shared = [[len(a & b) for a, b in zip(column, columns[0], strict=True)] for column in columns[1:]]
     return Counts(
@@ -67,18 +68,12 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if path.is_dir():
         return any(file.name.removesuffix(".gz").endswith(SUFFIXES) for file in first_files(path))
     with open_text(path) as text:
-        head = text.read(2**16)
+        head = text.read(HEAD)
     if head.lstrip().startswith(("{", "[")):
         names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
         return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', head, re.IGNORECASE) for name in names)
     cells = _cells(head)
     return len(cells) > 1 and any(cell in (*TERM_NAMES, *LIST_NAMES) for cell in cells)
-
-
-def _objects(values: Sequence[Any]) -> Any:
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
 
 
 def _cells(head: str) -> list[str]:
@@ -94,7 +89,9 @@ def _listing(options: Options, column: str | None, others: tuple[str, ...], path
         return listing
     wanted = column or options.own.get("terms")
     if is_json(path):
-        return _of_records(listing, wanted, others, options)
+        names = (*others, *LIST_NAMES)
+        records = of_records(path, lambda record: _list_key(record, wanted, names), "terms", options)
+        return records.mapped(partial(_terms, options))
     return _of_rows(listing, wanted, others, options)
 
 
@@ -107,50 +104,6 @@ def _clean(terms: Iterator[Any] | Sequence[Any], options: Options) -> frozenset[
 def _lines(path: Path) -> list[str]:
     with open_text(path) as text:
         return [line.strip() for line in text]
-
-
-def _of_records(listing: Listing, wanted: str | None, others: tuple[str, ...], options: Options) -> Listing:
-    """Read records of ids and a list of terms, or an object of id to list."""
-    path, names = listing.path, (*others, *LIST_NAMES)
-    ids: tuple[str, ...] | None = None
-    for number, record in enumerate(read_records(path, lambda r: _list_key(r, wanted, names) is not None), start=1):
-        if isinstance(record.value, list) and record.key is not None:
-            listing.add(record.key, _terms(path, record.place, record.value, options), record.place)
-            continue
-        if not isinstance(record.value, dict):
-            raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected an object with terms")
-        key = _list_key(record.value, wanted, names)
-        if key is None:
-            raise InputError(
-                f"{path}, {record.place}: no list of terms; keys: {', '.join(record.value)}; name it with "
-                "--format terms:terms=KEY"
-            )
-        terms = _terms(path, record.place, record.value[key], options)
-        if record.key is not None:
-            listing.add(record.key, terms, record.place)
-            continue
-        ids = id_names(record.value, options) if ids is None else ids
-        _add(listing, ids, id_of(path, record.place, record.value, ids) or (str(number),), terms, record.place)
-    return _identified(listing, ids)
-
-
-def _identified(listing: Listing, ids: Sequence[str] | None, *, complete: bool = True) -> Listing:
-    if not listing.items:
-        raise empty(listing.path)
-    has_ids = ids is None or len(ids) > 0
-    return Listing(listing.path, listing.items, listing.places, listing.groups, has_ids, complete)
-
-
-def _add(listing: Listing, names: Sequence[str], parts: tuple[str, ...], terms: frozenset[str], place: str) -> None:
-    item = "/".join(parts)
-    listing.add(item, terms, place)
-    _group(listing, names, parts, item)
-
-
-def _group(listing: Listing, names: Sequence[str], parts: tuple[str, ...], item: str) -> None:
-    """Keep the coarser parts of an id as columns to swap by."""
-    for k, name in enumerate(names[:-1], start=1):
-        listing.groups.setdefault(name, {})[item] = "/".join(parts[:k])
 
 
 def _list_key(record: Mapping[str, Any], wanted: str | None, names: Sequence[str]) -> str | None:
@@ -169,15 +122,15 @@ def _is_list_of_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(term, str) for term in value)
 
 
-def _terms(path: Path, place: str, value: Any, options: Options) -> frozenset[str]:
+def _terms(options: Options, value: Any, where: str) -> frozenset[str]:
     terms = [] if value is None else split_terms(value) if isinstance(value, str) else value
     if not isinstance(terms, list):
-        raise InputError(f"{path}, {place}: found {str(value)[:40]}, expected a list of terms")
+        raise InputError(f"{where}: found {str(value)[:40]}, expected a list of terms")
     texts = []
     for term in terms:
         text = term.get("term", term.get("text")) if isinstance(term, dict) else term
         if not isinstance(text, str | int | float):
-            raise InputError(f"{path}, {place}: found {str(term)[:40]} in the list, expected a term")
+            raise InputError(f"{where}: found {str(term)[:40]} in the list, expected a term")
         texts.append(text)
     return _clean(texts, options)
 
@@ -218,8 +171,10 @@ def _of_rows(listing: Listing, wanted: str | None, others: tuple[str, ...], opti
         complete |= not terms
         found.setdefault(key, (line, set()))[1].update(terms)
     for key, (line, known) in found.items():
-        _add(listing, ids, key, frozenset(known), f"line {line}")
-    return _identified(listing, ids, complete=complete or several)
+        listing.add_parts(ids, key, frozenset(known), f"line {line}")
+    if not found:
+        raise empty(path)
+    return replace(listing, has_ids=len(ids) > 0, complete=complete or several)
 
 
 def _with_first(first: tuple[int, Sequence[str]], rows: Iterator[Any]) -> Iterator[Any]:
@@ -259,13 +214,8 @@ def _flat(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
         raise InputError(
             f"flat lists of terms have no column {options.groups[0]!r}; give terms by sentence or document"
         )
-    right = _flat_terms(gold, options)
-    given: dict[str, frozenset[str]] = {}
-    for source in sources:
-        name = source.name or stem(source.path)
-        if name in given:
-            raise InputError(f"{source.path}: two systems are called {name!r}; name them NAME=FILE")
-        given[name] = _flat_terms(source.path, options)
+    right = _flat_terms(options, gold)
+    given = named(sources, partial(_flat_terms, options))
     ids = sorted(right.union(*given.values()))
     return Counts.from_responses(
         [term in right for term in ids],
@@ -276,7 +226,7 @@ def _flat(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     )
 
 
-def _flat_terms(path: Path, options: Options) -> frozenset[str]:
+def _flat_terms(options: Options, path: Path) -> frozenset[str]:
     """Read the first column of a list of terms; further ones (their kind) say nothing."""
     cells = [line.split("\t", 1)[0].strip() for line in _lines(path)]
     if cells and cells[0].lower() in (*TERM_NAMES, *LIST_NAMES):
