@@ -119,7 +119,7 @@ def named(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T
     return listings
 
 
-def of_records(path: Path, key_of: KeyOf, what: str, options: Options) -> Listing:
+def of_records(path: Path, key_of: KeyOf, what: str, options: Options, *, by_label: bool = False) -> Listing:
     """Read records of JSON: ids and what is listed, not yet taken apart; or an object of id to list.
 
     Parameters
@@ -132,15 +132,17 @@ def of_records(path: Path, key_of: KeyOf, what: str, options: Options) -> Listin
         What is listed, for errors.
     options : Options
         Keys of ids and groups.
+    by_label : bool
+        Whether a file of id to object may hold objects of label to list.
     """
     listing = Listing(path, {}, {})
     is_record: IsRecord = lambda record: key_of(record) is not None  # noqa: E731
     ids: tuple[str, ...] | None = None
     for number, record in enumerate(read_records(path, is_record), start=1):
-        if record.key is not None and isinstance(record.value, list):
+        key = key_of(record.value) if isinstance(record.value, dict) else None
+        if record.key is not None and key is None and (by_label or isinstance(record.value, list)):
             listing.add(record.key, record.value, record.place)
             continue
-        key = key_of(record.value) if isinstance(record.value, dict) else None
         if key is None:
             found = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
             raise InputError(

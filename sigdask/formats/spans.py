@@ -32,7 +32,7 @@ GOLD_NAMES = ("gold_spans", "gold_entities", "gold_ner", "gold_extracts", "gold"
 SPAN_NAMES = ("spans", "entities", "ents", "ner", "entity_mentions", "mentions", "extracts", "annotations", "labels",
               "label", "tags")  # fmt: skip
 
-_OFFSETS = rf'"({"|".join(START_NAMES)}|offsets|span)"\s*:\s*[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
+_OFFSETS = rf'"({"|".join(START_NAMES)}|offsets|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
 
 
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -106,7 +106,7 @@ def _listing(options: Options, column: str | None, names: Sequence[str], path: P
         return replace(listing, has_ids=False)
     wanted = column or options.own.get("spans")
     if is_json(path):
-        return of_records(path, lambda record: _key(record, wanted, names), "spans", options)
+        return of_records(path, lambda record: _key(record, wanted, names), "spans", options, by_label=True)
     return _of_rows(listing, options)
 
 
