@@ -70,9 +70,10 @@ class Listing:
             self.groups.setdefault(name, {})[item] = "/".join(parts[:k])
 
     def mapped(self, read: Callable[[Any, str], Any]) -> Listing:
-        """Return the listing with each value read anew; `read` takes it and its place, for errors."""
-        items = {item: read(value, f"{self.path}, {self.places[item]}") for item, value in self.items.items()}
-        return replace(self, items=items)
+        """Read each value anew, in place; `read` takes it and its place, for errors."""
+        for item, value in self.items.items():
+            self.items[item] = read(value, f"{self.path}, {self.places[item]}")
+        return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,10 @@ scorer of the SIGMORPHON 2022 shared task counts them; the edit distance is of t
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -43,8 +44,8 @@ class Words:
         The first column; empty where the file has one column only.
     targets : list of str
         Morphs of each word, joined by `|`.
-    rest : list of tuple of str
-        Further columns.
+    rest : list of str
+        Further columns, joined by tabs.
     first : int
         The line of the first row.
     """
@@ -52,7 +53,7 @@ class Words:
     path: Path
     words: list[str]
     targets: list[str]
-    rest: list[tuple[str, ...]]
+    rest: list[str]
     first: int
 
 
@@ -106,7 +107,31 @@ def _head(path: Path) -> list[list[str]]:
 
 def _read(options: Options, path: Path) -> Words:
     target = _column(options)
-    rows: list[list[str]] = []
+    separator = options.own.get("separator")
+    found = Words(path, [], [], [], 0)
+    width = 0
+    for number, cells in _rows(path):
+        if not width and len(cells) > target and _is_header(cells, target):
+            continue
+        width = width or len(cells)
+        if 1 < width <= target or len(cells) < min(width, target + 1):
+            raise InputError(
+                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) > 1)}, expected word TAB morphs, "
+                f"{target + 1} columns at least"
+            )
+        if width > 1:
+            found.words.append(sys.intern(cells[0]))
+        found.targets.append(sys.intern(morphs(cells[target if width > 1 else 0], separator)))
+        found.rest.append(sys.intern("\t".join(cells[1:target] + cells[target + 1 :])))
+        if len(found.targets) == 1:
+            found = replace(found, first=number)
+    if not found.targets:
+        raise empty(path)
+    return found
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield lines and cells; quotes are text, and empty lines may stand at the end alone."""
     blank = 0
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
@@ -116,29 +141,7 @@ def _read(options: Options, path: Path) -> Words:
                 continue
             if blank:
                 raise InputError(f"{path}, line {blank}: is empty, expected word TAB morphs; complete or remove it")
-            if rows and len(cells) < min(len(rows[0]), target + 1):
-                raise InputError(f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) > 1)}, expected "
-                                 f"word TAB morphs, {target + 1} columns at least")  # fmt: skip
-            rows.append(cells)
-    if not rows:
-        raise empty(path)
-    start = 1 if len(rows[0]) > target and _is_header(rows[0], target) else 0
-    rows = rows[start:]
-    if not rows:
-        raise InputError(f"{path}: has a header and no rows, expected word TAB morphs")
-    if len(rows[0]) <= target and len(rows[0]) > 1:
-        raise InputError(
-            f"{path}, line {start + 1}: found {len(rows[0])} columns, but column {target + 1} was asked for"
-        )
-    alone = len(rows[0]) == 1
-    separator = options.own.get("separator")
-    return Words(
-        path,
-        [] if alone else [cells[0] for cells in rows],
-        [morphs(cells[0 if alone else target], separator) for cells in rows],
-        [tuple(cell for k, cell in enumerate(cells[1:], start=1) if k != target) for cells in rows],
-        start + 1,
-    )
+            yield number, cells
 
 
 def _column(options: Options) -> int:
@@ -167,14 +170,14 @@ def morphs(text: str, separator: str | None = None) -> str:
 
 def _keys(right: Words, files: Iterable[Words]) -> bool:
     """Whether further columns are part of a row's key: where words alone are not unique."""
-    shared = bool(right.rest[0]) and all(len(file.rest[0]) == len(right.rest[0]) for file in files)
+    shared = all(file.rest[0].count("\t") == right.rest[0].count("\t") and file.rest[0] for file in (right, *files))
     return shared and len(set(right.words)) < len(right.words)
 
 
 def _of_row(file: Words, keys: bool) -> list[str]:
     if not keys:
         return file.words or [str(k) for k in range(len(file.targets))]
-    return [" ".join((word, *rest)) for word, rest in zip(file.words, file.rest, strict=True)]
+    return [f"{word} {rest}" for word, rest in zip(file.words, file.rest, strict=True)]
 
 
 def _order(right: Words, file: Words, keys: bool, options: Options, warnings: list[str]) -> Iterable[int]:
@@ -220,9 +223,8 @@ def _check_unique(file: Words, keys: Sequence[str]) -> None:
 
 def _groups(right: Words) -> dict[str, tuple[str, ...]]:
     """Keep the third column as the category; text, so 001 keeps its zeros."""
-    if not all(rest and rest[0] for rest in right.rest):
-        return {}
-    return {"category": tuple(rest[0] for rest in right.rest)}
+    categories = tuple(rest.split("\t", 1)[0] for rest in right.rest)
+    return {"category": categories} if all(categories) else {}
 
 
 def _fields(gold: Sequence[str], columns: Sequence[Sequence[str]], *, bag: bool) -> dict[str, NDArray[Any]]:

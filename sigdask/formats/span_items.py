@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sigdask.errors import InputError
@@ -50,12 +50,12 @@ def spans_of(value: Any, where: str, label: str = "") -> Iterator[Span]:
     """
     if value is None:
         return
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, part in value.items():
-            for inner in part.values() if isinstance(part, Mapping) else (part,):
+            for inner in part.values() if isinstance(part, dict) else (part,):
                 yield from spans_of(inner, where, label=str(key))
         return
-    if not isinstance(value, Sequence) or isinstance(value, str):
+    if not isinstance(value, list):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of spans")
     for element in value:
         if isinstance(element, list) and all(isinstance(part, list) for part in element):
@@ -82,7 +82,7 @@ def holds_entities(value: Any) -> bool:
     >>> holds_entities({"Victim": [["a man", "he"]]}), holds_entities({"LOC": [[0, 5]]}), holds_entities([[0, 5]])
     (True, False, False)
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return False
     entities = (entity for part in value.values() if isinstance(part, list) for entity in part)
     return any(isinstance(entity, list) and entity and _mention(entity[0]) is not None for entity in entities)
@@ -98,7 +98,7 @@ def entities_of(value: Any, where: str, mapped: Mapping[str, str]) -> Entities:
     """
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise InputError(f"{where}: found {str(value)[:40]}, expected an object of slot to list of entities")
     slots: Entities = {}
     for slot, listed in value.items():
@@ -125,7 +125,7 @@ def _mention(part: Any) -> str | None:
     """Return the text of a mention: a text, [text, offset] or an object with a text."""
     if isinstance(part, list) and part:
         part = part[0]
-    if isinstance(part, Mapping):
+    if isinstance(part, dict):
         part = next((part[name] for name in TEXT_NAMES if name in part), None)
     return part if isinstance(part, str) else None
 
@@ -144,7 +144,7 @@ def normal_mention(text: str) -> str:
 def _span(element: Any, where: str, label: str) -> Span:
     if isinstance(element, str):
         return label, element
-    if isinstance(element, Mapping):
+    if isinstance(element, dict):
         return _of_object(element, where, label)
     if isinstance(element, list) and element:
         return _of_list(element, where, label)
@@ -153,7 +153,7 @@ def _span(element: Any, where: str, label: str) -> Span:
 
 def _of_object(element: Mapping[str, Any], where: str, label: str) -> Span:
     inner = element.get("value")
-    fields = {**element, **inner} if isinstance(inner, Mapping) else element
+    fields = {**element, **inner} if isinstance(inner, dict) else element
     lowered = {str(name).lower(): value for name, value in fields.items()}
     own = next((lowered[name] for name in LABEL_NAMES if lowered.get(name) is not None), label)
     if isinstance(own, list):
@@ -199,6 +199,8 @@ def _fragments(value: list[Any], where: str) -> Place:
 
 
 def _pair(start: Any, end: Any, where: str) -> tuple[int, int]:
+    if type(start) is int and type(end) is int and 0 <= start <= end:
+        return start, end
     first, last = _offset(start, where), _offset(end, where)
     if last < first:
         raise InputError(f"{where}: a span from {first} to {last} ends before it starts")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,16 @@ _OFFSETS = rf'"({"|".join(START_NAMES)}|offsets|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read spans of documents or sentences."""
     options.only("spans", spans=(), match=("auto", "exact", "ceaf"))
-    names = GOLD_NAMES if gold is None else (*GOLD_NAMES, *SPAN_NAMES)
+    of_gold = GOLD_NAMES if gold is None else (*GOLD_NAMES, *SPAN_NAMES)
     if gold is None and not _holds_gold(sources[0].path, options):
         raise InputError("format spans: no gold spans; give --gold FILE or FOLDER")
-    right = _listing(options, options.gold_column, names, gold or sources[0].path)
-    systems = named(sources, partial(_listing, options, options.prediction_column, (*PREDICTED_NAMES, *SPAN_NAMES)))
-    slots = _are_slots(options, (right, *systems.values()))
+    right = _listing(options, options.gold_column, of_gold, gold or sources[0].path)
+    slots = _are_slots(options, right)
     read = _reader(options, slots=slots)
-    taken = {name: listing.mapped(read) for name, listing in systems.items()}
-    aligned = gather(right.mapped(read), taken, options, {} if slots else frozenset())
+    right = right.mapped(read)
+    names = (*PREDICTED_NAMES, *SPAN_NAMES)
+    systems = named(sources, lambda path: _listing(options, options.prediction_column, names, path).mapped(read))
+    aligned = gather(right, systems, options, {} if slots else frozenset())
     matches = one_to_one if slots else exact_matches
     fields = ListFields.of(aligned.gold, list(aligned.systems.values()), matches)
     return Counts(
@@ -118,11 +118,12 @@ def _holds_gold(path: Path, options: Options) -> bool:
     return any(f'"{name}"' in head for name in (options.gold_column, *GOLD_NAMES) if name)
 
 
-def _are_slots(options: Options, listings: Sequence[Listing]) -> bool:
+def _are_slots(options: Options, gold: Listing) -> bool:
+    """Whether labels are slots filled by entities: as asked for, or as the gold data are."""
     match = options.own.get("match", "auto")
     if match != "auto":
         return match == "ceaf"
-    return any(holds_entities(value) for listing in listings for value in listing.items.values())
+    return any(holds_entities(value) for value in gold.items.values())
 
 
 def _reader(options: Options, *, slots: bool) -> Callable[[Any, str], Any]:
