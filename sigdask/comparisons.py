@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from sigdask import outputs, panels
 from sigdask.counts import Counts
-from sigdask.engine import AnyPanel, Job
+from sigdask.engine import Job
 from sigdask.errors import InputError
+from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Pair, Panel, Units
 from sigdask.presence import PresencePanel, build_sets
 from sigdask.randomization import DEFAULT_TRIALS
 
+AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
+ComparedPanel = Panel | PresencePanel | OutputsPanel
 Method = Literal["auto", "randomization", "exact", "both"]
 
 
@@ -41,7 +44,7 @@ class Comparison:
     metric: BoundMetric | BoundSets | BlackBox
     subset: dict[str, str] | None
     mask: NDArray[np.bool_] | None
-    panel: Panel | PresencePanel | OutputsPanel
+    panel: ComparedPanel
     row: int
     column: int
     n_discordant: int
@@ -73,9 +76,14 @@ def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | 
         yield {"column": by, "value": value}, column == value
 
 
-def list_comparisons(asked: Asked, chosen: Sequence[Metric | BlackBox], by: str | None) -> Iterator[Comparison]:
+def bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+    """Bind a metric to the data, once: what is bound already stays."""
+    return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
+
+
+def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Iterator[Comparison]:
     """Yield every comparison, in the order of subsets, pairs and metrics."""
-    bound_metrics = [m if isinstance(m, BlackBox) else m.bind(asked.counts) for m in chosen]
+    bound_metrics = [bound(m, asked.counts) for m in chosen]
     summed = [m for m in bound_metrics if isinstance(m, BoundMetric)]
     of_sets = [m for m in bound_metrics if isinstance(m, BoundSets)]
     columns = {id(m): k for group in (summed, of_sets) for k, m in enumerate(group)}
@@ -171,8 +179,10 @@ def list_jobs(counts: Counts, comparisons: Sequence[Comparison], *, second_run: 
     return jobs, slots
 
 
-def _sampled_rows(comparisons: Sequence[Comparison]) -> Iterator[tuple[AnyPanel, list[int]]]:
-    found: dict[int, tuple[AnyPanel, set[int]]] = {}
+def _sampled_rows(
+    comparisons: Sequence[Comparison],
+) -> Iterator[tuple[ComparedPanel, list[int]]]:
+    found: dict[int, tuple[ComparedPanel, set[int]]] = {}
     for c in comparisons:
         if c.sampled:
             found.setdefault(id(c.panel), (c.panel, set()))[1].add(c.row)

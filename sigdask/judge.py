@@ -17,8 +17,9 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import TAILS, Alternative, Tally, bound, interval, trials_to_decide
+from sigdask.randomization import Alternative, bound, interval, trials_to_decide
 from sigdask.results import Exact, Result, SecondRun
+from sigdask.tallies import TAILS, Tally
 
 
 class Judge:
@@ -37,12 +38,9 @@ class Judge:
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
         exact = self._exact(c, slots, tallies)
-        if slots.first is None:
-            n_trials, n_extreme = 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
-            p, limits = n_extreme / n_trials, (n_extreme / n_trials,) * 2
-        else:
-            n_trials, n_extreme = tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
-            p, limits = bound(n_extreme, n_trials), interval(n_extreme, n_trials)
+        n_trials, n_extreme = self._counted(c, slots, tallies)
+        p = self.p_value(c, slots, tallies)
+        limits = (p, p) if slots.first is None else interval(n_extreme, n_trials)
         again = self._second_run(c, slots, tallies, n_extreme)
         result = Result(
             test_set=counts.name,
@@ -68,8 +66,20 @@ class Judge:
             second_run=again,
             exact=exact,
             checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
+            signature=c.metric.signature if isinstance(c.metric, BoundMetric) else None,
         )
         return _with_notes(result, c, self.alpha)
+
+    def p_value(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> float:
+        """Return one comparison's p: exact where all arrangements were counted, else the bound."""
+        n_trials, n_extreme = self._counted(c, slots, tallies)
+        return n_extreme / n_trials if slots.first is None else bound(n_extreme, n_trials)
+
+    def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
+        """Return trials and exceedances."""
+        if slots.first is None:
+            return 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
+        return tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
 
     def _extreme(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> int:
         job, row = where
@@ -148,7 +158,11 @@ class Judge:
 def _item_scores(
     counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: list[int]
 ) -> NDArray[np.float64]:
-    """Return numerators of the items that the denominator counts, shape (n_items, n_systems)."""
+    """Return numerators of the items that the denominator counts, shape (n_items, n_systems).
+
+    Where items are of different sizes (sentences of tokens), what they have above the system's share of
+    their size: else the correlation would be that of a size with itself.
+    """
     form = metric.form
     assert isinstance(form, Ratios)
     shape = (counts.n_items, counts.n_systems)
@@ -162,7 +176,10 @@ def _item_scores(
         kept &= mask
     if counts.present is not None:
         kept &= counts.present[:, systems].all(axis=1)
-    return above[kept][:, systems]
+    scores, sizes = above[kept][:, systems], below[kept][:, systems]
+    if (sizes == sizes[:1]).all():
+        return scores
+    return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))
 
 
 def _signs(c: Comparison) -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from sigdask.counts import Array, Counts
 from sigdask.metrics.base import BoundSets
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key
+from sigdask.tallies import TAILS
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ class PresencePanel:
     metrics: tuple[BoundSets, ...]
     n_items: int
     enumerated: bool = False
+
+    n_tails: ClassVar[int] = len(TAILS)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -90,6 +90,15 @@ class Options:
         """Return these options with what one format alone takes."""
         return replace(self, own={**self.own, **own})
 
+    @property
+    def mapped(self) -> dict[str, str]:
+        """What each label of the label map is read as."""
+        return {source: target for target, sources in self.label_map for source in sources}
+
+    def unmapped(self, known: Collection[str]) -> list[str]:
+        """Return a warning for each label of the label map that does not occur."""
+        return [f"--map: no label {source!r} in gold or systems" for source in self.mapped if source not in known]
+
     def only(self, format_: str, **choices: tuple[str, ...]) -> None:
         """Refuse own options that a format does not have; empty choices take any value."""
         for key, value in self.own.items():
@@ -99,6 +108,12 @@ class Options:
                 raise InputError(f"format {format_}: no option {key!r}{hint}")
             if choices[key]:
                 _check_choice(f"format {format_}: {key}", value, choices[key])
+
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return an own option that every format takes; by default the first choice."""
+        value = self.own.get(key, choices[0])
+        _check_choice(key, value, choices)
+        return value
 
 
 def parse_source(text: str) -> Source:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs, canonical
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
+from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.listings import as_objects, named, some
 from sigdask.formats.options import Options, Source
 from sigdask.kernels.sequences import common_subsequences, edit_distances
@@ -101,8 +100,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 def _head(path: Path) -> list[list[str]]:
-    with open_text(path) as text:
-        return [line.rstrip("\r\n").split("\t") for line in islice(text, 100) if line.strip()]
+    return [line.split("\t") for line in head_lines(path)[:100] if line.strip()]
 
 
 def _read(options: Options, path: Path) -> Words:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
+from sigdask.formats.files import HEAD, empty, open_bytes, open_text
 from sigdask.formats.options import Options
 from sigdask.formats.rows import as_text
 
@@ -22,9 +22,6 @@ PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", 
 ONE_NAMES = ("id", "item", "item_id", "uid", "guid", "example_id", "uuid", "_id", "title_id", "topic", "query",
              "_input_hash")  # fmt: skip
 """Conventional names of ids, from the coarsest to the finest; compared without case."""
-
-HEAD = 2**16
-"""Characters read to know a file by its head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +86,16 @@ def is_json_lines(path: Path) -> bool:
 
 def is_json(path: Path) -> bool:
     """Whether a file begins like JSON."""
-    with open_text(path) as text:
-        return text.read(HEAD).lstrip().startswith(("{", "["))
+    return head(path).lstrip().startswith(("{", "["))
+
+
+def head(path: Path) -> str:
+    """Return the beginning of a file, to know it by; nothing of what cannot be read."""
+    try:
+        with open_bytes(path) as stream:
+            return stream.read(HEAD).decode("utf-8-sig", errors="replace")
+    except InputError:
+        return ""
 
 
 def id_names(record: Mapping[str, Any], options: Options) -> tuple[str, ...]:

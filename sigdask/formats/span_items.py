@@ -10,9 +10,9 @@ from typing import Any
 from sigdask.errors import InputError
 
 START_NAMES = ("start", "start_offset", "start_char", "char_start", "startoffset", "start_index", "start_pos",
-               "begin", "begin_offset", "begin_char", "beginoffset", "off0", "from")  # fmt: skip
-END_NAMES = ("end", "end_offset", "end_char", "char_end", "endoffset", "end_index", "end_pos", "stop", "off1",
-             "to")  # fmt: skip
+               "begin", "begin_offset", "begin_char", "beginoffset", "off0")  # fmt: skip
+END_NAMES = ("end", "end_offset", "end_char", "char_end", "endoffset", "end_index", "end_pos", "stop",
+             "off1")  # fmt: skip
 LABEL_NAMES = ("label", "labels", "type", "entity_type", "entity_group", "entity_label", "ner_label", "entity", "tag",
                "category", "class", "mark", "role")  # fmt: skip
 TEXT_NAMES = ("text", "surface", "word", "mention", "name", "span", "term", "string", "phrase")

@@ -16,11 +16,10 @@ from typing import Any
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
 from sigdask.formats.brat import SUFFIX, read_ann
-from sigdask.formats.files import open_text
 from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records
 from sigdask.formats.matching import ListFields, exact_matches, one_to_one
 from sigdask.formats.options import Options, Source
-from sigdask.formats.records import HEAD, id_names, id_of, is_json
+from sigdask.formats.records import head, id_names, id_of, is_json
 from sigdask.formats.rows import delimited_rows, delimiter_of
 from sigdask.formats.span_items import END_NAMES, START_NAMES, Span, entities_of, holds_entities, span_of_row, spans_of
 
@@ -69,25 +68,20 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     """Whether the first file holds spans: .ann files, offsets in JSON, columns of offsets."""
     path = sources[0].path
     if gold is None:
-        return _holds_gold(path, options) and '_extracts"' in _head(path)
+        return _holds_gold(path, options) and '_extracts"' in head(path)
     if path.is_dir():
         return any(_is_ann(file) for file in first_files(path))
     if _is_ann(path):
         return True
-    head = _head(path)
-    if not head.lstrip().startswith(("{", "[")):
-        return _offset_columns(head) is not None
+    start = head(path)
+    if not start.lstrip().startswith(("{", "[")):
+        return _offset_columns(start) is not None
     asked = (options.own.get("spans"), options.prediction_column)
     names = "|".join(re.escape(name) for name in (*asked, *PREDICTED_NAMES, *SPAN_NAMES) if name)
-    if re.search(rf'"({names})"\s*:\s*[\[{{]', head) is None:
+    if re.search(rf'"({names})"\s*:\s*[\[{{]', start) is None:
         return False
-    heads = head if gold.is_dir() else head + _head(gold)
-    return re.search(_OFFSETS, heads) is not None or re.search(r'"(pred_)?extracts"\s*:\s*\{', head) is not None
-
-
-def _head(path: Path) -> str:
-    with open_text(path) as text:
-        return text.read(HEAD)
+    heads = start if gold.is_dir() else start + head(gold)
+    return re.search(_OFFSETS, heads) is not None or re.search(r'"(pred_)?extracts"\s*:\s*\{', start) is not None
 
 
 def _is_ann(path: Path) -> bool:
@@ -114,8 +108,8 @@ def _holds_gold(path: Path, options: Options) -> bool:
     """Whether a system's file says what is right as well."""
     if path.is_dir() or not is_json(path):
         return False
-    head = _head(path)
-    return any(f'"{name}"' in head for name in (options.gold_column, *GOLD_NAMES) if name)
+    start = head(path)
+    return any(f'"{name}"' in start for name in (options.gold_column, *GOLD_NAMES) if name)
 
 
 def _are_slots(options: Options, gold: Listing) -> bool:
@@ -157,12 +151,12 @@ def _key(record: Mapping[str, Any], wanted: str | None, names: Sequence[str]) ->
     return next((name for name in names if name in record and isinstance(record[name], list | dict | None)), None)
 
 
-def _offset_columns(head: str) -> tuple[str, str] | None:
-    first = head.lstrip().split("\n", 1)[0].strip()
+def _offset_columns(start: str) -> tuple[str, str] | None:
+    first = start.lstrip().split("\n", 1)[0].strip()
     cells = {cell.strip().strip('"').lower() for cell in first.split(delimiter_of(first) or "\t")}
-    start = next((name for name in START_NAMES if name in cells), None)
-    end = next((name for name in END_NAMES if name in cells), None)
-    return None if start is None or end is None else (start, end)
+    begins = next((name for name in START_NAMES if name in cells), None)
+    ends = next((name for name in END_NAMES if name in cells), None)
+    return None if begins is None or ends is None else (begins, ends)
 
 
 def _of_rows(listing: Listing, options: Options) -> Listing:

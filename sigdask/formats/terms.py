@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_text
 from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records
 from sigdask.formats.options import Options, Source
-from sigdask.formats.records import HEAD, id_names, id_of, is_json
+from sigdask.formats.records import head, id_names, id_of, is_json
 from sigdask.formats.rows import delimited_rows, delimiter_of
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
@@ -67,17 +67,16 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return False
     if path.is_dir():
         return any(file.name.removesuffix(".gz").endswith(SUFFIXES) for file in first_files(path))
-    with open_text(path) as text:
-        head = text.read(HEAD)
-    if head.lstrip().startswith(("{", "[")):
+    start = head(path)
+    if start.lstrip().startswith(("{", "[")):
         names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
-        return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', head, re.IGNORECASE) for name in names)
-    cells = _cells(head)
+        return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in names)
+    cells = _cells(start)
     return len(cells) > 1 and any(cell in (*TERM_NAMES, *LIST_NAMES) for cell in cells)
 
 
-def _cells(head: str) -> list[str]:
-    first = head.lstrip().split("\n", 1)[0].strip()
+def _cells(start: str) -> list[str]:
+    first = start.lstrip().split("\n", 1)[0].strip()
     return [cell.strip().strip('"').lower() for cell in first.split(delimiter_of(first) or "\t")]
 
 
@@ -202,9 +201,9 @@ def _is_flat(path: Path) -> bool:
     if is_json(path):
         return False
     with open_text(path) as text:
-        head = [line for line in islice(text, 50) if line.strip()]
-    return not any("\t" in line for line in head) and not any(
-        cell in (*TERM_NAMES, *LIST_NAMES) for cell in _cells("".join(head))[1:] + _cells("".join(head))[:-1]
+        lines = [line for line in islice(text, 50) if line.strip()]
+    return not any("\t" in line for line in lines) and not any(
+        cell in (*TERM_NAMES, *LIST_NAMES) for cell in _cells("".join(lines))[1:] + _cells("".join(lines))[:-1]
     )
 
 

@@ -24,7 +24,10 @@ _AVERAGES = {
 
 METRICS: dict[str, tuple[str, str]] = {
     "mean": ("sigdask.metrics.ratios:mean", "mean of item scores"),
-    "accuracy": ("sigdask.metrics.ratios:accuracy", "share of items labelled right"),
+    "accuracy": (
+        "sigdask.metrics.ratios:accuracy",
+        "share of items labelled right; of tokens (conll, mbt)",
+    ),
     "precision": ("sigdask.metrics.ratios:precision", "correct / given; precision[LABEL]; option zero_division=0|1"),
     "recall": ("sigdask.metrics.ratios:recall", "correct / gold; recall[LABEL]; option zero_division=0|1"),
     "f1": ("sigdask.metrics.ratios:f1", "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
@@ -33,10 +36,15 @@ METRICS: dict[str, tuple[str, str]] = {
     "type-precision": ("sigdask.metrics.types:type_precision", "distinct right terms / distinct terms given anywhere"),
     "type-recall": ("sigdask.metrics.types:type_recall", "distinct right terms / distinct gold terms"),
     "type-f1": ("sigdask.metrics.types:type_f1", "harmonic mean of the two; option zero_division=0|1"),
-    "BLEU": ("sigdask.metrics.translation:bleu", "corpus BLEU by sacrebleu's counts; options tokenize, lowercase"),
+    "BLEU": ("sigdask.metrics.translation:bleu", "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
     "chrF": ("sigdask.metrics.translation:chrf", "corpus chrF by sacrebleu's counts; options beta, lowercase"),
     "chrF++": ("sigdask.metrics.translation:chrf", "chrF with word orders 1 and 2"),
     "TER": ("sigdask.metrics.translation:ter", "translation edit rate, lower is better; options normalized"),
+    "WER": (
+        "sigdask.metrics.speech:wer",
+        "word error rate by jiwer, lower is better; options lowercase, punctuation=0",
+    ),
+    "CER": ("sigdask.metrics.speech:cer", "character error rate by jiwer, spaces count; options as WER"),
     "mcc": ("sigdask.metrics.agreement:mcc", "Matthews correlation, any number of labels"),
     "kappa": ("sigdask.metrics.agreement:kappa", "Cohen's kappa of system and gold"),
 }
