@@ -16,6 +16,7 @@ from sigdask.errors import InputError
 from sigdask.families import SIDES, Family, Member, Relabelling, root_mean_square, spread, swap_deviations
 from sigdask.metrics.base import BoundMetric
 from sigdask.multiplicity import OF_P_VALUES, Adjust, replicated, step_down, trials_needed
+from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
 from sigdask.randomization import Alternative, bound
 from sigdask.results import FamilyNote, OverSets, Result
@@ -121,13 +122,16 @@ def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alter
     """
     if method == "none" or method in OF_P_VALUES or not comparisons:
         return Adjustment(method)
-    apart = [c.metric.name for _, c in comparisons if not isinstance(c.panel, Panel)]
-    if apart:
-        raise InputError(f"adjust {method}: {apart[0]} is no score of sums over items; use holm")
+    if apart := [c for _, c in comparisons if not isinstance(c.panel, Panel)]:
+        raise InputError(f"adjust {method}: {_kind(apart[0])}, which shares no sums; use holm")
     if method == "tukey":
         return _with_trials(method, _relabelling(comparisons, alternative), comparisons)
     members, rows = _members(comparisons)
     return _with_trials(method, Family(members, rows[:, None, :], SIDES[alternative]), comparisons)
+
+
+def _kind(c: Comparison) -> str:
+    return f"{c.metric.name} is {'a black box' if isinstance(c.panel, OutputsPanel) else 'a score of sets'}"
 
 
 def _with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequence[Asking]) -> Adjustment:
@@ -259,7 +263,7 @@ def together(comparisons: Sequence[Asking], alternative: Alternative) -> Togethe
     grouped: dict[tuple[str, str, str], list[int]] = {}
     for k, (asked, c) in enumerate(comparisons):
         if not isinstance(c.panel, Panel):
-            raise InputError(f"{c.metric.name} is no score of sums over items, and cannot be taken together over sets")
+            raise InputError(f"{_kind(c)}, which cannot be taken together over sets")
         a, b = (asked.counts.systems[s] for s in c.pair)
         grouped.setdefault((a, b, c.metric.name), []).append(k)
     members, rows = _members(comparisons)

@@ -135,3 +135,18 @@ def test_data_without_sets_are_refused():
     counts = Counts.from_labels(["a", "b"], {"x": ["a", "a"], "y": ["b", "b"]})
     with pytest.raises(InputError, match="needs a list of terms for each item"):
         compare_all(counts, metrics=["type-f1"])
+
+
+def test_families_are_adjusted_by_holm_and_max_t_is_refused():
+    counts = counts_of(lists(np.random.default_rng(4), 40, 3, 30, 1.5))
+    results = compare_all(counts, metrics=["type-f1"], trials=256)
+    assert results.family.adjust == "holm"
+    with pytest.raises(InputError, match="adjust max-t: type-f1 is a score of sets, which shares no sums; use holm"):
+        compare_all(counts, metrics=["type-f1"], trials=256, adjust="max-t")
+
+
+def test_replicates_are_refused():
+    columns = lists(np.random.default_rng(4), 40, 2, 30, 1.5)
+    counts = Counts.of_replicates([counts_of(columns), counts_of([columns[0], columns[2], columns[1]])])
+    with pytest.raises(InputError, match="metric 'type-f1' is of sets, which takes no replicates"):
+        compare_all(counts, metrics=["type-f1"], trials=64)
