@@ -18,6 +18,9 @@ LABEL_NAMES = ("label", "labels", "type", "entity_type", "entity_group", "entity
 TEXT_NAMES = ("text", "surface", "word", "mention", "name", "span", "term", "string", "phrase")
 FRAGMENT_NAMES = ("offsets", "fragments", "spans", "span", "indices", "position", "positions", "offset")
 
+NESTED_NAMES = ("annotations", "result")
+"""Of what holds spans within a list: passages of BioC, annotations of Label Studio."""
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -58,7 +61,12 @@ def spans_of(value: Any, where: str, label: str = "") -> Iterator[Span]:
     if not isinstance(value, list):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of spans")
     for element in value:
-        if isinstance(element, list) and all(isinstance(part, list) for part in element):
+        nested = (
+            next((element[name] for name in NESTED_NAMES if name in element), None) if type(element) is dict else None
+        )
+        if isinstance(nested, list):
+            yield from spans_of(nested, where, label)
+        elif isinstance(element, list) and all(isinstance(part, list) for part in element):
             yield from spans_of(element, where, label)
         else:
             yield _span(element, where, label)
@@ -161,6 +169,8 @@ def _of_object(element: Mapping[str, Any], where: str, label: str) -> Span:
     start, end = (next((lowered[n] for n in names if n in lowered), None) for names in (START_NAMES, END_NAMES))
     if start is not None and end is not None:
         return str(own), _pair(start, end, where)
+    if isinstance(lowered.get("locations"), list) and lowered["locations"]:
+        return _of_bioc(lowered, where, label)
     for name in FRAGMENT_NAMES:
         if isinstance(lowered.get(name), list) and lowered[name]:
             return str(own), _fragments(lowered[name], where)
@@ -168,6 +178,19 @@ def _of_object(element: Mapping[str, Any], where: str, label: str) -> Span:
     if text is None or start is not None or end is not None:
         raise _not_a_span(element, where)
     return str(own), text
+
+
+def _of_bioc(fields: Mapping[str, Any], where: str, label: str) -> Span:
+    """Read an annotation of BioC JSON: locations of offset and length, the type among its infons."""
+    infons = fields.get("infons")
+    own = infons.get("type", label) if isinstance(infons, dict) else label
+    pairs = []
+    for part in fields["locations"]:
+        if not isinstance(part, dict) or "offset" not in part or "length" not in part:
+            raise _not_a_span(part, where)
+        first = _offset(part["offset"], where)
+        pairs.append([first, first + _offset(part["length"], where)])
+    return str(own), _fragments(pairs, where)
 
 
 def _of_list(element: list[Any], where: str, label: str) -> Span:

@@ -19,6 +19,7 @@ from sigdask.formats.brat import SUFFIX, read_ann
 from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records
 from sigdask.formats.matching import ListFields, exact_matches, one_to_one
 from sigdask.formats.options import Options, Source
+from sigdask.formats.pubtator import is_pubtator, read_pubtator
 from sigdask.formats.records import head, id_names, id_of, is_json
 from sigdask.formats.rows import delimited_rows, delimiter_of
 from sigdask.formats.span_items import END_NAMES, START_NAMES, Span, entities_of, holds_entities, span_of_row, spans_of
@@ -28,9 +29,11 @@ PREDICTED_NAMES = ("pred_extracts", "predicted_ner", "predicted_spans", "predict
                    "output", "response")  # fmt: skip
 GOLD_NAMES = ("gold_spans", "gold_entities", "gold_ner", "gold_extracts", "gold")
 SPAN_NAMES = ("spans", "entities", "ents", "ner", "entity_mentions", "mentions", "extracts", "annotations", "labels",
-              "label", "tags")  # fmt: skip
+              "label", "tags", "passages")  # fmt: skip
 
-_OFFSETS = rf'"({"|".join(START_NAMES)}|offsets|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
+_OFFSETS = (
+    rf'"({"|".join(START_NAMES)}|offsets?|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
+)
 
 
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -75,7 +78,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return True
     start = head(path)
     if not start.lstrip().startswith(("{", "[")):
-        return _offset_columns(start) is not None
+        return is_pubtator(start) or _offset_columns(start) is not None
     asked = (options.own.get("spans"), options.prediction_column)
     names = "|".join(re.escape(name) for name in (*asked, *PREDICTED_NAMES, *SPAN_NAMES) if name)
     if re.search(rf'"({names})"\s*:\s*[\[{{]', start) is None:
@@ -98,6 +101,8 @@ def _listing(options: Options, column: str | None, names: Sequence[str], path: P
     if _is_ann(path):
         listing.add("1", read_ann(path), "line 1")
         return replace(listing, has_ids=False)
+    if is_pubtator(head(path)):
+        return read_pubtator(listing)
     wanted = column or options.own.get("spans")
     if is_json(path):
         return of_records(path, lambda record: _key(record, wanted, names), "spans", options, by_label=True)

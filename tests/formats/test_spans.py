@@ -81,6 +81,8 @@ FORMS = {
     "by sentence": lambda s: {"ner": [[[b, e, t] for b, e, t in s], []]},
     "predicted": lambda s: {"ner": [], "predicted_ner": [[[b, e, t, 3.2, 0.9] for b, e, t in s]]},
     "label studio": lambda s: {"annotations": [{"value": {"start": b, "end": e, "labels": [t]}} for b, e, t in s]},
+    "label studio export": lambda s: {"annotations": [{"id": 3, "result": [{"type": "labels", "value": {"start": b, "end": e, "labels": [t]}} for b, e, t in s]}]},
+    "bioc": lambda s: {"infons": {}, "passages": [{"offset": 0, "text": "x", "annotations": [{"id": "1", "infons": {"type": t}, "text": "w", "locations": [{"offset": b, "length": e - b}]} for b, e, t in s]}]},
     "by label": lambda s: {"label": {t: [[b, e] for b, e, u in s if u == t] for t in {u for *_, u in s}}},
     "by label and text": lambda s: {"label": {t: {f"w{b}": [[b, e]] for b, e, u in s if u == t} for t in {u for *_, u in s}}},
     "texts of numbers": lambda s: {"spans": [{"start": str(b), "end": float(e), "type": t} for b, e, t in s]},
@@ -165,6 +167,22 @@ def test_tables_of_offsets_join_the_documents_of_all(tmp_path):
     (tmp_path / "z.tsv").write_text("filename\tmark\toff0\toff1\tspan\nd1\tLOC\t0\tx\tRome\n")
     with pytest.raises(InputError, match="z.tsv, line 2: found 'x', expected an offset"):
         read(tmp_path / "x.tsv", tmp_path / "z.tsv", gold=tmp_path / "gold.tsv")
+
+
+def test_pubtator_files(tmp_path):
+    def texts(*rows):
+        return "1|t|A title\n1|a|Its text\n" + "".join(f"1\t{row}\n" for row in rows) + "\n2|t|Other\n2|a|\n\n"
+
+    (tmp_path / "gold.txt").write_text(texts("0\t5\tw\tDisease\tD01", "7\t9\tv\tChemical\tC1", "CID\tC1\tD01"))
+    (tmp_path / "x.txt").write_text(texts("0\t5\tw\tDisease"))
+    (tmp_path / "y.txt").write_text(texts("0\t5\tw\tChemical", "7\t9\tv\tChemical"))
+    counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt")
+    assert counts.ids == ("1", "2")
+    assert counts.field("tp").tolist() == [[1, 1], [0, 0]]
+    assert counts.field("gold[Chemical]").tolist() == [[1], [0]]
+    (tmp_path / "x.txt").write_text(texts("0\tx\tw\tDisease"))
+    with pytest.raises(InputError, match="x.txt, line 3: found"):
+        read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt")
 
 
 def test_labels_may_be_mapped_and_matching_chosen(tmp_path):
