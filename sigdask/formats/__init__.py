@@ -40,6 +40,18 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
     ),
+    "terms": (
+        "sigdask.formats.terms:read_terms",
+        "lists of terms a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
+    ),
+    "spans": (
+        "sigdask.formats.spans:read_spans",
+        "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
+    ),
+    "pairs": (
+        "sigdask.formats.pairs:read_pairs",
+        "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
+    ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
     "conll": (
         "sigdask.formats.conll:read_conll",
@@ -63,6 +75,9 @@ FORMATS: dict[str, tuple[str, str]] = {
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
+    "spans": "sigdask.formats.spans:sniff",
+    "terms": "sigdask.formats.terms:sniff",
+    "pairs": "sigdask.formats.pairs:sniff",
     "conll": "sigdask.formats.conll:sniff",
     "mbt": "sigdask.formats.timbl:sniff_mbt",
     "timbl": "sigdask.formats.timbl:sniff_timbl",
