@@ -35,12 +35,18 @@ FORMATS: dict[str, tuple[str, str]] = {
         "translations, one a line; --gold REFERENCE, --reference for more, --documents for units",
     ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
+    "ratings": (
+        "sigdask.formats.ratings:read_ratings",
+        "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
-SNIFFERS: dict[str, str] = {}
+SNIFFERS: dict[str, str] = {
+    "ratings": "sigdask.formats.ratings:sniff",
+}
 """Name to the function that knows the format by its files; tried in this order, before tables."""
 
 
