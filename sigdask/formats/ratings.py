@@ -29,7 +29,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_bytes, open_text, stem
 from sigdask.formats.options import Options, Source
-from sigdask.formats.repeats import Cells, add, averaged
+from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged, record_rows
 from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
 from sigdask.formats.tables import ID_NAMES, Table, read_table, table_of
@@ -44,7 +44,7 @@ NAMES = {
     "doc": ("doc", "document", "doc_id", "docid", "document_id", "documentid"),
     "category": ("category",),
     "severity": ("severity",),
-    "part": ("lp", "langpair", "language_pair", "testset", "test_set"),
+    "part": ("lp", "langpair", "language_pair", "testset", "test_set", "turn"),
 }  # fmt: skip
 """What a column is for, and its conventional names, the first found."""
 
@@ -178,18 +178,18 @@ class Ratings:
 
     def counts(self) -> Counts:
         """Return the counts of all items that some system has a rating of."""
-        rated = set().union(*self.cells.values())
-        items = [item for item in self.items if item in rated]
+        rated: set[Key] = set().union(*self.cells.values())
+        items: dict[Key, str] = {item: item for item in self.items if item in rated}
         if not items:
             raise InputError(f"none of {len(self.items):,} items has a rating")
         absent = len(self.items) - len(items)
         notes = [f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out"] if absent else []
-        n_ratings = sum(len(v) for own in self.cells.values() for v in own.values() if isinstance(v, list))
+        n_ratings, several = repeated(self.cells)
         if n_ratings:
-            several = sum(isinstance(v, list) for own in self.cells.values() for v in own.values())
             notes.append(f"{n_ratings:,} ratings of {several:,} outputs rated more than once are averaged")
-        groups = {name: [self.items[item][k] for item in items] for k, name in enumerate(self.groups or ())}
-        return averaged({"": self.cells}, items, groups=groups, options=self.options, warnings=notes)
+        groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
+        columns = {"": Column(self.cells)}
+        return averaged(columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes)
 
     def _groups_of(self, table: RatingTable) -> Iterable[tuple[str, ...]]:
         """Return the groups of each row: what was asked for, and the document where there is one."""

@@ -1,0 +1,145 @@
+"""JSON records of any of their shapes: one a line, in one array, or one large object."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.formats.files import empty, open_bytes, open_text
+from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
+from sigdask.formats.rows import records as records_by_line
+from sigdask.formats.tables import read_table
+
+Record = Mapping[str, Any]
+
+HEAD = 1 << 22
+"""Characters within which the first record must end to be looked at."""
+
+
+def records(path: Path) -> Iterator[tuple[str, Record]]:
+    """Yield the records of a file with their places: JSON lines, a JSON array, or a delimited table.
+
+    Raises
+    ------
+    InputError
+        Naming file and line or record.
+    """
+    kind = _kind(path)
+    if kind in {"table", "parquet"}:
+        yield from _of_table(path, typed=kind == "parquet")
+    elif kind == "lines":
+        for number, record in records_by_line(path):
+            yield f"{path}, line {number}", record
+    else:
+        whole = load(path)
+        listed = whole if isinstance(whole, list) else [whole]
+        if not listed:
+            raise empty(path)
+        for number, record in enumerate(listed, start=1):
+            if not isinstance(record, dict):
+                raise InputError(f"{path}, record {number}: found {str(record)[:40]}, expected a JSON object")
+            yield f"{path}, record {number}", record
+
+
+def load(path: Path) -> Any:
+    """Return the one JSON value of a file."""
+    with open_text(path) as text:
+        content = text.read()
+    if not content.strip():
+        raise empty(path)
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise InputError(f"{path}: invalid JSON ({error})") from None
+
+
+def first_record(path: Path) -> Record | None:
+    """Return the first record of a file without reading the rest; None where it has none that can be told."""
+    try:
+        with open_text(path) as text:
+            head = text.read(HEAD).lstrip()
+    except InputError:
+        return None
+    if not head.startswith(("{", "[")):
+        return _first_row(head)
+    start = len(head) - len(head.removeprefix("[").lstrip()) if head.startswith("[") else 0
+    try:
+        found, _ = json.JSONDecoder().raw_decode(head, start)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def lookup(record: Record, name: str, *within: str) -> str | None:
+    """Return a field as text: of the record itself, of one of the objects within it, or by a dotted path."""
+    for holder in (record, *(record.get(key) for key in within)):
+        if isinstance(holder, dict) and name in holder:
+            return _text(holder[name])
+    value: Any = record
+    for part in name.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else as_text(value)
+
+
+def _kind(path: Path) -> str:
+    with open_bytes(path) as stream:
+        if stream.read(4) == b"PAR1":
+            return "parquet"
+    with open_text(path) as text:
+        head = text.read(4096).lstrip()
+        if not head:
+            if text.read(1):
+                return "whole"
+            raise empty(path)
+        if head.startswith("{"):
+            text.seek(0)
+            first = next((line for line in text if line.strip()), "")
+            return "lines" if _is_object(first) else "whole"
+    return "whole" if head.startswith("[") else "table"
+
+
+def _is_object(line: str) -> bool:
+    """Whether a line is a record, or meant to be one; the first line of an object laid out is not."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return len(line.strip().removeprefix("{").strip()) > 0 and line.rstrip().endswith("}")
+    return True
+
+
+def _first_row(head: str) -> Record | None:
+    first = "".join(islice(io.StringIO(head), 1)).strip()
+    mark = delimiter_of(first)
+    if mark is None or head.startswith(("PAR1", "PK")):
+        return None
+    try:
+        return dict.fromkeys((name.strip() for name in next(csv.reader([first], delimiter=mark))), "")
+    except csv.Error:
+        return None
+
+
+def _of_table(path: Path, *, typed: bool) -> Iterator[tuple[str, Record]]:
+    if typed:
+        table = read_table(path)
+        for number, row in zip(table.lines, zip(*table.columns.values(), strict=True), strict=True):
+            yield f"{path}, row {number}", dict(zip(table.columns, row, strict=True))
+        return
+    rows = delimited_rows(path)
+    _, header = next(rows)
+    names = [name.strip() for name in header]
+    if len(set(names)) < len(names) or not all(names):
+        raise InputError(f"{path}, line 1: a column has no name, or two have the same: {', '.join(names)}")
+    for line, cells in rows:
+        yield f"{path}, line {line}", dict(zip(names, cells, strict=True))
