@@ -15,7 +15,7 @@ system_b, winner.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -33,6 +33,7 @@ MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "gener
           ("model_left", "model_right"))  # fmt: skip
 """Fields of the two models."""
 
+ALPACA = ("generator_1", "generator_2")
 VERDICTS = ("winner", "preference", "verdict", "outcome", "result", "judgment", "judgement", "label", "vote")
 BOTH_ORDERS = ("g1_winner", "g2_winner")
 ITEMS = ("question_id", "question", "prompt_id", "item_id", "item", "id", "conversation_id", "battle_id",
@@ -67,7 +68,7 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Say whether the first record names two models and a winner."""
-    record = None if gold is not None or sources[0].path.is_dir() else first_record(sources[0].path)
+    record = None if gold is not None or sources[0].path.is_dir() else first_record(sources[0].path, tables=True)
     return record is not None and _models(record) is not None and _has_verdict(record)
 
 
@@ -100,8 +101,8 @@ class Judgements:
             )
         self.kinds.add(names)
         a, b = (str(record[key] or "").strip() for key in names)
-        if names == ("generator_1", "generator_2") and name is not None:
-            b = name
+        if name is not None:
+            b = _named(where, names, name)
         if not a or not b or a == b:
             raise InputError(f"{where}: {names[0]} is {a!r} and {names[1]} {b!r}, expected two different models")
         score = _score(where, record, a, b)
@@ -134,7 +135,7 @@ class Judgements:
         asked = self.options.own.get("against")
         if asked is None:
             firsts, seconds = {row.a for row in self.rows}, {row.b for row in self.rows}
-            one = self.kinds == {("generator_1", "generator_2")} and len(firsts) == 1 and len(seconds) > 1
+            one = self.kinds == {ALPACA} and len(firsts) == 1 and len(seconds) > 1
             return next(iter(firsts)) if one else None
         models = {name for row in self.rows for name in (row.a, row.b)}
         if asked not in models:
@@ -143,27 +144,25 @@ class Judgements:
         return asked
 
     def _met(self) -> tuple[Cells, Groups]:
+        """Return both sides of every judgement, by question and pair."""
         cells: Cells = {}
-        groups: Groups = {}
-        for row in self.rows:
-            first, second = sorted((row.a, row.b))
-            key = (*row.question, *row.group, f"{first} / {second}")
-            groups[key] = row.group
+        rows = [(row, (*row.question, " / ".join(sorted((row.a, row.b))))) for row in self.rows]
+        groups = _grouped(rows)
+        for row, key in _told_apart(rows, groups):
             add(cells, row.a, key, row.score)
             add(cells, row.b, key, _complement(row.score))
         return cells, groups
 
     def _over(self, against: str) -> tuple[Cells, Groups]:
+        """Return the scores over one model, by question."""
         cells: Cells = {}
-        groups: Groups = {}
-        for row in self.rows:
-            if against in {row.a, row.b}:
-                key = (*row.question, *row.group)
-                groups[key] = row.group
-                if row.b == against:
-                    add(cells, row.a, key, row.score)
-                else:
-                    add(cells, row.b, key, _complement(row.score))
+        rows = [(row, row.question) for row in self.rows if against in {row.a, row.b}]
+        groups = _grouped(rows)
+        for row, key in _told_apart(rows, groups):
+            if row.b == against:
+                add(cells, row.a, key, row.score)
+            else:
+                add(cells, row.b, key, _complement(row.score))
         return cells, groups
 
     def _question(self, where: str, record: Record) -> tuple[str, ...]:
@@ -182,6 +181,15 @@ class Judgements:
 
 def _models(record: Record) -> tuple[str, str] | None:
     return next((names for names in MODELS if names[0] in record and names[1] in record), None)
+
+
+def _named(where: str, names: tuple[str, str], name: str) -> str:
+    """Return the name given to the second model of a file of annotations; elsewhere rows name their models."""
+    if names != ALPACA:
+        raise InputError(
+            f"{where}: the models are named in the fields {' and '.join(names)}; give the file without NAME="
+        )
+    return name
 
 
 def _has_verdict(record: Record) -> bool:
@@ -238,6 +246,20 @@ def _of_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> fl
         f"{where}: found the verdict {text[:LONGEST_ID]!r}, expected model_a, model_b, tie, a model's name"
         + (", or a preference from 1 to 2" if numbers == "preference" else "")
     )
+
+
+def _grouped(rows: Sequence[tuple[Judgement, tuple[str, ...]]]) -> Groups:
+    """Return the group of each question; questions in several are told apart by it."""
+    groups = {key: row.group for row, key in rows}
+    if all(groups[key] == row.group for row, key in rows):
+        return groups
+    return {(*key, *row.group): row.group for row, key in rows}
+
+
+def _told_apart(
+    rows: Sequence[tuple[Judgement, tuple[str, ...]]], groups: Groups
+) -> Iterator[tuple[Judgement, tuple[str, ...]]]:
+    return ((row, key if key in groups else (*key, *row.group)) for row, key in rows)
 
 
 def _complement(score: float) -> float:

@@ -38,6 +38,7 @@ NO_METRICS = frozenset({
     *ID_NAMES, *TASK_NAMES, "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash",
     "prompt_hash", "target_hash", "epoch", "seed", "repeat", "run", "model", "metadata", "input", "output", "prompt",
     "response", "prediction", "gold", "answer", "timestamp", "subject", "line", "turn", "level", "num_fewshot",
+    "bypass",
 })  # fmt: skip
 """Fields of a record that are numbers and no scores."""
 
@@ -107,12 +108,13 @@ def _digest(record: Record) -> str:
 
 def _scores(where: str, record: Record) -> dict[str, Value]:
     listed = record.get("metrics")
+    named: Mapping[str, Any]
     if isinstance(listed, list) and listed and all(isinstance(name, str) for name in listed):
         named = {name: record[name] for name in listed if name in record}
     elif isinstance(listed, dict):
         named = listed
     else:
-        named = {name: value for name, value in record.items() if name not in NO_METRICS}
+        named = record
     found = dict(_flat(named, strict=not isinstance(listed, list)))
     for name, value in found.items():
         if isinstance(value, float) and not math.isfinite(value):
@@ -128,6 +130,8 @@ def _flat(named: Mapping[str, Any], prefix: str = "", *, strict: bool) -> Iterat
     Numbers in text are scores where the record lists its metrics; elsewhere only truth values are.
     """
     for name, value in named.items():
+        if name in NO_METRICS:
+            continue
         truth = isinstance(value, str) and value in {"True", "False"}
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.", strict=strict)

@@ -250,6 +250,7 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     path = source.path
     header = _header(path)
     named = _named(header, options)
+    _check_once(path, header, named.values())
     system = None
     if "system" not in named and n_sources > 1:
         system = source.name or stem(path)
@@ -305,6 +306,13 @@ def _header(path: Path) -> list[str]:
     return [name.strip() for name in header[1]]
 
 
+def _check_once(path: Path, header: Sequence[str], wanted: Iterable[str]) -> None:
+    for name in wanted:
+        if header.count(name) != 1:
+            problem = "occurs twice in the header" if name in header else f"is not there; columns: {', '.join(header)}"
+            raise InputError(f"{path}: column {name!r} {problem}")
+
+
 def _rows(path: Path) -> Iterator[Row]:
     kind = _kind(path)
     if kind == "parquet":
@@ -321,10 +329,7 @@ def _columns(path: Path, wanted: Sequence[str]) -> Table:
     rows = _rows(path)
     _, header = next(rows)
     names = [name.strip() for name in header]
-    for name in wanted:
-        if names.count(name) != 1:
-            problem = "occurs twice in the header" if name in names else f"is not there; columns: {', '.join(names)}"
-            raise InputError(f"{path}: column {name!r} {problem}")
+    _check_once(path, names, wanted)
     taken = [names.index(name) for name in wanted]
     return table_of(path, [(1, wanted), *((line, [cells[k] for k in taken]) for line, cells in rows)])
 

@@ -59,15 +59,18 @@ def load(path: Path) -> Any:
         raise InputError(f"{path}: invalid JSON ({error})") from None
 
 
-def first_record(path: Path) -> Record | None:
-    """Return the first record of a file without reading the rest; None where it has none that can be told."""
+def first_record(path: Path, *, tables: bool = False) -> Record | None:
+    """Return the first record of a file without reading the rest; None where it has none that can be told.
+
+    Of a delimited table, where these are asked for, it is the header, with empty cells.
+    """
     try:
         with open_text(path) as text:
             head = text.read(HEAD).lstrip()
     except InputError:
         return None
     if not head.startswith(("{", "[")):
-        return _first_row(head)
+        return _first_row(head) if tables else None
     start = len(head) - len(head.removeprefix("[").lstrip()) if head.startswith("[") else 0
     try:
         found, _ = json.JSONDecoder().raw_decode(head, start)
@@ -141,5 +144,8 @@ def _of_table(path: Path, *, typed: bool) -> Iterator[tuple[str, Record]]:
     names = [name.strip() for name in header]
     if len(set(names)) < len(names) or not all(names):
         raise InputError(f"{path}, line 1: a column has no name, or two have the same: {', '.join(names)}")
+    line = 0
     for line, cells in rows:
         yield f"{path}, line {line}", dict(zip(names, cells, strict=True))
+    if not line:
+        raise InputError(f"{path}: has a header and no rows, expected one row an item")

@@ -19,12 +19,17 @@ TABLES = {
         ["x;a;0.1\n", "x;b;2\n", "y;a;0.5\n", "y;b;1\n", "x;c;1\n", "y;c;0\n"],
         "mean",
     ),
+    "ratings": (
+        "system;globalsegid;score\n",
+        ["x;a;0.1\n", "x;b;2\n", "y;a;0.5\n", "y;b;1\n", "x;c;1\n", "y;c;0\n"],
+        "mean",
+    ),
 }
 
 
 def test_every_format_is_under_contract():
-    # segments are lines, not tables: tests/metrics/test_translation.py
-    assert {*TABLES, "segments"} == set(FORMATS)
+    # segments are lines, not tables: tests/metrics/test_translation.py; test_samples.py and test_battles.py
+    assert {*TABLES, "segments", "samples", "battles"} == set(FORMATS)
 
 
 @pytest.fixture(params=TABLES)
