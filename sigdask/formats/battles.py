@@ -23,8 +23,8 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.formats.log_records import Record, first_record, lookup, records
 from sigdask.formats.options import Options, Source
-from sigdask.formats.records import Record, first_record, lookup, records
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.sample import number
 

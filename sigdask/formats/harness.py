@@ -13,8 +13,8 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.files import stem
+from sigdask.formats.log_records import Record, first_record, lookup, records
 from sigdask.formats.options import Options
-from sigdask.formats.records import Record, first_record, lookup, records
 from sigdask.formats.sample import Log, Sample, Value, number
 
 FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d:.\-]+)?\.jsonl?(?:\.gz)?$")
@@ -52,7 +52,8 @@ def is_log(path: Path) -> bool:
         return False
     if isinstance(record.get("samples"), dict) and "results" in record:
         return True
-    return "doc_id" in record and bool({"doc", "doc_hash", "resps", "filtered_resps", "metrics"} & record.keys())
+    marks = {"resps", "filtered_resps", "doc_hash", "prompt_hash", "target_hash"} & record.keys()
+    return "doc_id" in record and (bool(marks) or isinstance(record.get("doc"), dict))
 
 
 def open_log(path: Path, *, in_folder: bool) -> Log:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sigdask.formats.log_records import Record, lookup
 from sigdask.formats.options import Options
-from sigdask.formats.records import Record, lookup
 
 Value = float | list[bool] | str
 """A score: a number (NaN where there is none), truths to be pooled, or text that is no score."""
