@@ -91,7 +91,7 @@ def averaged(
     InputError
         For a missing value, unless `options.missing` allows it.
     """
-    weight = _weight(columns)
+    weight, missing = _weight(columns), options.missing or "error"
     fields: dict[str, Array] = {}
     present = np.ones((len(items), len(systems)), np.bool_)
     for name, column in columns.items():
@@ -103,10 +103,10 @@ def averaged(
         if not has.all() or column.sizes:
             sizes = np.array([column.sizes.get(item, 1) for item in items], np.int64)
             fields[f"items[{name}]"] = (weight * sizes * has).reshape(-1, 1)
-        if options.missing == "error" and not present.all():
+        if missing == "error" and not present.all():
             raise _missing(name, present, systems, list(items.values()))
     fields["items"] = np.full((len(items), 1), weight, np.int64)
-    if options.missing == "zero":
+    if missing == "zero":
         present = np.ones_like(present)
     return Counts(
         systems=tuple(systems),
