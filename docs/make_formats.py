@@ -1,7 +1,7 @@
 """Run `sigdask compare` on every set of real data and hold its scores against the official ones.
 
     python docs/make_formats.py            # writes the table of docs/formats.md
-    python docs/make_formats.py NAME...    # shows the rows of these sets alone
+    python docs/make_formats.py NAME...    # makes the rows of these sets alone again
 
 The sets lie in ../shared/data; each row of ROWS says which command is run in which of them and where
 its `reference_scores.json` keeps the official score of each system.
@@ -103,7 +103,9 @@ ROWS = [
           note="p of one tail, within the sampling error of the 10,000 shuffles published")
       for a, b, side, within in (("ngram", "fluency", "less", 0.0006), ("fluency", "reversible", "greater", 0.008))),
     Row("ir_trec_robust03", "runs/*.gz --gold robust03_qrels.txt --format trec",
-        of({name: ("runs", "{system}", "scores", name) for name in TREC}), note="measures by ir-measures"),
+        [Official(name, ("runs", "{system}", "scores", f"{name}{of_all}")) for name in TREC
+         for of_all in ("", "__complete")],
+        note="measures by ir-measures; means over topics and over all judged topics"),
     Row("ir_cleftar2017_topic_scores", "*.results --format trec --missing pairwise --baseline BASELINE.BM25",
         of({"ap": ("systems", "{system}", "mean_ap")})),
     Row("mt_ted_comparemt", TED_NAMES.format(".detok"),
@@ -136,7 +138,9 @@ ROWS = [
     *(Row("seg_sigmorphon2022", f"systems/{name}.*.predictions --gold gold/{name}.test.gold.tsv --format pairs "
           "--align position",
           of({metric: ("sets", name, "scores", "{last}", key) for metric, key in
-              (("precision", "precision"), ("recall", "recall"), ("f1", "f_measure"))}, scale=100),
+              (("precision", "precision"), ("recall", "recall"), ("f1", "f_measure"))}, scale=100)
+          + of({"f1": ("sets", name, "scores", "{last}", "published_f_measure")}, scale=100)
+          + of({"accuracy": ("sets", name, "scores", "{last}", "accuracy")}),
           note="by line, as the official scorer reads: one file is shuffled")
       for name in ("ces.word", "mon.word")),
     Row("terms_ateit2026", "system_results/* --gold subtask_a_test_with_labels.json --format terms",
@@ -153,28 +157,30 @@ ROWS = [
 
 
 def main(names: Sequence[str]) -> None:
-    """Make all rows and write them, or show those of some sets."""
-    lines = ["| set | command, in the set's folder | official scores |", "| --- | --- | --- |"]
+    """Make the rows of all sets, or of some, and write them; the other rows stay as they are."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    old, _, after = rest.partition(END)
+    lines = {line.split(" | ")[1]: line for line in old.splitlines() if line.count(" | ") > 1}
+    table = ["| set | command, in the set's folder | official scores |", "| --- | --- | --- |"]
     for row in ROWS:
-        if names and row.folder not in names:
-            continue
-        started = time.monotonic()
-        line = f"| {row.folder} | `sigdask compare {shown(row)}` | {agreement(row)} |"
-        print(f"{line}  ({time.monotonic() - started:.0f} s)", flush=True)
-        lines.append(line)
-    if not names:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        _, _, after = rest.partition(END)
-        PAGE.write_text(before + "\n".join([BEGIN, *lines, END]) + after)
+        if not names or row.folder in names:
+            started = time.monotonic()
+            lines[shown(row)] = f"| {row.folder} | {shown(row)} | {agreement(row)} |"
+            print(f"{lines[shown(row)]}  ({time.monotonic() - started:.0f} s)", flush=True)
+        if shown(row) in lines:
+            table.append(lines[shown(row)])
+    PAGE.write_text(before + "\n".join([BEGIN, *table, END]) + after)
 
 
 def shown(row: Row) -> str:
-    """Return the arguments as a user writes them."""
+    """Return the command as a user writes it; of the labels of a metric the first stands for all."""
     metrics: dict[str, str] = {}
     for own in row.official:
         base, bracket, _ = own.metric.partition("[")
         metrics.setdefault(base + bracket, f"--metric {quoted(own.metric)}")
-    return " ".join([row.command, *metrics.values()])
+    command = f"`sigdask compare {' '.join([row.command, *metrics.values()])}`"
+    names = {own.metric for own in row.official}
+    return command if len(names) == len(metrics) else f"{command} and so for the other labels"
 
 
 def quoted(text: str) -> str:

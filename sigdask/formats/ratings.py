@@ -2,7 +2,8 @@
 
 Takes the files of WMT as they are: MQM averages (header by blanks, rows by tab or blanks, `None` for
 a segment that was not rated), MQM errors (rater, category, severity), and direct assessment, SQM and
-ESA exports (rater, score), with their columns in any order and others among them. Scores are kept
+ESA exports (rater, score), with their columns in any order and others among them; and mt-metrics-eval's rows of system and
+score alone. Scores are kept
 with their sign: of MQM averages, 0 is best.
 
 - Several ratings of one segment are averaged (`ratings:raters=error` refuses them).
@@ -18,6 +19,7 @@ with their sign: of MQM averages, 0 is best.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -28,6 +30,7 @@ from typing import Literal
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_bytes, open_text, stem
+from sigdask.formats.numbers import is_number
 from sigdask.formats.options import Options, Source
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged, record_rows
@@ -85,7 +88,9 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     named = _named(header, options)
     if "system" not in named or "item" not in named:
         return False
-    if "severity" in named and "category" in named:
+    if ("severity" in named and "category" in named) or (
+        _kind(sources[0].path) == "loose" and _is_bare(sources[0].path)
+    ):
         return True
     lowered = {name.lower() for name in header}
     plain = bool(lowered & {*SCORE_NAMES}) and bool(lowered & {*SYSTEM_NAMES}) and bool(lowered & {*ID_NAMES})
@@ -321,6 +326,8 @@ def _rows(path: Path) -> Iterator[Row]:
         yield from zip(table.lines, zip(*table.columns.values(), strict=True), strict=True)
     elif kind == "json":
         yield from record_rows(path)
+    elif _is_bare(path):
+        yield from _bare_rows(path)
     else:
         yield from loose_rows(path) if kind == "loose" else delimited_rows(path)
 
@@ -332,6 +339,27 @@ def _columns(path: Path, wanted: Sequence[str]) -> Table:
     _check_once(path, names, wanted)
     taken = [names.index(name) for name in wanted]
     return table_of(path, [(1, wanted), *((line, [cells[k] for k in taken]) for line, cells in rows)])
+
+
+def _is_bare(path: Path) -> bool:
+    """Whether rows are a system and a score alone, without a header, in the order of segments (mt-metrics-eval)."""
+    with open_text(path) as text:
+        rows = [line.split() for line in islice(text, 2)]
+    return len(rows) == 2 and all(len(row) == 2 and is_number(row[1]) for row in rows) and rows[0][0] == rows[1][0]
+
+
+def _bare_rows(path: Path) -> Iterator[Row]:
+    yield 0, ("system", "seg_id", "score")
+    counts: Counter[str] = Counter()
+    for line, cells in loose_rows(path):
+        counts[cells[0]] += 1
+        yield line, (cells[0], str(counts[cells[0]]), cells[1])
+    if len(set(counts.values())) > 1:
+        (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
+        raise InputError(
+            f"{path}: system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are paired by order, so "
+            "every system needs one a segment (None where there is no score)"
+        )
 
 
 def _kind(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:

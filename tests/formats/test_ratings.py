@@ -203,3 +203,14 @@ def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_ch
     alone = read(path, options=Options(ignore=tuple(set(gappy) - {gaps}), groups=("dataset",), missing="pairwise"))
     [again] = compare_all(alone, metrics=["mean"], pairs=[(full, gaps)], trials=256)
     assert (again.n_extreme, again.p_value) == (results[full, gaps].n_extreme, results[full, gaps].p_value)
+
+
+def test_rows_of_system_and_score_alone_are_in_the_order_of_segments(tmp_path):
+    path = write(tmp_path / "en-de.mqm.seg.score", "x\t-1.5\nx\tNone\nx\t0\ny\t-1\ny\tNone\ny\t-2\n")
+    assert detect([parse_source(str(path))]) == "ratings"
+    counts = read(path)
+    assert counts.ids == ("1", "3")
+    assert scores_of(counts) == {"x": -0.75, "y": -1.5}
+    short = write(tmp_path / "short.seg.score", "x\t-1.5\nx\t1\ny\t-1\n")
+    with pytest.raises(InputError, match="short.seg.score: system 'x' has 2 rows and 'y' 1; rows without ids"):
+        read(short)
