@@ -2,9 +2,9 @@
 
 Takes the files of WMT as they are: MQM averages (header by blanks, rows by tab or blanks, `None` for
 a segment that was not rated), MQM errors (rater, category, severity), and direct assessment, SQM and
-ESA exports (rater, score), with their columns in any order and others among them; and mt-metrics-eval's rows of system and
-score alone. Scores are kept
-with their sign: of MQM averages, 0 is best.
+ESA exports (rater, score), with their columns in any order and others among them; and
+mt-metrics-eval's rows of system and score alone. Scores are kept with their sign: of MQM averages,
+0 is best.
 
 - Several ratings of one segment are averaged (`ratings:raters=error` refuses them).
 - MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor

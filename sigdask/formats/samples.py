@@ -251,7 +251,9 @@ class Gathered:
         for (metric, own), column in self.columns.items():
             if metric in self.odd or not column.cells or wanted not in {None, own}:
                 continue
-            columns[metric if wanted or len(filters[metric]) == 1 else f"{metric},{own}"] = column
+            name = metric if wanted or len(filters[metric]) == 1 else f"{metric},{own}"
+            if not {name, metric} & {*self.options.ignore}:
+                columns[name] = column
         chosen = self.options.score_column
         if chosen is not None and chosen not in columns:
             raise InputError(f"no metric {chosen!r} in these samples; metrics: {', '.join(columns) or 'none'}")

@@ -154,6 +154,20 @@ def test_what_is_no_number_is_no_metric_and_numbers_in_text_are(tmp_path):
     counts = read(write(tmp_path / "a.jsonl", records), write(tmp_path / "b.jsonl", records))
     assert counts.suggested == ("acc", "f1", "nested.r1", "nested.r2.f")
     assert scores_of(counts, "nested.r1") == {"a": 0.25, "b": 0.25}
+    chosen = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    assert read(*chosen, options=Options(score_column="f1")).suggested == ("f1",)
+    assert read(*chosen, options=Options(ignore=("acc", "f1"))).suggested == ("nested.r1", "nested.r2.f")
+    with pytest.raises(InputError, match="no metric 'mcc' in these samples; metrics: acc, f1"):
+        read(*chosen, options=Options(score_column="mcc"))
+
+
+def test_runs_of_one_task_in_a_folder_are_averaged_and_said_so(tmp_path):
+    for model, values in (("a", (1, 0)), ("b", (1, 1))):
+        for seed, value in enumerate(values):
+            write(tmp_path / model / f"samples_t_2024-07-0{seed + 1}T12-00-00.1.jsonl", [sample(0, acc=value)])
+    counts = read(tmp_path)
+    assert scores_of(counts, "acc") == {"a": 0.5, "b": 1}
+    assert counts.warnings == ("acc: 4 values of 2 samples taken more than once are averaged",)
 
 
 def test_lists_of_truths_are_pooled_as_ifeval_does(tmp_path):
