@@ -10,13 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import InputError
+from sigdask.errors import InputError, missing_extra
 from sigdask.formats.files import empty, open_bytes, open_text
 from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
 from sigdask.formats.rows import records as records_by_line
-from sigdask.formats.tables import read_table
 
 Record = Mapping[str, Any]
+
+BATCH = 1024
+"""Rows of Parquet held at a time."""
 
 HEAD = 1 << 22
 """Characters within which the first record must end to be looked at."""
@@ -31,8 +33,10 @@ def records(path: Path) -> Iterator[tuple[str, Record]]:
         Naming file and line or record.
     """
     kind = _kind(path)
-    if kind in {"table", "parquet"}:
-        yield from _of_table(path, typed=kind == "parquet")
+    if kind == "parquet":
+        yield from _of_parquet(path)
+    elif kind == "table":
+        yield from _of_table(path)
     elif kind == "lines":
         for number, record in records_by_line(path):
             yield f"{path}, line {number}", record
@@ -65,6 +69,8 @@ def first_record(path: Path, *, tables: bool = False) -> Record | None:
     Of a delimited table, where these are asked for, it is the header, with empty cells.
     """
     try:
+        if _is_parquet(path):
+            return next(_of_parquet(path))[1]
         with open_text(path) as text:
             head = text.read(HEAD).lstrip()
     except InputError:
@@ -96,10 +102,14 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else as_text(value)
 
 
-def _kind(path: Path) -> str:
+def _is_parquet(path: Path) -> bool:
     with open_bytes(path) as stream:
-        if stream.read(4) == b"PAR1":
-            return "parquet"
+        return stream.read(4) == b"PAR1"
+
+
+def _kind(path: Path) -> str:
+    if _is_parquet(path):
+        return "parquet"
     with open_text(path) as text:
         head = text.read(4096).lstrip()
         if not head:
@@ -125,7 +135,7 @@ def _is_object(line: str) -> bool:
 def _first_row(head: str) -> Record | None:
     first = "".join(islice(io.StringIO(head), 1)).strip()
     mark = delimiter_of(first)
-    if mark is None or head.startswith(("PAR1", "PK")):
+    if mark is None or head.startswith("PK"):
         return None
     try:
         return dict.fromkeys((name.strip() for name in next(csv.reader([first], delimiter=mark))), "")
@@ -133,12 +143,26 @@ def _first_row(head: str) -> Record | None:
         return None
 
 
-def _of_table(path: Path, *, typed: bool) -> Iterator[tuple[str, Record]]:
-    if typed:
-        table = read_table(path)
-        for number, row in zip(table.lines, zip(*table.columns.values(), strict=True), strict=True):
-            yield f"{path}, row {number}", dict(zip(table.columns, row, strict=True))
-        return
+def _of_parquet(path: Path) -> Iterator[tuple[str, Record]]:
+    """Yield the rows of a Parquet file, some at a time: conversations are large."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=BATCH):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield f"{path}, row {number}", record
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: damaged Parquet file ({error})") from None
+    if not number:
+        raise InputError(f"{path}: has no rows, expected one row an item")
+
+
+def _of_table(path: Path) -> Iterator[tuple[str, Record]]:
     rows = delimited_rows(path)
     _, header = next(rows)
     names = [name.strip() for name in header]

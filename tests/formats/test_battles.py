@@ -40,7 +40,7 @@ def table(path, records):
     return path
 
 
-@pytest.mark.parametrize("kind", ["lines", "csv", "array", "crlf", "bom", "gz", "no last newline"])
+@pytest.mark.parametrize("kind", ["lines", "csv", "parquet", "array", "crlf", "bom", "gz", "no last newline"])
 def test_models_are_compared_on_the_battles_they_fought(tmp_path, kind):
     path = lines(tmp_path / "battles.jsonl", ARENA)
     text = path.read_text()
@@ -53,6 +53,11 @@ def test_models_are_compared_on_the_battles_they_fought(tmp_path, kind):
         "no last newline": text.rstrip().encode(),
     }.get(kind, text.encode())
     path.write_bytes(content)
+    if kind == "parquet":
+        import pandas as pd
+
+        talk = [[{"role": "user", "content": "q"}]] * len(ARENA)
+        pd.DataFrame(ARENA).assign(conversation_a=talk).to_parquet(path)
     assert detect([parse_source(str(path))]) == "battles"
     counts = read(path)
     assert counts.suggested == ("win_rate",)
@@ -184,6 +189,12 @@ def test_bad_battles_are_errors_that_name_the_place(tmp_path, content, message):
     (tmp_path / "bad.csv").write_text(content)
     with pytest.raises(InputError, match=message):
         read(tmp_path / "bad.csv", format="battles")
+
+
+def test_damaged_parquet_is_an_error(tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match=r"bad.parquet: damaged Parquet file"):
+        read(tmp_path / "bad.parquet", format="battles")
 
 
 def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
