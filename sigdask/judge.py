@@ -165,10 +165,10 @@ def _item_scores(
     """
     form = metric.form
     assert isinstance(form, Ratios)
-    shape = (counts.n_items, counts.n_systems)
-    above, below = np.zeros(shape), np.zeros(shape)
+    above, below = np.zeros((counts.n_items, len(systems))), np.zeros((counts.n_items, len(systems)))
     for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
-        field = np.broadcast_to(metric.field(name, counts), shape)
+        values = metric.field(name, counts)
+        field = values if values.shape[1] == 1 else values[:, systems]
         above += up * field
         below += down * field
     kept = (below > 0).all(axis=1)
@@ -176,7 +176,7 @@ def _item_scores(
         kept &= mask
     if counts.present is not None:
         kept &= counts.present[:, systems].all(axis=1)
-    scores, sizes = above[kept][:, systems], below[kept][:, systems]
+    scores, sizes = above[kept], below[kept]
     if (sizes == sizes[:1]).all():
         return scores
     return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))

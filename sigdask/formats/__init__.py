@@ -69,12 +69,27 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.trec:read_trec",
         "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
     ),
+    "ratings": (
+        "sigdask.formats.ratings:read_ratings",
+        "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
+    ),
+    "samples": (
+        "sigdask.formats.samples:read_samples",
+        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders; epochs averaged",
+    ),
+    "battles": (
+        "sigdask.formats.battles:read_battles",
+        "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
+    "samples": "sigdask.formats.samples:sniff",
+    "battles": "sigdask.formats.battles:sniff",
+    "ratings": "sigdask.formats.ratings:sniff",
     "spans": "sigdask.formats.spans:sniff",
     "terms": "sigdask.formats.terms:sniff",
     "pairs": "sigdask.formats.pairs:sniff",
