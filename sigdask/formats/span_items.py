@@ -61,15 +61,18 @@ def spans_of(value: Any, where: str, label: str = "") -> Iterator[Span]:
     if not isinstance(value, list):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of spans")
     for element in value:
-        nested = (
-            next((element[name] for name in NESTED_NAMES if name in element), None) if type(element) is dict else None
-        )
-        if isinstance(nested, list):
+        if isinstance(element, dict) and (nested := _nested(element)) is not None:
             yield from spans_of(nested, where, label)
         elif isinstance(element, list) and all(isinstance(part, list) for part in element):
             yield from spans_of(element, where, label)
         else:
             yield _span(element, where, label)
+
+
+def _nested(element: dict[str, Any]) -> list[Any] | None:
+    """Return the list of spans that an object holds, if it does."""
+    inner = next((element[name] for name in NESTED_NAMES if name in element), None)
+    return inner if isinstance(inner, list) else None
 
 
 def span_of_row(record: Mapping[str, str], where: str) -> list[Any]:
