@@ -217,8 +217,8 @@ def _of_list(element: list[Any], where: str, label: str) -> Span:
 
 
 def _fragments(value: list[Any], where: str) -> Place:
-    pairs = value if isinstance(value[0], list) else [value]
-    if any(len(pair) != 2 for pair in pairs):
+    pairs = value if value and isinstance(value[0], list) else [value]
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
         raise _not_a_span(value, where)
     fragments = tuple(sorted(_pair(start, end, where) for start, end in pairs))
     return fragments if len(fragments) > 1 else fragments[0]
