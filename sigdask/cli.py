@@ -86,8 +86,8 @@ def commands() -> None:
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated.")
 @click.option("--align", type=click.Choice(["auto", "id", "position"]), default="auto", show_default=True,
               help="How rows of several files belong together.")  # fmt: skip
-@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]), default="error", show_default=True,
-              help="What an absent score means.")  # fmt: skip
+@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]),
+              help="What an absent score means.  [default: error; zero for topics of runs]")  # fmt: skip
 @click.option("--reference", "references", multiple=True, metavar="FILE", help="Further references of segments.")
 @click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,

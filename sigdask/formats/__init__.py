@@ -65,6 +65,10 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.timbl:read_mbt",
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
     ),
+    "trec": (
+        "sigdask.formats.trec:read_trec",
+        "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
@@ -77,6 +81,7 @@ SNIFFERS: dict[str, str] = {
     "conll": "sigdask.formats.conll:sniff",
     "mbt": "sigdask.formats.timbl:sniff_mbt",
     "timbl": "sigdask.formats.timbl:sniff_timbl",
+    "trec": "sigdask.formats.trec:sniff",
     "speech": "sigdask.formats.speech:sniff",
     "segments": "sigdask.formats.segments:sniff",  # plain prose: after all that has a shape of its own
 }

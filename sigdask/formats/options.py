@@ -53,8 +53,9 @@ class Options:
         Labels to be read as another: (target, sources).
     align : {"auto", "id", "position"}
         How rows of several files belong together; "auto" takes ids where every file has them.
-    missing : {"error", "pairwise", "zero"}
-        What an absent score means; see `Counts.from_scores`.
+    missing : {"error", "pairwise", "zero"}, or None
+        What an absent score means; see `Counts.from_scores`. None is what the format's users expect:
+        an error, but 0 for a topic that a run lacks.
     references : tuple of Path
         Further reference files, besides the gold file.
     documents : Path or None
@@ -74,15 +75,21 @@ class Options:
     ignore: tuple[str, ...] = ()
     label_map: LabelMap = ()
     align: Align = "auto"
-    missing: Missing = "error"
+    missing: Missing | None = None
     references: tuple[Path, ...] = ()
     documents: Path | None = None
     name: str = ""
     own: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def missing_policy(self) -> Missing:
+        """What an absent score means where the format has no custom of its own: an error."""
+        return self.missing or "error"
+
     def __post_init__(self) -> None:
         _check_choice("align", self.align, get_args(Align))
-        _check_choice("missing", self.missing, get_args(Missing))
+        if self.missing is not None:
+            _check_choice("missing", self.missing, get_args(Missing))
         for name in sorted({*self.groups} & {*self.ignore}):
             raise InputError(f"column {name!r} is both a unit or subset and ignored: choose one")
 

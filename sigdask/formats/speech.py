@@ -136,7 +136,7 @@ def _aligned(
         if name not in reference:
             raise InputError(f"{path}: utterance {name!r} is not in {gold}; every id must be one of the reference")
     texts = [utterances.get(name) for name in reference]
-    if options.missing == "error" and None in texts:
+    if options.missing_policy == "error" and None in texts:
         missing = list(reference)[texts.index(None)]
         raise InputError(
             f"{path}: utterance {missing!r} of {gold} is missing ({texts.count(None)} in all); choose --missing "

@@ -42,9 +42,9 @@ def text_counts(
     """
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
-    if options.missing == "error" and not present.all():
+    if options.missing_policy == "error" and not present.all():
         raise _missing(systems, present, ids)
-    if options.missing == "zero":
+    if options.missing_policy == "zero":
         present = np.ones_like(present)
     ones = np.ones((n_items, 1), np.int64)
     return Counts(

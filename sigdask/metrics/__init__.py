@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import ratios
+from sigdask.metrics import ratios, retrieval
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.user import black_box, load, metric
 
@@ -45,12 +45,16 @@ METRICS: dict[str, tuple[str, str]] = {
         "word error rate by jiwer, lower is better; options lowercase, punctuation=0",
     ),
     "CER": ("sigdask.metrics.speech:cer", "character error rate by jiwer, spaces count; options as WER"),
+    "AP": (
+        "sigdask.metrics.retrieval:measure_of",
+        "average precision; also nDCG@10, P@10, RR, Rprec, Bpref, R@100, AP(rel=2): ir-measures' names, for rankings",
+    ),
     "mcc": ("sigdask.metrics.agreement:mcc", "Matthews correlation, any number of labels"),
     "kappa": ("sigdask.metrics.agreement:kappa", "Cohen's kappa of system and gold"),
 }
 """Name to where its factory stands and what it is."""
 
-LOWER_IS_BETTER = ("wer", "cer", "ter", "perplexity", "loss", "error", "edit")
+LOWER_IS_BETTER = ("wer", "cer", "ter", "perplexity", "loss", "error", "edit", "cost", "last")
 """Parts of the names of columns of scores of which less is better."""
 
 
@@ -62,7 +66,8 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     name : str
         As users write it.
     counts : Counts, optional
-        Data that may bring columns of scores (`score[NAME]`); NAME alone is their mean.
+        Data that may bring columns of scores (`score[NAME]`; NAME alone is their mean) or rankings,
+        whose measures have the names of ir-measures.
 
     Raises
     ------
@@ -76,9 +81,11 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     """
     if counts is not None and f"score[{name}]" in counts.fields:
         return of_column(name)
-    spec = Spec.of(name) if not _is_address(name) else None
-    if spec is None:
+    if _is_address(name):
         return load(name)
+    if counts is not None and retrieval.holds_rankings(counts) and (measure := retrieval.measure(name)) is not None:
+        return measure
+    spec = Spec.of(name)
     if spec.base not in METRICS:
         close = difflib.get_close_matches(spec.base, METRICS, 3, 0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else "`sigdask metrics` lists them"
@@ -97,4 +104,4 @@ def of_column(name: str) -> Metric:
 
 def _is_address(name: str) -> bool:
     base, colon, rest = name.partition(":")
-    return bool(colon) and "=" not in rest and "[" not in base and base not in METRICS
+    return bool(colon) and "=" not in rest and not {*"[("} & {*base} and base not in METRICS

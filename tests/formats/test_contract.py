@@ -33,6 +33,7 @@ def test_every_format_is_under_contract():
         "conll",
         "timbl",
         "mbt",
+        "trec",
     }
     assert {*TABLES, *elsewhere} == set(FORMATS)
 
