@@ -61,15 +61,18 @@ def spans_of(value: Any, where: str, label: str = "") -> Iterator[Span]:
     if not isinstance(value, list):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of spans")
     for element in value:
-        nested = (
-            next((element[name] for name in NESTED_NAMES if name in element), None) if type(element) is dict else None
-        )
-        if isinstance(nested, list):
+        if isinstance(element, dict) and (nested := _nested(element)) is not None:
             yield from spans_of(nested, where, label)
         elif isinstance(element, list) and all(isinstance(part, list) for part in element):
             yield from spans_of(element, where, label)
         else:
             yield _span(element, where, label)
+
+
+def _nested(element: dict[str, Any]) -> list[Any] | None:
+    """Return the list of spans that an object holds, if it does."""
+    inner = next((element[name] for name in NESTED_NAMES if name in element), None)
+    return inner if isinstance(inner, list) else None
 
 
 def span_of_row(record: Mapping[str, str], where: str) -> list[Any]:
@@ -214,8 +217,8 @@ def _of_list(element: list[Any], where: str, label: str) -> Span:
 
 
 def _fragments(value: list[Any], where: str) -> Place:
-    pairs = value if isinstance(value[0], list) else [value]
-    if any(len(pair) != 2 for pair in pairs):
+    pairs = value if value and isinstance(value[0], list) else [value]
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
         raise _not_a_span(value, where)
     fragments = tuple(sorted(_pair(start, end, where) for start, end in pairs))
     return fragments if len(fragments) > 1 else fragments[0]

@@ -78,7 +78,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return True
     start = head(path)
     if not start.lstrip().startswith(("{", "[")):
-        return is_pubtator(start) or _offset_columns(start) is not None
+        return is_pubtator(start) or _has_offsets(_header(start))
     asked = (options.own.get("spans"), options.prediction_column)
     names = "|".join(re.escape(name) for name in (*asked, *PREDICTED_NAMES, *SPAN_NAMES) if name)
     if re.search(rf'"({names})"\s*:\s*[\[{{]', start) is None:
@@ -156,12 +156,15 @@ def _key(record: Mapping[str, Any], wanted: str | None, names: Sequence[str]) ->
     return next((name for name in names if name in record and isinstance(record[name], list | dict | None)), None)
 
 
-def _offset_columns(start: str) -> tuple[str, str] | None:
+def _header(start: str) -> list[str]:
     first = start.lstrip().split("\n", 1)[0].strip()
-    cells = {cell.strip().strip('"').lower() for cell in first.split(delimiter_of(first) or "\t")}
-    begins = next((name for name in START_NAMES if name in cells), None)
-    ends = next((name for name in END_NAMES if name in cells), None)
-    return None if begins is None or ends is None else (begins, ends)
+    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first) or "\t")]
+
+
+def _has_offsets(columns: Sequence[str]) -> bool:
+    """Whether a start and an end are among the columns."""
+    lowered = {column.lower() for column in columns}
+    return not lowered.isdisjoint(START_NAMES) and not lowered.isdisjoint(END_NAMES)
 
 
 def _of_rows(listing: Listing, options: Options) -> Listing:
@@ -170,7 +173,7 @@ def _of_rows(listing: Listing, options: Options) -> Listing:
     rows = delimited_rows(path)
     _, header = next(rows)
     names = [name.strip() for name in header]
-    if _offset_columns("\t".join(names)) is None:
+    if not _has_offsets(names):
         raise InputError(f"{path}: found columns {', '.join(names)}; expected a document's id, start, end and label")
     ids = id_names(dict.fromkeys(names), options)
     if not ids:

@@ -156,6 +156,8 @@ def test_unknown_options_of_a_format_are_named(case):
         (lambda text: text.replace("[1, 3", "[NaN, 3"), "line 2: found 'nan', expected an offset"),
         (lambda text: text.replace("[1, 3", "[-1, 3"), "line 2: found '-1', expected an offset"),
         (lambda text: text.replace("[1, 3", '["x", 3'), "line 2: found"),
+        (lambda text: text.replace("[1, 3", "[[], 3"), "line 2: found .*expected a span"),
+        (lambda text: text.replace("[1, 3", "[[1, 3], 3], [[[1]]"), "line 2: found .*expected"),
         (lambda text: text.replace('[[1, 3, "LOC"]]', "7"), "line 2: no list of spans"),
         (lambda text: text.replace('[[1, 3, "LOC"]]', "[7]"), "line 2: found 7, expected a span"),
         (lambda text: "[]", "is empty"),
