@@ -18,7 +18,7 @@ FIRST_SHARE = 0.1
 """Of alpha: the wealth that LORD++ starts with, as in the R package onlineFDR."""
 
 _SUM = 0.07720838
-"""Makes the weights sum to 1 (Javanmard & Montanari 2018, equation 31)."""
+"""Keeps the sum of the weights below 1 (Javanmard & Montanari 2018, equation 31)."""
 
 
 def weight(j: int) -> float:
