@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import metrics as known
+from sigdask.adjustment import adjustment, chosen, obstacles
+from sigdask.adjustment import together as take_together
 from sigdask.clusters import Cluster
-from sigdask.comparisons import Asked, Method, list_comparisons, list_jobs
+from sigdask.comparisons import Method
 from sigdask.counts import Counts
 from sigdask.engine import Progress, count_jobs
 from sigdask.errors import InputError
-from sigdask.judge import Judge
-from sigdask.metrics.base import BlackBox, Metric
-from sigdask.panels import Pair, Units
+from sigdask.multiplicity import Adjust
+from sigdask.questions import AnyMetric, Question, Wanted
 from sigdask.randomization import Alternative
 from sigdask.results import Result, Results
 from sigdask.shuffles import MAX_TRIALS
-
-AnyMetric = str | Metric | BlackBox
 
 
 def compare(
@@ -75,25 +74,7 @@ def compare(
     return compare_all(counts, metrics=[chosen], unit=unit, **options)[0]
 
 
-def compare_all(  # every option of the command line
-    counts: Counts,
-    *,
-    metrics: Sequence[AnyMetric],
-    pairs: Sequence[tuple[str, str]] | None = None,
-    baseline: str | None = None,
-    unit: str | None = None,
-    by: str | None = None,
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    second_run: bool = True,
-    cluster: str | Cluster = "auto",
-    workers: int | None = None,
-    progress: Progress | None = None,
-    blocks_per_task: int | None = None,
-) -> Results:
+def compare_all(counts: Counts, *, by: str | None = None, **options: Any) -> Results:
     """Compare any number of systems under any number of metrics, on shared shuffles.
 
     The same data, seed and number of trials give the same counts on any machine, cluster and
@@ -103,14 +84,69 @@ def compare_all(  # every option of the command line
     ----------
     counts : Counts
         The aligned systems, from `sigdask.read` or a constructor of `Counts`.
+    by : str, optional
+        Compare within each value of this grouping column.
+    **options
+        As in `compare_sets`.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    InputError
+        Something asked for cannot be had from these data; it says what and why.
+    UnfinishedError
+        The cluster was lost.
+
+    Examples
+    --------
+    >>> counts = Counts.from_scores({"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]})
+    >>> results = compare_all(counts, metrics=["mean"])
+    >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
+    [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
+    """
+    return compare_sets([counts], by=by, **options)
+
+
+def compare_sets(  # every option of the command line
+    test_sets: Sequence[Counts],
+    *,
+    metrics: Sequence[AnyMetric],
+    pairs: Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    unit: str | Sequence[str] | None = None,
+    by: str | None = None,
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    trials: int | None = None,
+    seed: int = 0,
+    alpha: float = 0.05,
+    adjust: Adjust | None = None,
+    together: bool = False,
+    beside: bool = True,
+    second_run: bool = True,
+    cluster: str | Cluster = "auto",
+    workers: int | None = None,
+    progress: Progress | None = None,
+    blocks_per_task: int | None = None,
+) -> Results:
+    """Compare systems on several test sets, judged as one family.
+
+    Parameters
+    ----------
+    test_sets : sequence of Counts
+        Of different names; each has its own shuffles.
     metrics : sequence of str, Metric or BlackBox
         Names as `sigdask metrics` lists them, `module:attribute`, or metrics themselves.
     pairs : sequence of (str, str), optional
         Systems to compare; by default all pairs.
     baseline : str, optional
         Compare every other system with this one only, which becomes `b`.
-    unit : str, optional
-        What is exchanged as a whole: "item" or a grouping column.
+    unit : str or sequence of str, optional
+        What is exchanged as a whole: "item" or a grouping column; of several nested ones the
+        coarsest, with the finer ones beside it.
     by : str, optional
         Compare within each value of this grouping column.
     alternative : {"two-sided", "greater", "less"}
@@ -124,6 +160,14 @@ def compare_all(  # every option of the command line
         Of the stream; not negative.
     alpha : float
         Level of the verdicts.
+    adjust : str, optional
+        "none", "holm", "hochberg", "bh", "by", "max-t" (step-down), "single-step-max-t" or "tukey"
+        over everything compared here; by default max-t for three systems and more.
+    together : bool
+        Judge each pair over all sets as well: by the mean of its differences, and by the number of
+        sets in which they replicate.
+    beside : bool
+        Show p with finer units exchanged, and with coarser ones where differences hang together.
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster, workers, progress, blocks_per_task
@@ -132,33 +176,61 @@ def compare_all(  # every option of the command line
     Returns
     -------
     Results
-
-    Raises
-    ------
-    InputError
-        Something asked for cannot be had from these data; it says what and why.
-    UnfinishedError
-        The cluster was lost.
+        In the order of test sets, subsets, pairs and metrics.
     """
     _check_options(alternative, method, trials, alpha)
     if not metrics:
         raise InputError("no metric given; `sigdask metrics` lists them")
-    grouped = counts if unit is None else counts.with_unit(unit)
-    asked = Asked(
-        counts=grouped,
-        units=Units.of(grouped, seed),
-        pairs=_pairs(grouped, pairs, baseline),
-        method=method,
-        trials=trials,
-    )
-    comparisons = list(list_comparisons(asked, [_found(m, grouped) for m in metrics], by))
-    jobs, slots = list_jobs(grouped, comparisons, second_run=second_run)
-    tallies = count_jobs(
-        jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task
+    _check_sets(test_sets)
+    levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
+    wanted = Wanted(metrics, pairs, baseline, levels, by, method, trials, seed, beside)
+    questions = [Question.of(counts, wanted, second_run=second_run) for counts in test_sets]
+    asking = [each for question in questions for each in question.asking]
+    made = adjustment(chosen(adjust, asking), asking, alternative)
+    over = take_together(asking, alternative) if together else None
+    batches = [*(question.jobs for question in questions), made.jobs(), over.jobs() if over else []]
+    left = iter(
+        count_jobs(
+            [job for batch in batches for job in batch],
+            cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task,
+        )
     )  # fmt: skip
-    judged = Judge(asked, alternative, alpha, sum(c.sampled for c in comparisons))
-    results = tuple(judged.result(c, slots[k], tallies) for k, c in enumerate(comparisons))
-    return Results(results, seed, alpha, counts.warnings)
+    *answers, of_family, of_sets = ([next(left) for _ in batch] for batch in batches)
+    n_sampled = sum(c.sampled for _, c in asking)
+    results = [
+        result
+        for question, tallies in zip(questions, answers, strict=True)
+        for result in question.results(tallies, alternative, alpha, n_sampled)
+    ]
+    adjusted = made.p_values([r.p_value for r in results], of_family)
+    if adjusted is not None:
+        results = [replace(r, p_adjusted=float(p)) for r, p in zip(results, adjusted, strict=True)]
+    one_sided = [p for q, tallies in zip(questions, answers, strict=True) for p in q.one_sided(tallies)] if over else []
+    return Results(
+        results=tuple(results),
+        seed=seed,
+        alpha=alpha,
+        warnings=tuple(
+            dict.fromkeys(
+                [
+                    *(w for counts in test_sets for w in counts.warnings),
+                    *obstacles(made, results, alpha),
+                    *(w for question in questions for w in question.warnings),
+                ]
+            )
+        ),
+        family=None if adjusted is None else made.note(len(results)),
+        together=over.verdicts(of_sets[0], results, one_sided, alpha) if over else (),
+    )
+
+
+def _check_sets(test_sets: Sequence[Counts]) -> None:
+    if not test_sets:
+        raise InputError("no test set given")
+    names = [counts.name for counts in test_sets]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
 
 
 def _check_options(alternative: str, method: str, trials: int | None, alpha: float) -> None:
@@ -172,22 +244,6 @@ def _check_options(alternative: str, method: str, trials: int | None, alpha: flo
         raise InputError(f"trials = {trials}: the stream has 2**48 = {MAX_TRIALS:,}")
     if not 0 < alpha < 1:
         raise InputError(f"alpha = {alpha}: must lie between 0 and 1")
-
-
-def _found(metric: AnyMetric, counts: Counts) -> Metric | BlackBox:
-    return known.find(metric, counts) if isinstance(metric, str) else metric
-
-
-def _pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:
-    place = {name: k for k, name in enumerate(counts.systems)}
-    for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
-        if name not in place:
-            raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
-    if pairs is not None:
-        return [(place[a], place[b]) for a, b in pairs]
-    if baseline is not None:
-        return [(k, place[baseline]) for k in range(counts.n_systems) if k != place[baseline]]
-    return [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
 
 
 def as_counts(scores: Any, **options: Any) -> Counts:

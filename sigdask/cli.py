@@ -59,8 +59,11 @@ def commands() -> None:
 @click.option("--gold", metavar="FILE", help="File of what is right.")
 @click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="See `sigdask metrics`; may be repeated.")
-@click.option("--unit", default="item", show_default=True, metavar="COLUMN", help="What is exchanged as a whole.")
+@click.option("--unit", "units", multiple=True, metavar="COLUMN",
+              help="What is exchanged as a whole; of several nested ones the coarsest.  [default: item]")  # fmt: skip
 @click.option("--by", metavar="COLUMN", help="Compare within each value of a column.")
+@click.option("--together", is_flag=True, help="With --by: judge each pair over all subsets as well.")
+@click.option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", help="Compare these two; may be repeated.")
 @click.option("--baseline", metavar="NAME", help="Compare every system with this one only, which becomes B.")
 @click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]), default="two-sided",
               show_default=True, help="Of score A - score B.")  # fmt: skip
@@ -69,6 +72,9 @@ def commands() -> None:
 @click.option("--trials", type=int, metavar="N", help="Random trials.  [default: 1048576; black boxes 10000]")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the verdicts.")
+@click.option("--adjust",
+              type=click.Choice(["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]),
+              help="For many comparisons.  [default: max-t for three systems and more, else none]")  # fmt: skip
 @click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run.")
 @click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles.")
 @click.option("--id", "id_column", metavar="COLUMN", help="Column of item ids.")
@@ -105,6 +111,9 @@ def compare(**options: Any) -> None:
     for warning in counts.warnings:
         _note(f"warning: {warning}")
     results = _compare(counts, metrics, options)
+    for warning in results.warnings:
+        if warning not in counts.warnings:
+            _note(f"warning: {warning}")
     if json_file == "-":
         click.echo(results.to_json())
         return
@@ -150,14 +159,13 @@ def formats() -> None:
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     from sigdask import formats
 
-    unit, by = options["unit"], options["by"]
     given = formats.Options(
         id_column=options["id_column"],
         gold_column=options["gold_column"],
         prediction_column=options["prediction_column"],
         system_column=options["system_column"],
         score_column=options["score_column"],
-        groups=tuple(dict.fromkeys(name for name in (unit, by) if name not in {None, "item"})),
+        groups=tuple(dict.fromkeys(name for name in (*options["units"], options["by"]) if name not in {None, "item"})),
         ignore=options["ignore"],
         label_map=tuple(formats.parse_map(text) for text in options["maps"]),
         align=options["align"],
@@ -181,7 +189,10 @@ def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) 
                 counts,
                 metrics=metrics,
                 baseline=options["baseline"],
-                unit=options["unit"],
+                pairs=options["pairs"] or None,
+                unit=options["units"] or None,
+                adjust=options["adjust"],
+                together=options["together"],
                 by=options["by"],
                 alternative=options["alternative"],
                 method=options["method"],

@@ -13,7 +13,7 @@ from sigdask.gate import Evidence, Key, NonInferior, Rule, Shown, covers, key_of
 from sigdask.metrics.base import BlackBox
 from sigdask.panels import Units
 from sigdask.results import Result
-from sigdask.spread import BLACK_BOX_TRIALS, TRIALS, normal_p, shifted, swap_sd
+from sigdask.spread import normal_p, shifted, swap_sd
 
 
 def gather(
@@ -98,9 +98,8 @@ def _test(
     if data is None:
         for r in results:
             gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference
-            n_trials = BLACK_BOX_TRIALS if bound is None else TRIALS
             p = normal_p(gain + rule.margin, spreads[key_of(r)])
-            yield key_of(r), Shown(p, "normal approximation", n_trials)
+            yield key_of(r), Shown(p, "normal approximation")
         return
     names = {(r.b if r.a == baseline else r.a): None for r in results}
     tested = compare_all(
@@ -109,6 +108,8 @@ def _test(
         pairs=[(name, baseline) for name in names],
         unit=counts.unit,
         alternative="greater" if results[0].higher_is_better else "less",
+        adjust="none",
+        beside=False,
         second_run=False,
         **options,
     )

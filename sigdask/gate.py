@@ -16,6 +16,7 @@ from scipy import special
 
 from sigdask import online
 from sigdask.errors import InputError
+from sigdask.multiplicity import holm
 from sigdask.results import Result
 
 Fdr = Literal["none", "lord++", "lond"]
@@ -88,13 +89,13 @@ class Shown:
         One-sided, of a difference worse than the margin or equal to it.
     method : str
         "shifted shuffle" or "normal approximation".
-    n_trials : int
-        Trials of the shifted shuffle; of the normal approximation, those its spread is from.
+    n_trials : int or None
+        Trials (or arrangements) of the shifted shuffle.
     """
 
     p_value: float
     method: str
-    n_trials: int
+    n_trials: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +338,7 @@ def _covered(rule: Rule, results: Sequence[Result], baselines: Mapping[str, str 
 def _not_worse(rule: NotWorse, covered: Sequence[_Covered], run: _Run) -> RuleVerdict:
     for c in covered:
         _check_direction(c)
-    adjusted = _adjusted(rule, [c.result for c in covered])
+    adjusted = _adjusted(rule, covered, run)
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_apart = _n_apart(rule, covered, run)
     past = run.evidence.history.get(name_of(rule), ())
@@ -373,30 +374,25 @@ def _check_direction(c: _Covered) -> None:
         )
 
 
-def _adjusted(rule: NotWorse, results: Sequence[Result]) -> list[float]:
-    if rule.adjust != "plan":
-        p_values = [r.p_value for r in results]
-        return holm(p_values) if rule.adjust == "holm" else p_values
-    given = [r.p_adjusted for r in results if r.p_adjusted is not None]
-    if len(given) < len(results):
+def _adjusted(rule: NotWorse, covered: Sequence[_Covered], run: _Run) -> list[float]:
+    if rule.adjust == "plan":
+        return [_as_the_plan(c, run) for c in covered]
+    p_values = [c.result.p_value for c in covered]
+    return [float(p) for p in holm(p_values)] if rule.adjust == "holm" else p_values
+
+
+def _as_the_plan(c: _Covered, run: _Run) -> float:
+    """Return the p-value as the plan adjusted it; a family of one needs no adjusting."""
+    if c.result.p_adjusted is not None:
+        return c.result.p_adjusted
+    if _n_in_family(c.result, run) > 1:
         raise InputError('gate: adjust = "plan", and the results are not adjusted; choose "holm" or "none"')
-    return given
+    return c.result.p_value
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted by Holm 1979, valid whatever their dependence.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    found = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        found[place] = largest
-    return found
+def _n_in_family(result: Result, run: _Run) -> int:
+    own = run.family_of(result)
+    return sum(run.family_of(r) == own for r in run.results)
 
 
 def _loss(rule: NotWorse, c: _Covered, p: float, level: float, n_covered: int, run: _Run) -> Finding:
@@ -420,8 +416,7 @@ def _n_adjusted(rule: NotWorse, c: _Covered, n_covered: int, run: _Run) -> int:
     """Return among how many comparisons the smallest p is chosen."""
     if rule.adjust != "plan":
         return n_covered if rule.adjust == "holm" else 1
-    own = run.family_of(c.result)
-    return sum(run.family_of(r) == own for r in run.results)
+    return _n_in_family(c.result, run)
 
 
 def detectable(result: Result, sd: float | None, level: float) -> float | None:

@@ -17,8 +17,9 @@ from sigdask.metrics.base import BlackBox, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import TAILS, Alternative, Tally, bound, interval, trials_to_decide
+from sigdask.randomization import Alternative, bound, interval, trials_to_decide
 from sigdask.results import Exact, Result, SecondRun
+from sigdask.tallies import TAILS, Tally
 
 
 class Judge:
@@ -37,12 +38,9 @@ class Judge:
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
         exact = self._exact(c, slots, tallies)
-        if slots.first is None:
-            n_trials, n_extreme = 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
-            p, limits = n_extreme / n_trials, (n_extreme / n_trials,) * 2
-        else:
-            n_trials, n_extreme = tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
-            p, limits = bound(n_extreme, n_trials), interval(n_extreme, n_trials)
+        n_trials, n_extreme = self._counted(c, slots, tallies)
+        p = self.p_value(c, slots, tallies)
+        limits = (p, p) if slots.first is None else interval(n_extreme, n_trials)
         again = self._second_run(c, slots, tallies, n_extreme)
         result = Result(
             test_set=counts.name,
@@ -70,6 +68,17 @@ class Judge:
             checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
         )
         return _with_notes(result, c, self.alpha)
+
+    def p_value(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> float:
+        """Return one comparison's p: exact where all arrangements were counted, else the bound."""
+        n_trials, n_extreme = self._counted(c, slots, tallies)
+        return n_extreme / n_trials if slots.first is None else bound(n_extreme, n_trials)
+
+    def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
+        """Return trials and exceedances."""
+        if slots.first is None:
+            return 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
+        return tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
 
     def _extreme(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> int:
         job, row = where

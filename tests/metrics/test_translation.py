@@ -84,7 +84,7 @@ def test_the_fused_score_is_that_of_the_form(form, n_fields):
         totals = sums[:, k].astype(float)
         observed = np.array([a[k] - b[k]])
         moved = np.zeros((2, n_fields, 1))
-        count_scored(*parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1], np.empty(0))
+        count_scored(*parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1])
     assert (counted == 1).all()
 
 
