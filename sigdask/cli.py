@@ -123,6 +123,25 @@ def compare(**options: Any) -> None:
 
 
 @commands.command()
+@click.argument("plan", metavar="PLAN.toml", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and leave.")
+def check(plan: str | None, *, schema: bool) -> None:
+    """Validate a plan, read its data and say what it would cost; nothing is compared."""
+    from sigdask import plan as plans
+
+    if schema:
+        click.echo(plans.schema_text(), nl=False)
+        return
+    if plan is None:
+        raise InputError("check: expected a plan file, such as plan.toml")
+    from sigdask.estimate import estimate, n_threads
+    from sigdask.report.cost import render
+
+    loaded = plans.load_plan(plan)
+    click.echo(render(loaded.name, estimate(loaded), n_threads(loaded), width=_width()))
+
+
+@commands.command()
 @click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
 @click.option("--workers", type=int, metavar="N")
 def verify(cluster: str, workers: int | None) -> int:
@@ -235,12 +254,16 @@ def _progress() -> Iterator[Progress | None]:
 
 
 def _show(results: Results, *, everything: bool) -> None:
-    import shutil
-
     from sigdask.report.terminal import render
 
-    width = max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
-    click.echo(render(results, everything=everything, width=width))
+    click.echo(render(results, everything=everything, width=_width()))
+
+
+def _width() -> int | None:
+    """Return the columns of the terminal, None for a pipe."""
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
 
 
 def _note(text: str) -> None:

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from scipy import special
 
@@ -223,6 +223,18 @@ class GateVerdict:
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
 
 
+class Directed(Protocol):
+    """What says whether more is better."""
+
+    @property
+    def name(self) -> str:
+        """As the user wrote it."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more is better."""
+
+
 def key_of(result: Result) -> Key:
     """Return what identifies a comparison."""
     return result.test_set, result.subset["value"] if result.subset else None, result.a, result.b, result.metric
@@ -309,6 +321,12 @@ class _Covered:
         return self.gain < 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    name: str
+    higher_is_better: bool
+
+
 def _verdict(rule: Rule, run: _Run) -> RuleVerdict:
     covered = list(_covered(rule, run.results, run.evidence.baselines))
     if not covered:
@@ -337,7 +355,13 @@ def _covered(rule: Rule, results: Sequence[Result], baselines: Mapping[str, str 
 
 def _not_worse(rule: NotWorse, covered: Sequence[_Covered], run: _Run) -> RuleVerdict:
     for c in covered:
-        _check_direction(c)
+        check_direction(
+            c.result.a,
+            c.result.b,
+            c.baseline,
+            c.result.alternative,
+            _Metric(c.result.metric, c.result.higher_is_better),
+        )
     adjusted = _adjusted(rule, covered, run)
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_apart = _n_apart(rule, covered, run)
@@ -364,14 +388,23 @@ def _n_apart(rule: NotWorse, covered: Sequence[_Covered], run: _Run) -> int:
     return len(covered) if rule.adjust == "none" else len({run.family_of(c.result) for c in covered})
 
 
-def _check_direction(c: _Covered) -> None:
-    """Refuse a one-sided alternative that cannot show a loss."""
-    a_is_worse_when_less = (c.system == c.result.a) == c.result.higher_is_better
-    if c.result.alternative == ("greater" if a_is_worse_when_less else "less"):
+def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Directed) -> bool:
+    """Refuse a one-sided alternative that cannot show that a system is worse than the baseline.
+
+    Parameters
+    ----------
+    a, b, baseline, alternative : str
+        Of the comparison.
+    metric : BoundMetric, BlackBox or any other that says whether more is better
+        By which it is compared.
+    """
+    loss_is_less = (baseline == b) == metric.higher_is_better
+    if alternative == ("greater" if loss_is_less else "less"):
         raise InputError(
-            f'gate: alternative = "{c.result.alternative}" cannot show that {c.system} is worse than {c.baseline} '
-            f'by {c.result.metric}; choose "two-sided" or the other side'
+            f'alternative = "{alternative}" cannot show that {a if baseline == b else b} is worse than {baseline} '
+            f'by {metric.name}; choose "two-sided" or the other side'
         )
+    return True
 
 
 def _adjusted(rule: NotWorse, covered: Sequence[_Covered], run: _Run) -> list[float]:
