@@ -161,7 +161,9 @@ def _check_baseline(rule: Rule, test_set: TestSet, key: Key, complain: Complain)
             f"{shown(test_set.baseline)} alone",
         )
     elif test_set.pairs is not None and not any(baseline in pair for pair in test_set.pairs):
-        complain((*key, "baseline"), f"no pair of test set {shown(test_set.name)} has {shown(baseline)}")
+        names = sorted({name for pair in test_set.pairs for name in pair})
+        hint = nearest(baseline, names, "expected one of")
+        complain((*key, "baseline"), f"no pair of test set {shown(test_set.name)} has {shown(baseline)}; {hint}")
 
 
 def _twice(names: Sequence[Any]) -> list[Any]:

@@ -139,7 +139,7 @@ def _without_nulls(described: Any) -> Any:
         return [_without_nulls(entry) for entry in described]
     if not isinstance(described, dict):
         return described
-    out = {k: _without_nulls(v) for k, v in described.items() if not (k == "default" and v is None)}
+    out = {k: _without_nulls(v) for k, v in described.items() if v is not None}
     options = [option for option in out.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) == 1 and "anyOf" in out:
         del out["anyOf"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats import Source
-from sigdask.plan.complaints import shown
+from sigdask.plan.complaints import plain, shown
 
 SYSTEM = "{system}"
 PLACEHOLDERS = ("{date}", "{time}")
@@ -33,13 +33,13 @@ def existing(text: str, folder: Path) -> Path:
     path = absolute(text, folder)
     try:
         if path.is_dir():
-            raise InputError(f"found {shown(text)}, which is a folder ({path}), expected a file")
+            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file")
         if not path.exists():
-            raise InputError(f"found {shown(text)}: no such file ({path})")
+            raise InputError(f"found {shown(text)}: no such file ({plain(path)})")
     except OSError as error:
         raise InputError(f"found {shown(text)}: {error.strerror}") from None
     if not os.access(path, os.R_OK):
-        raise InputError(f"found {shown(text)}: may not be read ({path})")
+        raise InputError(f"found {shown(text)}: may not be read ({plain(path)})")
     return path
 
 
@@ -51,14 +51,14 @@ def writable(text: str, folder: Path) -> Path:
     path = absolute(text, folder)
     try:
         if path.is_dir():
-            raise InputError(f"found {shown(text)}, which is a folder ({path}), expected a file to write")
+            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file to write")
         if not path.parent.is_dir():
-            raise InputError(f"found {shown(text)}: no such folder ({path.parent}); make it first")
+            raise InputError(f"found {shown(text)}: no such folder ({plain(path.parent)}); make it first")
         taken = path if path.exists() else path.parent
     except OSError as error:
         raise InputError(f"found {shown(text)}: {error.strerror}") from None
     if not os.access(taken, os.W_OK):
-        raise InputError(f"found {shown(text)}: may not be written ({taken})")
+        raise InputError(f"found {shown(text)}: may not be written ({plain(taken)})")
     return path
 
 
@@ -99,7 +99,7 @@ def _matches(pattern: str, folder: Path) -> Iterator[Source | InputError]:
         return
     matched = [(path, match) for path in found if os.path.isfile(path) and (match := named.fullmatch(path))]  # noqa: PTH113
     if not matched:
-        yield InputError(f"found {shown(pattern)}, which matches no file; looked for {wild}")
+        yield InputError(f"found {shown(pattern)}, which matches no file; looked for {plain(wild)}")
     elif len(matched) > MOST_MATCHES:
         yield InputError(f"found {shown(pattern)}, which matches {len(matched):,} files, at most {MOST_MATCHES:,}")
     else:
