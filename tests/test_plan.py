@@ -1,6 +1,7 @@
 """Plans: what is made of the keys, patterns, defaults, lines, the schema."""
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from conftest import ROOT
 from plan_of import good, lay_out, written
 
 from sigdask.errors import InputError
+from sigdask.estimate import estimate
 from sigdask.gate import NonInferior, NotWorse
 from sigdask.plan import Plan, Report, load_plan, schema, schema_text
 from sigdask.plan.lines import lines_of_keys
@@ -162,6 +164,39 @@ def test_reports_carry_the_date_of_the_run():
     start = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)
     report = Report(Path("a-{date}.json"), Path("b-{date}T{time}.txt")).at(start)
     assert (str(report.json), str(report.text)) == ("a-2026-01-31.json", "b-2026-01-31T060500.txt")
+
+
+def plans_of_docs():
+    return re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "plans.md").read_text(), re.DOTALL)
+
+
+def test_the_plans_of_the_docs_are_plans(tmp_path):
+    for folder, names in (("topics", ("production", "bm25")), ("runs", ("a", "b"))):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / f"{name}.csv").write_text("item,score\n1,0.5\n2,0.25\n")
+    (tmp_path / "reviews").mkdir()
+    for name in ("gold", "production", "candidate"):
+        column = "gold" if name == "gold" else "label"
+        (tmp_path / "reviews" / f"{name}.csv").write_text(f"id,{column},document\n1,P,x\n2,Q,y\n")
+    (tmp_path / "talks").mkdir()
+    for name in ("reference", "production", "candidate", "documents"):
+        (tmp_path / "talks" / f"{name}.txt").write_text("the cat sat on the mat\nthe dog did not\n")
+    smallest, complete = plans_of_docs()
+    assert len(loaded(tmp_path, smallest).test_sets) == 1
+    plan = loaded(tmp_path, complete.replace('"logger"', '"true"'))
+    assert [t.baseline for t in plan.test_sets] == ["production"] * 3
+    assert [t.metrics for t in plan.test_sets] == [("mean",), ("accuracy", "macro-f1"), ("BLEU", "chrF")]
+    assert [cost.n_comparisons for cost in estimate(plan)] == [1, 2, 2]
+
+
+def test_the_docs_name_every_key():
+    text = (ROOT / "docs" / "plans.md").read_text()
+    for declared in schema()["$defs"].values():
+        for key in declared["properties"]:
+            assert f"`{key}`" in text or f"{key} =" in text, key
+    for key in schema()["properties"]:
+        assert f"`{key}`" in text or f"[{key}]" in text or f"[[{key}]]" in text, key
 
 
 LINES = """\
