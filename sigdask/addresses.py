@@ -45,5 +45,5 @@ def load(address: str, what: str) -> Any:
     for part in attribute.split("."):
         found = getattr(found, part, None)
     if found is None:
-        raise InputError(f"{what} {address!r}: {module_name!r} has no {attribute!r}")
+        raise InputError(f"{what} {address!r}: {module_name!r} has no {what} or function {attribute!r}")
     return found
