@@ -85,8 +85,8 @@ def commands() -> None:
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated.")
 @click.option("--align", type=click.Choice(["auto", "id", "position"]), default="auto", show_default=True,
               help="How rows of several files belong together.")  # fmt: skip
-@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]), default="error", show_default=True,
-              help="What an absent score means.")  # fmt: skip
+@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]),
+              help="What an absent score means.  [default: error; zero for topics of runs]")  # fmt: skip
 @click.option("--reference", "references", multiple=True, metavar="FILE", help="Further references of segments.")
 @click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,
@@ -97,14 +97,16 @@ def commands() -> None:
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
-    SYSTEM is a file of one system's outputs or scores, or a table with one column a system.
+    SYSTEM is a file of one system's outputs or scores, or a table with one column a system. Several
+    files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
     """
     counts, format_ = _read(options)
     metrics = options["metrics"] or counts.suggested
     json_file = options["json_file"]
     if json_file not in {None, "-"}:
         _check_writable(Path(json_file))
-    _note(f"read as {format_}: {counts.n_systems} systems, {counts.n_items:,} items")
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    _note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
         _note(f"metric: {', '.join(metrics)} (choose with --metric)")
     for warning in counts.warnings:
@@ -194,8 +196,9 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     )
     sources = [formats.parse_source(text) for text in options["systems"]]
     gold = Path(options["gold"]) if options["gold"] else None
-    chosen = options["format_"] if options["format_"] != "auto" else formats.detect(sources, gold, given)
-    return formats.read(*sources, gold=gold, format=chosen, options=given), chosen.partition(":")[0]
+    asked, own = formats.parse_format(options["format_"])
+    chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+    return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
 
 
 def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:

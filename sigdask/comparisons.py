@@ -13,11 +13,13 @@ from sigdask import outputs, panels
 from sigdask.counts import Counts
 from sigdask.engine import Job
 from sigdask.errors import InputError
+from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Pair, Panel, PlacedPanel, Units
 from sigdask.randomization import DEFAULT_TRIALS
 
+AnyMetric = Metric | BoundMetric | BlackBox
 Method = Literal["auto", "randomization", "exact", "both"]
 
 
@@ -72,9 +74,14 @@ def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | 
         yield {"column": by, "value": value}, column == value
 
 
-def list_comparisons(asked: Asked, chosen: Sequence[Metric | BlackBox], by: str | None) -> Iterator[Comparison]:
+def bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BlackBox:
+    """Bind a metric to the data, once: what is bound already stays."""
+    return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
+
+
+def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Iterator[Comparison]:
     """Yield every comparison, in the order of subsets, pairs and metrics."""
-    bound_metrics = [m if isinstance(m, BlackBox) else m.bind(asked.counts) for m in chosen]
+    bound_metrics = [bound(m, asked.counts) for m in chosen]
     summed = [m for m in bound_metrics if isinstance(m, BoundMetric)]
     columns = {id(m): k for k, m in enumerate(summed)}
     for subset, mask in _subsets(asked.counts, by):

@@ -60,19 +60,20 @@ class Grams:
         The grouping column.
     sizes : int64 array, shape (n_groups,)
         Units in each group.
-    mean : float64 array, shape (n_columns,)
+    sums : float64 array, shape (n_columns,)
     total, between : float64 array, shape (n_columns, n_columns)
-        Centred cross products of the units, and of the group means weighted by size.
+        Cross products of what units have above their share by items, and of the group means of it
+        weighted by size.
     """
 
     column: str
     sizes: NDArray[np.int64]
-    mean: NDArray[np.float64]
+    sums: NDArray[np.float64]
     total: NDArray[np.float64]
     between: NDArray[np.float64]
 
     @staticmethod
-    def of(column: str, values: NDArray[np.float64], groups: NDArray[np.int64]) -> Grams:
+    def of(column: str, values: NDArray[np.float64], groups: NDArray[np.int64], n_items: NDArray[np.int64]) -> Grams:
         """Sum up.
 
         Parameters
@@ -83,13 +84,15 @@ class Grams:
             What each unit contributes.
         groups : int64 array, shape (n_units,)
             Group of each unit, 0 to n_groups - 1, none empty.
+        n_items : int64 array, shape (n_units,)
+            Items in each unit: a long document has more of any difference.
         """
         sizes = np.bincount(groups)
-        mean = values.mean(axis=0)
-        centred = values - mean
+        total = values.sum(axis=0)
+        centred = values - np.outer(n_items / n_items.sum(), total)
         sums = np.zeros((len(sizes), values.shape[1]))
         np.add.at(sums, groups, centred)
-        return Grams(column, sizes, mean, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
+        return Grams(column, sizes, total, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
 
     def dependence(self, weights: NDArray[np.float64]) -> Dependence | None:
         """Return the dependence of one combination of columns; None where nothing varies."""

@@ -85,6 +85,13 @@ class Family:
         return total
 
     @cached_property
+    def is_integral(self) -> bool:
+        """Whether its statistics are differences of integer totals of one member."""
+        panel, m = self.members[0].panel, self.members[0].metric
+        single = len(self.members) == 1 and self.parts.shape[1] == 1
+        return single and panel.linear[m] and not panel.slack[:, m].any()
+
+    @cached_property
     def order(self) -> NDArray[np.int64]:
         """Hypotheses from the least to the most extreme."""
         extreme = np.abs(self.observed) if self.side == 0 else self.side * self.observed

@@ -66,6 +66,7 @@ class Judge:
             second_run=again,
             exact=exact,
             checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
+            signature=None if isinstance(c.metric, BlackBox) else c.metric.signature,
         )
         return _with_notes(result, c, self.alpha)
 
@@ -157,7 +158,11 @@ class Judge:
 def _item_scores(
     counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: list[int]
 ) -> NDArray[np.float64]:
-    """Return numerators of the items that the denominator counts, shape (n_items, n_systems)."""
+    """Return numerators of the items that the denominator counts, shape (n_items, n_systems).
+
+    Where items are of different sizes (sentences of tokens), what they have above the system's share of
+    their size: else the correlation would be that of a size with itself.
+    """
     form = metric.form
     assert isinstance(form, Ratios)
     shape = (counts.n_items, counts.n_systems)
@@ -171,7 +176,10 @@ def _item_scores(
         kept &= mask
     if counts.present is not None:
         kept &= counts.present[:, systems].all(axis=1)
-    return above[kept][:, systems]
+    scores, sizes = above[kept][:, systems], below[kept][:, systems]
+    if (sizes == sizes[:1]).all():
+        return scores
+    return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))
 
 
 def _signs(c: Comparison) -> tuple[int, int] | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.families import Family, Member, Relabelling, chunks
-from sigdask.kernels.differences import raise_maxima
+from sigdask.kernels.differences import raise_linear, raise_maxima
 from sigdask.kernels.exceedances import TIE
 from sigdask.kernels.relabel import relabelled_sums
 from sigdask.kernels.sums import layout
@@ -44,24 +46,47 @@ def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tall
     size = min(n_trials, *(layout(panel).slab for panel in family.panels))
     streams = [slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in family.panels]
     place = {id(panel): k for k, panel in enumerate(family.panels)}
-    observed = family.observed
-    own = np.abs(observed) if family.side == 0 else family.side * observed
-    room = np.empty((2, CHUNK, size))
-    largest = np.empty(size)
+    add = _add_integers if family.is_integral else _add_floats
+    room = np.empty((3, CHUNK, size))
     for row in zip(*streams, strict=True):
-        here = row[0].n_trials
-        by_member = [row[place[id(member.panel)]] for member in family.members]
-        largest[:here] = -np.inf
-        for some in chunks(family.order, CHUNK):
-            out, tie = room[0, : len(some), :here], room[1, : len(some), :here]
-            _differences(family, by_member, some, out, tie)
-            found = np.zeros((len(some), 4), np.int64)
-            raise_maxima(out, tie, observed[some], family.side, largest[:here], found)
-            counts[some, :3] += found[:, :3]
-            counts[some, 4] += found[:, 3]
-        reached = np.sort(largest[:here])
-        counts[:, 3] += here - np.searchsorted(reached, own, side="left")
+        add(family, [row[place[id(member.panel)]] for member in family.members], room, counts)
     return Tally(n_trials, counts[:, None, :])
+
+
+def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+    """Add the counts of one slab where the statistics are integers."""
+    slab, order = by_member[0], family.order
+    moved, totals = slab.linear(family.members[0].metric)
+    pairs = slab.panel.pairs[family.parts[:, 0, 1]]
+    observed = totals[pairs[:, 0]] - totals[pairs[:, 1]]
+    largest = np.full(slab.n_trials, np.iinfo(moved.dtype).min, moved.dtype)
+    found = np.zeros((len(order), 4), np.int64)
+    raise_linear(moved, pairs[order], observed[order], family.side, largest, found)
+    counts[order, :3] += found[:, :3]
+    counts[order, 4] += found[:, 3]
+    own = np.abs(observed) if family.side == 0 else family.side * observed
+    _single_step(largest, own, counts)
+
+
+def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+    """Add the counts of one slab, a chunk of hypotheses at a time."""
+    observed, here = family.observed, by_member[0].n_trials
+    largest = room[2, 0, :here]
+    largest[:] = -np.inf
+    for some in chunks(family.order, CHUNK):
+        out, tie = room[0, : len(some), :here], room[1, : len(some), :here]
+        _differences(family, by_member, some, out, tie)
+        found = np.zeros((len(some), 4), np.int64)
+        raise_maxima(out, tie, observed[some], family.side, largest, found)
+        counts[some, :3] += found[:, :3]
+        counts[some, 4] += found[:, 3]
+    _single_step(largest, np.abs(observed) if family.side == 0 else family.side * observed, counts)
+
+
+def _single_step(largest: NDArray[Any], own: NDArray[Any], counts: NDArray[np.int64]) -> None:
+    """Add the trials whose largest statistic of all is at least each one's own."""
+    largest.sort()
+    counts[:, 3] += len(largest) - np.searchsorted(largest, own.astype(largest.dtype), side="left")
 
 
 def _differences(

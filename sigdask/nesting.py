@@ -117,12 +117,12 @@ class Nesting:
         grams = []
         for level in self.levels:
             _, groups = np.unique(level.of_units[where], return_inverse=True)
-            grams.append(Grams.of(level.column, contributions, groups))
+            grams.append(Grams.of(level.column, contributions, groups, np.bincount(index)))
         return grams
 
     def _weights(self, metric: BoundMetric, both: list[int], grams: Grams, fields: int) -> NDArray[np.float64]:
         """Return what turns contributions into one unit's part of the difference, linearised."""
-        sums = grams.mean.reshape(-1, fields) * grams.sizes.sum()
+        sums = grams.sums.reshape(-1, fields)
         slope = gradient(metric.form, (sums[both[0]] + sums[both[1]]) / 2)
         weights = np.zeros(sums.shape)
         weights[both[0]], weights[both[1]] = slope, -slope

@@ -62,6 +62,11 @@ class OutputsPanel:
         counts: Counts, units: Units, metric: BlackBox, pair: Pair, subset: NDArray[np.bool_] | None = None
     ) -> OutputsPanel:
         """Take one pair out of `counts`, on the items both have."""
+        if counts.replicates:
+            raise InputError(
+                f"metric {metric.name!r} is a black box, which takes no replicates; give one file a system, or a "
+                "metric of sums (`sigdask metrics`)"
+            )
         if counts.outputs is None:
             raise InputError(f"metric {metric.name!r} needs whole outputs, which this format does not keep")
         mask = np.ones(counts.n_items, np.bool_) if subset is None else subset.copy()

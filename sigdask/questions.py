@@ -7,20 +7,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sigdask import metrics as known
-from sigdask.comparisons import Asked, Comparison, Method, Slots, list_comparisons, list_jobs
+from sigdask.comparisons import Asked, Comparison, Method, Slots, bound, list_comparisons, list_jobs
 from sigdask.counts import Counts
 from sigdask.dependence import Dependence
 from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.judge import Judge
-from sigdask.metrics.base import BlackBox, Metric
+from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.nesting import Nesting, highest
 from sigdask.panels import Pair, Units
 from sigdask.randomization import Alternative
 from sigdask.results import Beside, Result
 from sigdask.tallies import Tally
 
-AnyMetric = str | Metric | BlackBox
+AnyMetric = str | Metric | BoundMetric | BlackBox
+
+FEWEST_GROUPS = 6
+"""Groups from which exchanging them can reach 0.05, two-sided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Wanted:
 
     Attributes
     ----------
-    metrics : sequence of str, Metric or BlackBox
+    metrics : sequence of str, Metric, BoundMetric or BlackBox
         Scores.
     pairs : sequence of (str, str), or None
         Systems to compare; None for all pairs, or all against the baseline.
@@ -55,6 +58,14 @@ class Wanted:
     seed: int = 0
     beside: bool = True
 
+    def found(self, counts: Counts) -> list[Metric | BoundMetric | BlackBox]:
+        """Return the metrics, names looked up."""
+        return [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+
+    def bound(self, counts: Counts) -> Wanted:
+        """Bind the metrics to the data, which may take long, once for all units."""
+        return replace(self, metrics=[bound(m, counts) for m in self.found(counts)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
@@ -75,8 +86,7 @@ class Part:
             method=wanted.method,
             trials=wanted.trials,
         )
-        found = [known.find(m, counts) if isinstance(m, str) else m for m in wanted.metrics]
-        comparisons = list(list_comparisons(asked, found, wanted.by))
+        comparisons = list(list_comparisons(asked, wanted.found(counts), wanted.by))
         return Part(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
 
 
@@ -103,11 +113,14 @@ class Question:
         """Resolve what is asked of `counts`."""
         unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
         grouped = counts.with_unit(unit)
+        wanted = wanted.bound(grouped)
         main = Part.of(grouped, wanted, second_run=second_run)
         nesting = Nesting(grouped, main.asked.units)
         dependences = tuple(nesting.dependences(c) for c in main.comparisons)
         finer = [level for level in dict.fromkeys(("item", *wanted.levels)) if level != unit]
-        levels = [*(finer if unit != "item" else ()), *clear_columns(dependences)] if wanted.beside else []
+        levels = (
+            [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
+        )
         others = tuple(Part.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
         return Question(main, dependences, others)
 
@@ -151,10 +164,15 @@ class Question:
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)
+            remedy = (
+                f"use --unit {column}"
+                if worst.n_groups >= FEWEST_GROUPS
+                else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
+            )
             notes.append(
                 f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}): swapping by {unit} makes p too "
-                f"small; use --unit {column}"
+                f"small for other {column}s than these; {remedy}"
             )
         return notes
 
@@ -170,10 +188,11 @@ def _beside(r: Result) -> Beside:
     return Beside(r.unit, r.n_units, r.method, r.n_trials, r.n_extreme, r.p_value)
 
 
-def clear_columns(dependences: Sequence[Sequence[Dependence]]) -> list[str]:
-    """Return the columns within which the differences of any comparison clearly hang together."""
+def clear_columns(dependences: Sequence[Sequence[Dependence]], fewest: int = 2) -> list[str]:
+    """Return the columns, of `fewest` groups or more, within which differences clearly hang together."""
     n = _n_tested(dependences)
-    return list(dict.fromkeys(d.column for own in dependences for d in own if d.is_clear(n)))
+    clear = (d for own in dependences for d in own if d.n_groups >= fewest and d.is_clear(n))
+    return list(dict.fromkeys(d.column for d in clear))
 
 
 def _n_tested(dependences: Sequence[Sequence[Dependence]]) -> int:

@@ -162,6 +162,8 @@ class Result:
         The same with other units exchanged.
     warnings : tuple of str
         Notes on this comparison.
+    signature : str or None
+        How the scorer library counted, in its own words.
     """
 
     test_set: str
@@ -191,6 +193,7 @@ class Result:
     dependence: tuple[Dependence, ...] = ()
     beside: tuple[Beside, ...] = ()
     warnings: tuple[str, ...] = ()
+    signature: str | None = None
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""

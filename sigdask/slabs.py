@@ -109,6 +109,11 @@ class Slab:
             for k, p in enumerate(rows):
                 add_scores(*self._scores(m, int(p)), weight, out[k], tie[k])
 
+    def linear(self, m: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return moved and observed numerators of a linear metric, shape (n_systems, n_trials) and (n_systems,)."""
+        moved, totals = self._linear(m)
+        return moved, totals
+
     def _kind(self, m: int) -> str:
         form = self.panel.metrics[m].form
         if self.panel.linear[m]:

@@ -28,6 +28,7 @@ KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
     "r12", "second_run", "exact", "checks", "warnings",
+    "signature",
 }  # fmt: skip
 
 
@@ -158,6 +159,16 @@ def test_mirrored_systems_give_mirrored_counts_for_scores_and_labels():
             [y] = compare_all(other, metrics=[metric], alternative=mirror, trials=3000)
             assert (x.n_extreme, x.second_run.n_extreme) == (y.n_extreme, y.second_run.n_extreme)
             assert x.difference == -y.difference
+
+
+def test_r12_of_items_of_different_sizes_is_not_that_of_their_sizes():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 40, 2000)
+    right = rng.binomial(sizes[:, None], [0.9, 0.8])  # two systems that have nothing in common
+    counts = Counts(("a", "b"), {"correct": right, "items": sizes[:, None]}, len(sizes))
+    [r] = compare_all(counts, metrics=["accuracy"], trials=64)
+    assert np.corrcoef(right.T)[0, 1] > 0.9
+    assert abs(r.r12) < 0.1
 
 
 def test_r12_is_the_pearson_correlation_of_item_scores():

@@ -24,7 +24,7 @@ def test_the_f_test_is_scipys_and_the_icc_the_textbooks(seed):
     groups = np.sort(rng.integers(0, 8, 60))
     groups = np.unique(groups, return_inverse=True)[1]
     values = rng.standard_normal((60, 2)) + (seed / 2) * groups[:, None] / 8
-    found = Grams.of("g", values, groups).dependence(np.array([1.0, -1.0]))
+    found = Grams.of("g", values, groups, np.ones(60, int)).dependence(np.array([1.0, -1.0]))
     d = values[:, 0] - values[:, 1]
     parts = [d[groups == g] for g in range(groups.max() + 1)]
     f = stats.f_oneway(*parts)
@@ -39,7 +39,9 @@ def test_the_f_test_is_scipys_and_the_icc_the_textbooks(seed):
 
 def test_icc_finds_what_was_put_in():
     d = clustered(2000, 10, 0.1, rng_of(0))
-    found = Grams.of("g", np.column_stack([d, 0 * d]), np.repeat(np.arange(2000), 10)).dependence(np.array([1.0, -1.0]))
+    found = Grams.of("g", np.column_stack([d, 0 * d]), np.repeat(np.arange(2000), 10), np.ones(20_000, int)).dependence(
+        np.array([1.0, -1.0])
+    )
     assert found.icc == pytest.approx(0.1, abs=0.015)
     assert found.design_effect == pytest.approx(1.9, abs=0.15)
     assert naive_size(10, 0.0) == pytest.approx(0.05)
@@ -47,9 +49,11 @@ def test_icc_finds_what_was_put_in():
 
 def test_nothing_varies_within_or_at_all():
     groups = np.repeat(np.arange(4), 3)
-    same = Grams.of("g", np.ones((12, 2)), groups).dependence(np.array([1.0, -1.0]))
+    same = Grams.of("g", np.ones((12, 2)), groups, np.ones(12, int)).dependence(np.array([1.0, -1.0]))
     assert same is None
-    whole = Grams.of("g", np.column_stack([groups, 0 * groups]).astype(float), groups).dependence(np.array([1.0, -1.0]))
+    whole = Grams.of("g", np.column_stack([groups, 0 * groups]).astype(float), groups, np.ones(12, int)).dependence(
+        np.array([1.0, -1.0])
+    )
     assert (whole.icc, whole.p_value) == (pytest.approx(1.0), 0.0)
 
 
@@ -118,3 +122,15 @@ def test_the_dependence_of_a_ratio_is_that_of_its_linearisation():
     effect = (tp[:, 0] - tp[:, 1]) / d - (predicted[:, 0] - predicted[:, 1]) * n / d**2
     f = stats.f_oneway(*effect.reshape(60, 10))
     assert r.dependence[0].p_value == pytest.approx(f.pvalue, rel=1e-9)
+
+
+def test_units_of_different_sizes_with_one_effect_an_item_do_not_hang_together():
+    # documents of 1 to 40 items, long ones in one domain: every item differs by the same on average
+    rng = rng_of(2)
+    sizes = np.concatenate([rng.integers(1, 6, 40), rng.integers(30, 41, 40)])
+    documents = np.repeat(np.arange(80), sizes)
+    d = np.round(1.0 + rng.standard_normal(len(documents)), 2)
+    groups = {"document": [f"d{k}" for k in documents], "domain": [f"m{k // 40}{k % 3}" for k in documents]}
+    data = Counts.from_scores({"a": d, "b": np.zeros(len(d))}, groups=groups)
+    [r] = compare_all(data, metrics=["mean"], trials=99, unit="document")
+    assert [(x.column, x.is_clear(1)) for x in r.dependence] == [("domain", False)]

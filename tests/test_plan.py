@@ -86,7 +86,7 @@ def test_paths_are_relative_to_the_plan_and_not_to_where_one_stands(folder, monk
         ('"*/{system}.csv"', ["base", "gold", "new", "base", "new"]),
         ('["runs/*.csv"]', [None, None]),
         ('["runs/new.csv", "runs/base.csv"]', [None, None]),
-        ('{ b = "runs/base.csv", a = "runs/new.csv" }', ["b", "a"]),
+        ('{ b = "runs/base.csv", a = ["runs/new.csv"] }', ["b", "a"]),
         ('"**/n{system}.csv"', ["ew", "ew"]),
         ('"run[a-s]/{system}.[!t]*"', ["base", "new"]),
         ('"{system}/new.csv"', ["labels", "runs"]),
@@ -94,11 +94,16 @@ def test_paths_are_relative_to_the_plan_and_not_to_where_one_stands(folder, monk
 )
 def test_systems_are_tables_lists_and_patterns(folder, systems, names):
     text = SMALLEST.replace('"runs/{system}.csv"', systems)
-    if len({n for n in names if n}) < len([n for n in names if n]):
-        with pytest.raises(InputError, match="two files of system"):
-            loaded(folder, text)
-    else:
-        assert [source.name for source in loaded(folder, text).test_sets[0].sources] == names
+    assert [source.name for source in loaded(folder, text).test_sets[0].sources] == names
+
+
+def test_several_files_under_one_name_are_replicates(folder):
+    for name in ("a.1", "a.2", "b.1", "b.2"):
+        (folder / f"{name}.csv").write_text("item,score\nx,1\ny,2\n")
+    for systems in ('"{system}.[12].csv"', '{ a = ["a.1.csv", "a.2.csv"], b = "b.*.csv" }'):
+        own = loaded(folder, SMALLEST.replace('"runs/{system}.csv"', systems)).test_sets[0]
+        assert [source.name for source in own.sources] == ["a", "a", "b", "b"]
+        assert own.read().systems == ("a", "b")
 
 
 def test_a_system_written_twice_in_a_pattern_is_the_same_name(folder):

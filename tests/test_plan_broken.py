@@ -52,7 +52,7 @@ WRONG = {
     ("store",): ["none/night.sqlite", "runs", "mysql://host/db", "postgres://host/db", "long.csv", "plan.toml", *NO_TEXT],
     ("test_set",): [3, "one", [], {}, [3], [[]], True, [{}]],
     ("test_set", 0, "name"): [*NO_TEXT, "two", LONG],
-    ("test_set", 0, "systems"): ["none/{system}.csv", "runs/*.tsv", "runs/[a.csv", 3, True, [], {}, "", [3], {"base": 3},
+    ("test_set", 0, "systems"): ["none/{system}.csv", "runs/*.tsv", "runs/[a.csv", 3, True, [], {}, "", [3], {"base": 3}, {"base": []}, {"base": [3]}, {"base": ["runs/base.csv", "none.csv"]},
                                  {"": "runs/base.csv"}, ["runs/base.csv", "runs/base.csv"], ["runs/base.csv", "none.csv"],
                                  {"a": "runs/base.csv", "b": "runs/base.csv"}, "runs", "a\0{system}"],
     ("test_set", 0, "format"): [*NO_TEXT, "wid", "conl", "wide:x", "my reader:read"],

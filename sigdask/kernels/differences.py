@@ -115,3 +115,45 @@ def raise_maxima(differences, tie, observed, side, largest, counts):
         counts[p, 1] += less
         counts[p, 2] += either
         counts[p, 3] += down
+
+
+@njit(nogil=True, cache=True)
+def raise_linear(moved, pairs, observed, side, largest, counts):
+    """Count hypotheses that are pairs of integer totals, without writing a difference out.
+
+    Parameters
+    ----------
+    moved : int array, shape (n_systems, n_trials)
+    pairs : int64 array, shape (n_hypotheses, 2)
+        In ascending order of their observed statistic.
+    observed : int64 array, shape (n_hypotheses,)
+        Observed differences of totals.
+    side : int
+        As in `raise_maxima`.
+    largest : array of the type of `moved`, shape (n_trials,)
+        Raised.
+    counts : int64 array, shape (n_hypotheses, 4)
+        As in `raise_maxima`.
+    """
+    number = moved.dtype.type
+    for p in range(pairs.shape[0]):
+        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
+        t = number(observed[p])
+        size = number(abs(t))
+        own = size if side == 0 else number(side * t)
+        sign = number(-1 if side < 0 else 1)
+        greater, less, either, down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        for k in range(largest.shape[0]):
+            moved_by = number(b[k] - a[k])
+            d = number(t + moved_by + moved_by)
+            reach = number(abs(d))
+            greater += np.int32(moved_by >= 0)
+            less += np.int32(moved_by <= 0)
+            either += np.int32(reach >= size)
+            reached = max(largest[k], reach if side == 0 else number(sign * d))
+            largest[k] = reached
+            down += np.int32(reached >= own)
+        counts[p, 0] += greater
+        counts[p, 1] += less
+        counts[p, 2] += either
+        counts[p, 3] += down

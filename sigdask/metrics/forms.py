@@ -120,6 +120,31 @@ class Bleu:
 
 
 @dataclass(frozen=True, slots=True)
+class MeanOf:
+    """The mean of the scores of replicates, whose fields stand one replicate after the other.
+
+    Attributes
+    ----------
+    forms : tuple of Form
+        The score of each replicate.
+    widths : tuple of int
+        How many fields each takes.
+    """
+
+    forms: tuple[Form, ...]
+    widths: tuple[int, ...]
+
+    def score(self, sums: Array) -> NDArray[np.float64]:
+        """Score sums of shape (..., sum of widths)."""
+        total = np.zeros(sums.shape[:-1])
+        start = 0
+        for form, width in zip(self.forms, self.widths, strict=True):
+            total += form.score(sums[..., start : start + width])
+            start += width
+        return np.asarray(total / len(self.forms))
+
+
+@dataclass(frozen=True, slots=True)
 class ChrF:
     """Corpus chrF of 3 sums an order: n-grams of system and reference, and matches.
 

@@ -29,9 +29,6 @@ def check_comparisons(found: TestSet, own: TestSetKeys, key: Key, complain: Comp
     for name in _twice(found.metrics):
         complain(place, f"{shown(name)} stands twice")
     _check_pairs(found, (*key, "pairs") if own.pairs else ("pairs",), complain)
-    names = [source.name for source in found.sources if source.name is not None]
-    for name in _twice(names):
-        complain((*key, "systems"), f"two files of system {shown(name)}; a name stands for one file")
 
 
 def _check_format(written: str, key: Key, complain: Complain) -> None:
@@ -58,7 +55,7 @@ def _check_metric(name: str, key: Key, complain: Complain) -> None:
 
 def _check_pairs(found: TestSet, key: Key, complain: Complain) -> None:
     names = [source.name for source in found.sources if source.name is not None]
-    is_known = len(names) == len(found.sources) > 1  # one file may hold several systems, under other names
+    is_known = len(names) == len(found.sources) and len(set(names)) > 1
     for name in dict.fromkeys([n for pair in found.pairs or () for n in pair] + [found.baseline or ""]):
         if name and is_known and name not in names:
             complain(key, f"no system {shown(name)} on test set {shown(found.name)}; {nearest(name, names, 'systems')}")

@@ -43,12 +43,12 @@ def _shape(value: Any) -> str | None:
 SHAPE = Discriminator(_shape)
 TextShape = Annotated[Text, Tag("text")]
 
+TextOrTexts = Annotated[TextShape | Annotated[Names, Tag("list")], SHAPE]
 Systems = Annotated[
     TextShape | Annotated[Names, Tag("list")]
-    | Annotated[Annotated[dict[Text, Text], Field(min_length=1)], Tag("table")],
+    | Annotated[Annotated[dict[Text, TextOrTexts], Field(min_length=1)], Tag("table")],
     SHAPE,
 ]  # fmt: skip
-TextOrTexts = Annotated[TextShape | Annotated[Names, Tag("list")], SHAPE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,10 @@ class TestSetKeys:
     name: Annotated[Text, Field(description="Unique; part of the address of its shuffles.")]
     systems: Annotated[
         Systems,
-        Field(description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name."),
+        Field(
+            description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name; "
+            "several files under one name are replicates."
+        ),
     ]
     gold: Annotated[Text | None, Field(description="File of what is right.")] = None
     format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = "auto"

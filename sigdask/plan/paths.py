@@ -67,17 +67,17 @@ def is_pattern(text: str) -> bool:
     return SYSTEM in text or glob.has_magic(text)
 
 
-def sources(systems: str | tuple[str, ...] | Mapping[str, str], folder: Path) -> Iterator[Source | InputError]:
+def sources(
+    systems: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]], folder: Path
+) -> Iterator[Source | InputError]:
     """Yield the files of the systems, or what is wrong with them one by one."""
-    if isinstance(systems, Mapping):
-        for name, path in systems.items():
-            yield _one(path, folder, name)
-        return
-    for path in (systems,) if isinstance(systems, str) else systems:
-        if is_pattern(path) and not Path(folder, path).exists():
-            yield from _matches(path, folder)
-        else:
-            yield _one(path, folder, None)
+    named = systems if isinstance(systems, Mapping) else {None: systems}
+    for name, paths in named.items():
+        for path in (paths,) if isinstance(paths, str) else paths:
+            if is_pattern(path) and not Path(folder, path).exists():
+                yield from _matches(path, folder, name)
+            else:
+                yield _one(path, folder, name)
 
 
 def _one(text: str, folder: Path, name: str | None) -> Source | InputError:
@@ -87,7 +87,7 @@ def _one(text: str, folder: Path, name: str | None) -> Source | InputError:
         return error
 
 
-def _matches(pattern: str, folder: Path) -> Iterator[Source | InputError]:
+def _matches(pattern: str, folder: Path, name: str | None) -> Iterator[Source | InputError]:
     """Yield what a pattern matches, sorted; {system} stands for a part without `/` and is the name."""
     try:
         whole = str(absolute(pattern, folder))
@@ -103,7 +103,7 @@ def _matches(pattern: str, folder: Path) -> Iterator[Source | InputError]:
     elif len(matched) > MOST_MATCHES:
         yield InputError(f"found {shown(pattern)}, which matches {len(matched):,} files, at most {MOST_MATCHES:,}")
     else:
-        yield from (Source(Path(path), match.groupdict().get("system")) for path, match in matched)
+        yield from (Source(Path(path), name or match.groupdict().get("system")) for path, match in matched)
 
 
 def _regex(pattern: str) -> re.Pattern[str]:

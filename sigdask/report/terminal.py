@@ -59,7 +59,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     lines += _together(results, width)
     if len(shown) <= 12:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
-    lines += _alarms(results)
+    lines += _alarms(results) + _signatures(results)
     lines.append(_citation(results))
     return "\n".join(lines)
 
@@ -205,6 +205,12 @@ def _alarms(results: Results) -> list[str]:
         for check in r.disagreements()
     ]
     return [*lines, "!!! Do not use these p-values; run `sigdask verify` and report this.", ""] if lines else []
+
+
+def _signatures(results: Results) -> list[str]:
+    """Say once for each metric how the scorer library counted."""
+    known = {r.metric: r.signature for r in results if r.signature is not None}
+    return [_printable(f"{metric}: {signature}") for metric, signature in known.items()]
 
 
 def _citation(results: Results) -> str:
