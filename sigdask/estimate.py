@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 from sigdask import addresses, clusters, formats
 from sigdask import metrics as known
 from sigdask.adjustment import adjustment, chosen
+from sigdask.comparisons import bound
 from sigdask.costs import Cost
 from sigdask.counts import Counts
 from sigdask.engine import Job, seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
-from sigdask.metrics.base import BlackBox
+from sigdask.metrics.base import BlackBox, BoundMetric
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
@@ -80,12 +81,11 @@ def _attempt(complaints: list[Complaint], key: Key, call: Callable[..., _T], *ar
 def _metrics(asked: TestSet, counts: Counts, key: Key, complaints: list[Complaint]) -> list[Any]:
     """Return the metrics, bound or black boxes, each refusal a complaint."""
 
-    def bound(name: str) -> Any:
-        found = known.find(name, counts)
-        return found if isinstance(found, BlackBox) else found.bind(counts)
+    def found(name: str) -> BoundMetric | BlackBox:
+        return bound(known.find(name, counts), counts)
 
     names = asked.metrics or counts.suggested
-    return [_attempt(complaints, (*key, "metrics"), bound, name) for name in names]
+    return [_attempt(complaints, (*key, "metrics"), found, name) for name in names]
 
 
 def _check_gate(

@@ -7,7 +7,7 @@ from typing import Any
 
 from sigdask import metrics as known
 from sigdask.api import compare_all
-from sigdask.comparisons import Asked, list_comparisons
+from sigdask.comparisons import Asked, bound, list_comparisons
 from sigdask.counts import Counts
 from sigdask.gate import Evidence, Key, NonInferior, Rule, Shown, covers, key_of
 from sigdask.metrics.base import BlackBox
@@ -92,9 +92,8 @@ def _test(
     options: dict[str, Any],
 ) -> Iterator[tuple[Key, Shown]]:
     """Test one metric: every system against the baseline."""
-    metric = known.find(results[0].metric, counts)
-    bound = None if isinstance(metric, BlackBox) else metric.bind(counts)
-    data = None if bound is None else shifted(counts, bound, baseline, rule.margin)
+    metric = bound(known.find(results[0].metric, counts), counts)
+    data = None if isinstance(metric, BlackBox) else shifted(counts, metric, baseline, rule.margin)
     if data is None:
         for r in results:
             gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference

@@ -78,6 +78,7 @@ def shifted(counts: Counts, metric: BoundMetric, baseline: str, margin: float) -
         labels=(),
         predicted_labels=(),
         outputs=None,
+        replicates=(),
         suggested=("mean",),
     )
 

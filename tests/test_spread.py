@@ -200,3 +200,16 @@ def test_the_baseline_may_stand_first_and_subsets_keep_apart():
     shown = {key[1]: s.p_value <= 0.05 for (_, key), s in found.shown.items()}
     assert shown == {"good": True, "bad": False}
     assert len(found.spreads) == 2
+
+
+def test_replicates_are_shifted_by_the_margin_of_their_mean():
+    rng = np.random.default_rng(10)
+    base = np.round(rng.normal(0, 1, (3, 60)), 2)
+    new = np.round(base + rng.normal(0, 0.1, (3, 60)), 2)
+    parts = [Counts.from_scores({"new": n, "base": b}) for n, b in zip(new, base, strict=True)]
+    for apart in (False, True):
+        counts = Counts.of_replicates(parts, apart=apart)
+        found = {margin: p_of(counts, NonInferior(margin, 0.05), "mean") for margin in (0.01, 0.3)}
+        assert [f.method for f in found.values()] == ["shifted shuffle"] * 2
+        assert found[0.3].p_value <= 0.05
+        assert found[0.3].p_value < found[0.01].p_value

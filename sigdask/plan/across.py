@@ -54,11 +54,15 @@ def _check_metric(name: str, key: Key, complain: Complain) -> None:
 
 
 def _check_pairs(found: TestSet, key: Key, complain: Complain) -> None:
-    names = [source.name for source in found.sources if source.name is not None]
-    is_known = len(names) == len(found.sources) and len(set(names)) > 1
-    for name in dict.fromkeys([n for pair in found.pairs or () for n in pair] + [found.baseline or ""]):
-        if name and is_known and name not in names:
-            complain(key, f"no system {shown(name)} on test set {shown(found.name)}; {nearest(name, names, 'systems')}")
+    named = [source.name for source in found.sources if source.name is not None]
+    systems = list(dict.fromkeys(named))
+    # one file may hold several systems, under names of its own
+    known = set(systems) if len(named) == len(found.sources) and len(systems) > 1 else None
+    asked = [name for pair in found.pairs or () for name in pair] + [found.baseline or ""]
+    for name in dict.fromkeys(filter(None, asked)):
+        if known is not None and name not in known:
+            hint = nearest(name, systems, "systems")
+            complain(key, f"no system {shown(name)} on test set {shown(found.name)}; {hint}")
     for a, b in found.pairs or ():
         if a == b:
             complain(key, f"{shown(a)} is paired with itself")

@@ -120,15 +120,15 @@ def _pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
 
 
 def _sources(own: TestSetKeys, at: _Place, key: Key) -> tuple[Source, ...]:
-    found: list[Source] = []
+    found: dict[Path, Source] = {}
     for source in paths.sources(own.systems, at.folder):
         if isinstance(source, InputError):
             at.complain(key, str(source))
-        elif any(source.path == other.path for other in found):
+        elif source.path in found:
             at.complain(key, f"found {shown(str(source.path))} twice")
         else:
-            found.append(source)
-    return tuple(found)
+            found[source.path] = source
+    return tuple(found.values())
 
 
 def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
