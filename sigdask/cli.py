@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,6 +124,25 @@ def compare(**options: Any) -> None:
 
 
 @commands.command()
+@click.argument("plan", metavar="PLAN.toml", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and leave.")
+def check(plan: str | None, *, schema: bool) -> None:
+    """Validate a plan, read its data and say what it would cost; nothing is compared."""
+    from sigdask import plan as plans
+
+    if schema:
+        click.echo(plans.schema_text(), nl=False)
+        return
+    if plan is None:
+        raise InputError("check: expected a plan file, such as plan.toml")
+    from sigdask.estimate import estimate, n_threads
+    from sigdask.report.cost import render
+
+    loaded = plans.load_plan(plan)
+    click.echo(render(loaded.name, estimate(loaded), n_threads(loaded), width=_width()))
+
+
+@commands.command()
 @click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
 @click.option("--workers", type=int, metavar="N")
 def verify(cluster: str, workers: int | None) -> int:
@@ -238,12 +256,16 @@ def _progress() -> Iterator[Progress | None]:
 
 
 def _show(results: Results, *, everything: bool) -> None:
-    import shutil
-
     from sigdask.report.terminal import render
 
-    width = max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
-    click.echo(render(results, everything=everything, width=width))
+    click.echo(render(results, everything=everything, width=_width()))
+
+
+def _width() -> int | None:
+    """Return the columns of the terminal, None for a pipe."""
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
 
 
 def _note(text: str) -> None:
@@ -256,13 +278,9 @@ def _check_writable(path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    from sigdask.report.files import write_whole
+
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise UnfinishedError(f"--json {path}: cannot be written ({error.strerror})") from None
+        write_whole(path, text)
+    except UnfinishedError as error:
+        raise UnfinishedError(f"--json {error}") from None

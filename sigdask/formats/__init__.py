@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import replicates
@@ -122,7 +123,8 @@ def read(
     format : str
         A name in `FORMATS`, or "auto" (see `detect`); options of one format follow its name, as in
         "conll:scheme=IOBES". Every format takes replicates=together (swap all replicates of an
-        item as one, the default) or replicates=each (each for itself).
+        item as one, the default) or replicates=each (each for itself). A reader of your own is named
+        MODULE:FUNCTION.
     options : Options
         Columns, alignment, missing scores.
 
@@ -135,6 +137,8 @@ def read(
         raise InputError("no file given; expected a table, or one file a system")
     sources = [parse_source(str(s)) if not isinstance(s, Source) else s for s in systems]
     gold_path = None if gold is None else Path(gold)
+    if is_address(format):
+        return _read_own(format, sources, gold_path, options)
     asked, own = parse_format(format)
     name = detect(sources, gold_path, options) if asked == "auto" else asked
     if name not in FORMATS:
@@ -145,6 +149,25 @@ def read(
     apart, options = _apart(options.with_own(own))
     parts = [reader(files, gold_path, options) for files in replicates.by_replicate(sources)]
     return Counts.of_replicates(parts, apart=apart)
+
+
+def is_address(format_: str) -> bool:
+    """Say whether a format is named MODULE:FUNCTION.
+
+    Examples
+    --------
+    >>> is_address("mine:read"), is_address("conll:scheme=IOBES"), is_address("wide")
+    (True, False, False)
+    """
+    name, colon, rest = format_.partition(":")
+    return bool(colon and rest) and "=" not in rest and name not in FORMATS
+
+
+def _read_own(address: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    counts = addresses.load(address, "format")(sources, gold, options)
+    if not isinstance(counts, Counts):
+        raise InputError(f"format {address!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
+    return counts
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import ratios, retrieval
@@ -93,6 +94,19 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     module, _, attribute = METRICS[spec.base][0].partition(":")
     factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
     return factory(spec)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no data could make right; a column of scores may have any other name.
+
+    Examples
+    --------
+    >>> check_name("nDCG@10")
+    """
+    if _is_address(name):
+        addresses.check(name, "metric")
+    elif (spec := Spec.of(name)).base in METRICS:
+        find(spec.name)
 
 
 def of_column(name: str) -> Metric:

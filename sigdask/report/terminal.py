@@ -83,13 +83,27 @@ def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
         row += [r.a, r.b, r.metric, _score(r.score_a), _score(r.score_b), f"{r.difference:+.4f}", p_text(r.p_value)]
         row += [p_text(r.p_adjusted) if r.p_adjusted is not None else ""] if adjusted else []
         rows.append([*row, how(r), r.verdict(alpha) + (" !" if r.disagreements() else "")])
-    return _printed([*names, "method", ""], rows, width)
+    return lay_out([*names, "method", ""], rows, width)
 
 
-NUMBERS = ("score", "A - B", "mean A - B", "p", "p adjusted", "rank")
+NUMBERS = (
+    "score",
+    "A - B",
+    "mean A - B",
+    "p",
+    "p adjusted",
+    "rank",
+    "systems",
+    "items",
+    "units",
+    "comparisons",
+    "trials",
+    "time",
+)
 
 
-def _printed(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
+def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
+    """Return a table as text, columns of `NUMBERS` to the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -113,7 +127,7 @@ def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
     name = f"{ranking.test_set}: " if ranking.test_set else ""
     rows = [[str(s.rank), s.system, _score(s.score), "".join(_spaced(s.letters))] for s in ranking.systems[:SHOWN]]
     yield _printable(f"{name}ranking by {ranking.metric}{where}; systems that share a letter are not told apart")
-    yield _printed(["rank", "system", "score", "groups"], rows, None)
+    yield lay_out(["rank", "system", "score", "groups"], rows, None)
     if len(ranking.systems) > SHOWN:
         yield f"and {len(ranking.systems) - SHOWN} more (--json FILE keeps them)"
     yield f"discriminative power {ranking.discriminative_power:.1%}: pairs with unadjusted p <= {results.alpha:g}"
@@ -138,7 +152,7 @@ def _together(results: Results, width: int | None) -> list[str]:
         for v in results.together
     ]  # fmt: skip
     title = f"over all sets: mean difference, and in how many sets at least it is shown at {results.alpha:g}"
-    return [title, _printed(names, rows, width), ""]
+    return [title, lay_out(names, rows, width), ""]
 
 
 def _score(score: float) -> str:
