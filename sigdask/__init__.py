@@ -1,7 +1,8 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
-Read system outputs with `read`, compare them with `compare_all` (or two arrays with `compare`),
-bring a metric with `metric`. A whole night's comparisons are a plan: `load_plan` and `run_plan`.
+Read system outputs with `read`, compare them with `compare_all` (two arrays with `compare`, several
+test sets with `compare_sets`), bring a metric with `metric`. A whole night's comparisons are a plan:
+`load_plan` and `run_plan`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sigdask.api import as_counts, compare, compare_all
+    from sigdask.api import as_counts, compare, compare_all, compare_sets
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
@@ -30,6 +31,7 @@ __all__ = [
     "black_box",
     "compare",
     "compare_all",
+    "compare_sets",
     "load_plan",
     "metric",
     "read",
@@ -48,6 +50,7 @@ _HOMES = {
     "black_box": "metrics",
     "compare": "api",
     "compare_all": "api",
+    "compare_sets": "api",
     "load_plan": "plan",
     "metric": "metrics",
     "read": "formats",

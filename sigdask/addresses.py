@@ -22,6 +22,12 @@ def check(address: str, what: str) -> None:
         raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")
 
 
+def look_in(folder: Path) -> None:
+    """Find modules in a folder as well, after all others."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
 def load(address: str, what: str) -> Any:
     """Return what `module:attribute` names.
 
@@ -29,9 +35,7 @@ def load(address: str, what: str) -> Any:
     """
     check(address, what)
     module_name, _, attribute = address.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+    look_in(Path.cwd())
     try:
         found: Any = importlib.import_module(module_name)
     except Exception as error:  # noqa: BLE001  # a user's module may raise anything
@@ -41,5 +45,5 @@ def load(address: str, what: str) -> Any:
     for part in attribute.split("."):
         found = getattr(found, part, None)
     if found is None:
-        raise InputError(f"{what} {address!r}: {module_name!r} has no {attribute!r}")
+        raise InputError(f"{what} {address!r}: {module_name!r} has no {what} or function {attribute!r}")
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,8 +61,11 @@ def commands() -> None:
 @click.option("--gold", metavar="FILE", help="File of what is right.")
 @click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="See `sigdask metrics`; may be repeated.")
-@click.option("--unit", default="item", show_default=True, metavar="COLUMN", help="What is exchanged as a whole.")
+@click.option("--unit", "units", multiple=True, metavar="COLUMN",
+              help="What is exchanged as a whole; of several nested ones the coarsest.  [default: item]")  # fmt: skip
 @click.option("--by", metavar="COLUMN", help="Compare within each value of a column.")
+@click.option("--together", is_flag=True, help="With --by: judge each pair over all subsets as well.")
+@click.option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", help="Compare these two; may be repeated.")
 @click.option("--baseline", metavar="NAME", help="Compare every system with this one only, which becomes B.")
 @click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]), default="two-sided",
               show_default=True, help="Of score A - score B.")  # fmt: skip
@@ -72,6 +74,9 @@ def commands() -> None:
 @click.option("--trials", type=int, metavar="N", help="Random trials.  [default: 1048576; black boxes 10000]")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the verdicts.")
+@click.option("--adjust",
+              type=click.Choice(["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]),
+              help="For many comparisons.  [default: max-t for three systems and more, else none]")  # fmt: skip
 @click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run.")
 @click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles.")
 @click.option("--id", "id_column", metavar="COLUMN", help="Column of item ids.")
@@ -83,8 +88,8 @@ def commands() -> None:
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated.")
 @click.option("--align", type=click.Choice(["auto", "id", "position"]), default="auto", show_default=True,
               help="How rows of several files belong together.")  # fmt: skip
-@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]), default="error", show_default=True,
-              help="What an absent score means.")  # fmt: skip
+@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]),
+              help="What an absent score means.  [default: error; zero for topics of runs]")  # fmt: skip
 @click.option("--reference", "references", multiple=True, metavar="FILE", help="Further references of segments.")
 @click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,
@@ -95,25 +100,49 @@ def commands() -> None:
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
-    SYSTEM is a file of one system's outputs or scores, or a table with one column a system.
+    SYSTEM is a file of one system's outputs or scores, or a table with one column a system. Several
+    files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
     """
     counts, format_ = _read(options)
     metrics = options["metrics"] or counts.suggested
     json_file = options["json_file"]
     if json_file not in {None, "-"}:
         _check_writable(Path(json_file))
-    _note(f"read as {format_}: {counts.n_systems} systems, {counts.n_items:,} items")
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    _note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
         _note(f"metric: {', '.join(metrics)} (choose with --metric)")
     for warning in counts.warnings:
         _note(f"warning: {warning}")
     results = _compare(counts, metrics, options)
+    for warning in results.warnings:
+        if warning not in counts.warnings:
+            _note(f"warning: {warning}")
     if json_file == "-":
         click.echo(results.to_json())
         return
     _show(results, everything=options["everything"])
     if json_file is not None:
         _write(Path(json_file), results.to_json() + "\n")
+
+
+@commands.command()
+@click.argument("plan", metavar="PLAN.toml", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and leave.")
+def check(plan: str | None, *, schema: bool) -> None:
+    """Validate a plan, read its data and say what it would cost; nothing is compared."""
+    from sigdask import plan as plans
+
+    if schema:
+        click.echo(plans.schema_text(), nl=False)
+        return
+    if plan is None:
+        raise InputError("check: expected a plan file, such as plan.toml")
+    from sigdask.estimate import estimate, n_threads
+    from sigdask.report.cost import render
+
+    loaded = plans.load_plan(plan)
+    click.echo(render(loaded.name, estimate(loaded), n_threads(loaded), width=_width()))
 
 
 @commands.command()
@@ -271,23 +300,16 @@ def _write_json(json_file: str, found: Report) -> None:
         _write(Path(json_file), text + "\n")
 
 
-def _width() -> int | None:
-    import shutil
-
-    return max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
-
-
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     from sigdask import formats
 
-    unit, by = options["unit"], options["by"]
     given = formats.Options(
         id_column=options["id_column"],
         gold_column=options["gold_column"],
         prediction_column=options["prediction_column"],
         system_column=options["system_column"],
         score_column=options["score_column"],
-        groups=tuple(dict.fromkeys(name for name in (unit, by) if name not in {None, "item"})),
+        groups=tuple(dict.fromkeys(name for name in (*options["units"], options["by"]) if name not in {None, "item"})),
         ignore=options["ignore"],
         label_map=tuple(formats.parse_map(text) for text in options["maps"]),
         align=options["align"],
@@ -298,8 +320,9 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     )
     sources = [formats.parse_source(text) for text in options["systems"]]
     gold = Path(options["gold"]) if options["gold"] else None
-    chosen = options["format_"] if options["format_"] != "auto" else formats.detect(sources, gold, given)
-    return formats.read(*sources, gold=gold, format=chosen, options=given), chosen.partition(":")[0]
+    asked, own = formats.parse_format(options["format_"])
+    chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+    return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
 
 
 def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:
@@ -311,7 +334,10 @@ def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) 
                 counts,
                 metrics=metrics,
                 baseline=options["baseline"],
-                unit=options["unit"],
+                pairs=options["pairs"] or None,
+                unit=options["units"] or None,
+                adjust=options["adjust"],
+                together=options["together"],
                 by=options["by"],
                 alternative=options["alternative"],
                 method=options["method"],
@@ -359,6 +385,13 @@ def _show(results: Results, *, everything: bool) -> None:
     click.echo(render(results, everything=everything, width=_width()))
 
 
+def _width() -> int | None:
+    """Return the columns of the terminal, None for a pipe."""
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
+
+
 def _note(text: str) -> None:
     click.echo(f"sigdask: {text}", err=True)
 
@@ -369,13 +402,9 @@ def _check_writable(path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    from sigdask.report.files import write_whole
+
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise UnfinishedError(f"--json {path}: cannot be written ({error.strerror})") from None
+        write_whole(path, text)
+    except UnfinishedError as error:
+        raise UnfinishedError(f"--json {error}") from None

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sigdask.lattice import MOST_DIGITS, Lattice
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.presence import PresencePanel
 from sigdask.shuffles import SCHEME
 
 COUNTING = 1
@@ -38,12 +39,14 @@ def digests(panel: Any) -> Digests:
         for m in range(len(panel.metrics)):
             found[:, m] = _of_pairs(panel, m)
         return found
+    if isinstance(panel, PresencePanel):
+        return _of_sets(panel)
     return np.array([[_digest(panel)]], object)
 
 
 def is_whole(panel: Any) -> bool:
     """Whether a panel is counted as a whole, as families are, and not pair by pair."""
-    return not isinstance(panel, (Panel, OutputsPanel))
+    return not isinstance(panel, (Panel, PresencePanel, OutputsPanel))
 
 
 def _of_pairs(panel: Panel, m: int) -> list[str]:
@@ -80,6 +83,26 @@ def _sums(panel: Panel, own: list[int], scales: NDArray[np.uint64]) -> NDArray[n
                 hashed = _mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
             sums[s, seed] = hashed.sum(dtype=np.uint64)
     return sums
+
+
+def _of_sets(panel: PresencePanel) -> Digests:
+    """Return digests of pairs of sets: of each term, which units hold it, whatever numbers terms have."""
+    units = _mixed(panel.addresses.astype(np.uint64))
+    n_terms = len(panel.golden)
+    holders = np.zeros((len(panel.holdings), n_terms), np.uint64)  # of each term, a sum over the units that hold it
+    for s, held in enumerate(panel.holdings):
+        np.add.at(holders[s], held // max(panel.n_units, 1), units[held % max(panel.n_units, 1)])
+    gold = panel.golden.astype(np.uint64)
+    n_gold = int(gold.sum())
+    found = np.empty(panel.shape, object)
+    for p, (i, j) in enumerate(panel.pairs):
+        held = (holders[i] != 0) | (holders[j] != 0)
+        terms = [_mixed(_mixed(_mixed(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
+                 for seed in (2, 3)]  # fmt: skip
+        sums = [int(own.sum(dtype=np.uint64)) for own in terms]
+        for m, metric in enumerate(panel.metrics):
+            found[p, m] = _digest(("sets", panel.key, panel.enumerated, metric.form, metric.fields, n_gold, sums))
+    return found
 
 
 GOLDEN, ALL = 0x9E3779B97F4A7C15, 2**64 - 1

@@ -17,12 +17,14 @@ from typing import Any
 from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.errors import ClusterLostError, SigdaskError, TaskError, UnfinishedError
+from sigdask.families import Relabelling
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import Tally, count
+from sigdask.presence import PresencePanel
+from sigdask.randomization import AnyPanel, count
 from sigdask.shuffles import BLOCK
+from sigdask.tallies import Tally
 
-AnyPanel = Panel | OutputsPanel
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
 
@@ -45,14 +47,12 @@ class Job:
 
     Attributes
     ----------
-    panel : Panel or OutputsPanel
+    panel : Panel, PresencePanel, OutputsPanel, Family or Relabelling
         What is counted.
     n_trials : int
         Number of trials.
     run : int
         0 for the first run, 1 for the second.
-    joint : bool
-        Count the joint tail as well.
     label : str
         What is compared, for errors.
     first : int
@@ -62,7 +62,6 @@ class Job:
     panel: AnyPanel
     n_trials: int
     run: int = 0
-    joint: bool = False
     label: str = ""
     first: int = 0
 
@@ -75,7 +74,6 @@ class Piece:
     run: int
     first: int
     n_trials: int
-    joint: bool
 
 
 Task = tuple[Piece, ...]
@@ -116,7 +114,7 @@ def count_jobs(
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
     if isinstance(cluster, Cluster):
         return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
-    chosen = clusters.choose(cluster, work, vectorised=all(isinstance(job.panel, Panel) for job in jobs))
+    chosen = clusters.choose(cluster, work, vectorised=not any(isinstance(job.panel, OutputsPanel) for job in jobs))
     with clusters.connect(chosen, workers=workers) as connected:
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
 
@@ -130,7 +128,7 @@ def _count_on(
     blocks_per_task: int | None,
 ) -> list[Tally]:
     tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
-    totals = [Tally.zero(job.panel.shape) for job in jobs]
+    totals = [Tally.zero(job.panel.shape, job.panel.n_tails) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
     for counted in run_tasks(cluster, jobs, tasks):
         for piece, tally in counted:
@@ -178,7 +176,7 @@ def partition(
     open_task: list[Piece] = []
     left = seconds
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
-        grain = BLOCK if isinstance(job.panel, Panel) else 1
+        grain = 1 if isinstance(job.panel, OutputsPanel) else BLOCK
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
         end = job.first + job.n_trials
         for first in range(job.first, end, size):
@@ -186,7 +184,7 @@ def partition(
             if open_task and (blocks_per_task or here * cost > left):
                 tasks.append(tuple(open_task))
                 open_task, left = [], seconds
-            open_task.append(Piece(k, job.run, first, here, job.joint))
+            open_task.append(Piece(k, job.run, first, here))
             left -= here * cost
     if open_task:
         tasks.append(tuple(open_task))
@@ -197,7 +195,9 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     """Measure what a trial costs here; for enumerations, which are short, state it."""
     if isinstance(panel, Panel) and panel.enumerated:
         return 1e-8 * max(1, len(panel.lattices))
-    few = BLOCK if isinstance(panel, Panel) else 2
+    if isinstance(panel, PresencePanel) and panel.enumerated:
+        return 1e-8 * len(panel.metrics)
+    few = {OutputsPanel: 2, Relabelling: 256}.get(type(panel), BLOCK)
     timed = partial(count, panel, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     start = time.perf_counter()
@@ -212,7 +212,7 @@ def count_task(task: Task, *panels: AnyPanel) -> Counted:
 
 def _count_piece(piece: Piece, panel: AnyPanel) -> Tally | SigdaskError:
     try:
-        return count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint)
+        return count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials)
     except SigdaskError as error:
         return error
 
@@ -290,7 +290,7 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
 def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
     sent: dict[int, Any] = {}
     for job in jobs:
-        large = isinstance(job.panel, OutputsPanel) or job.panel.values.nbytes > SHIPPED_WITH_TASK
+        large = job.panel.nbytes > SHIPPED_WITH_TASK
         if large and id(job.panel) not in sent:
             sent[id(job.panel)] = client.submit(_itself, job.panel, pure=False)
     return sent

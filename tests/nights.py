@@ -1,9 +1,9 @@
 """Small plans for tests of the overnight runner, and what a store holds."""
 
 import os
-import sqlite3
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ TALLIES = (
     "SELECT digest, run, min(first), max(stop), sum(stop - first), sum(greater), sum(less), sum(two_sided), count(*) "
     "FROM tallies JOIN comparisons ON comparison = id GROUP BY digest, run ORDER BY digest, run"
 )
+
+ARRAYS = "SELECT digest, run, first, stop, counts FROM arrays JOIN comparisons ON comparison = id ORDER BY digest, run, first"
 
 SLOW = """
 import time
@@ -60,16 +62,22 @@ def write_slow_plan(folder, *, trials=2000, more=""):
 
 def tallies_in(store):
     """What is kept of each comparison and run; whether trials follow on each other without gap or overlap."""
-    if "://" in str(store):
-        with reading(str(store)) as connection:
-            rows = [tuple(row) for row in connection.execute(text(TALLIES))]
-    else:
-        with sqlite3.connect(store) as connection:
-            rows = connection.execute(TALLIES).fetchall()
-        connection.close()
+    with reading(str(store)) as connection:
+        rows = [tuple(row) for row in connection.execute(text(TALLIES))]
+        arrays = [tuple(row) for row in connection.execute(text(ARRAYS))]
     for _, _, first, stop, n, *_ in rows:
         assert (first, stop) == (0, n)
-    return [tuple(int(x) if k else x for k, x in enumerate(row)) for row in rows]
+    return [tuple(int(x) if k else x for k, x in enumerate(row)) for row in rows] + _families(arrays)
+
+
+def _families(arrays):
+    """Sums over the rounds of each family."""
+    found = {}
+    for digest, run, first, stop, packed in arrays:
+        before, counts = found.get((digest, run), (0, 0))
+        assert first == before
+        found[digest, run] = (stop, counts + np.frombuffer(zlib.decompress(packed), "<i8"))
+    return [(digest, run, 0, stop, counts.tolist()) for (digest, run), (stop, counts) in found.items()]
 
 
 def sigdask(*arguments, cwd, start=False, **options):

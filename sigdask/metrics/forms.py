@@ -120,6 +120,31 @@ class Bleu:
 
 
 @dataclass(frozen=True, slots=True)
+class MeanOf:
+    """The mean of the scores of replicates, whose fields stand one replicate after the other.
+
+    Attributes
+    ----------
+    forms : tuple of Form
+        The score of each replicate.
+    widths : tuple of int
+        How many fields each takes.
+    """
+
+    forms: tuple[Form, ...]
+    widths: tuple[int, ...]
+
+    def score(self, sums: Array) -> NDArray[np.float64]:
+        """Score sums of shape (..., sum of widths)."""
+        total = np.zeros(sums.shape[:-1])
+        start = 0
+        for form, width in zip(self.forms, self.widths, strict=True):
+            total += form.score(sums[..., start : start + width])
+            start += width
+        return np.asarray(total / len(self.forms))
+
+
+@dataclass(frozen=True, slots=True)
 class ChrF:
     """Corpus chrF of 3 sums an order: n-grams of system and reference, and matches.
 
@@ -145,3 +170,39 @@ class ChrF:
         factor = self.beta**2
         below = factor * precision + recall
         return np.asarray(100 * (1 + factor) * precision * recall / np.where(below == 0, 1.0, below))
+
+
+def gradient(form: Form, sums: Array) -> NDArray[np.float64]:
+    """Return the change of the score with each field, at sums of shape (n_fields,).
+
+    Parameters
+    ----------
+    form : Form
+        The score.
+    sums : array, shape (n_fields,)
+        As the form takes them; need not be whole numbers.
+
+    Returns
+    -------
+    float64 array, shape (n_fields,)
+        0 where the score does not change smoothly (0/0).
+    """
+    at = np.asarray(sums, np.float64)
+    if isinstance(form, Ratios):
+        above, below = np.array(form.numerators, np.float64), np.array(form.denominators, np.float64)
+        n, d = above @ at, below @ at  # (n_rows,)
+        safe = np.where(d == 0, 1.0, d)
+        slopes = (above * safe[:, None] - below * n[:, None]) / (safe**2)[:, None]
+        return np.asarray(np.where((d == 0)[:, None], 0.0, slopes).mean(axis=0))
+    found = np.zeros(len(at))
+    for f, value in enumerate(at):
+        step = 1e-4 * abs(value) or 1.0
+        around = np.stack([at, at])
+        around[:, f] += (step, -step if value else 0.0)
+        try:
+            high, low = form.score(around)
+        except InputError:
+            continue
+        change = (high - low) / (around[0, f] - around[1, f])
+        found[f] = change if np.isfinite(change) else 0.0
+    return found

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from sigdask.digests import digests, is_whole
 from sigdask.engine import Job, Piece
 from sigdask.panels import Panel
-from sigdask.randomization import TAILS, Tally
+from sigdask.presence import PresencePanel
 from sigdask.rounds import round_of, rounds
 from sigdask.store import Kept, Store
+from sigdask.tallies import TAILS, Tally
 
-N_TAILS = 3
+N_TAILS = len(TAILS)
 """Tails kept of single comparisons: greater, less, two-sided."""
 
 
@@ -199,7 +200,7 @@ class Queue:
 
 def n_tails(panel: Any) -> int:
     """Return the size of the last axis of a panel's counts."""
-    return int(getattr(panel, "n_tails", len(TAILS)))
+    return int(panel.n_tails)
 
 
 def _numbered(jobs: Sequence[Job]) -> tuple[list[str], list[NDArray[np.int64]], list[str]]:
@@ -255,6 +256,8 @@ def _part(panel: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
     """Return some pairs and metrics of a panel, with the systems that they need."""
     if panel.shape == (len(rows), len(columns)):
         return panel
+    if isinstance(panel, PresencePanel):
+        return replace(panel, pairs=panel.pairs[list(rows)], metrics=tuple(panel.metrics[k] for k in columns))
     assert isinstance(panel, Panel)
     used, pairs = np.unique(panel.pairs[list(rows)], return_inverse=True)
     return replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from sigdask import clusters
 from sigdask.api import Work, prepare
 from sigdask.clusters import Cluster
+from sigdask.counts import Counts
 from sigdask.engine import Counted, Job, Progress, partition, run_tasks, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.outputs import OutputsPanel
 from sigdask.overnight.ledger import Ledger, Line, Queue, breadth_first, trials_of
 from sigdask.overnight.stop import DEADLINE, Stop, Stopped
 from sigdask.plan import Plan, TestSet
-from sigdask.results import Results
+from sigdask.questions import Cell, Wanted
+from sigdask.results import Result, Results
 from sigdask.shuffles import SCHEME
 from sigdask.store import Progress as SetProgress
 from sigdask.store import Recorded, Store, history, open_store
@@ -86,12 +88,34 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Set:
-    """A test set with its work, and where its jobs stand among all."""
+class _Part:
+    """Test sets that are judged together, and where their jobs stand among all.
 
-    test_set: TestSet
+    Attributes
+    ----------
+    names : tuple of str
+        The test sets.
+    work : Work
+        What is counted and judged.
+    set_of : int64 array, shape (n_results,)
+        The test set of each result, a place in `names`.
+    cells : list of tuple of (int, int, int)
+        (job, row, column) of each result's counts, among all jobs.
+    first_job : int
+        Its first job.
+    """
+
+    names: tuple[str, ...]
     work: Work
+    set_of: NDArray[np.int64]
+    cells: list[tuple[Cell, ...]]
     first_job: int
+
+    @staticmethod
+    def of(names: tuple[str, ...], work: Work, first_job: int) -> _Part:
+        sizes = [len(question.asking) for question in work.questions]
+        cells = [tuple((first_job + job, row, column) for job, row, column in own) for own in work.cells]
+        return _Part(names, work, np.repeat(np.arange(len(names)), sizes), cells, first_job)
 
 
 def run_plan(
@@ -147,14 +171,14 @@ class _Driver:
     def run(self, cluster: str | Cluster | Mapping[str, Any], workers: int | None) -> Outcome:
         try:
             with self.stop.waiting():
-                self.sets = self._read()
-                self.ledger = Ledger(self.store, [job for each in self.sets for job in each.work.jobs])
+                self.parts = self._read()
+                self.ledger = Ledger(self.store, [job for part in self.parts for job in part.work.jobs])
         except Stopped:
             return Outcome({}, 0, self.store.where, self.stop.reason, 0, 0)
-        self.watches = [_Watch.of(self.ledger, each) for each in self.sets]
+        self.watches = [_Watch.of(self.ledger, part, k) for part in self.parts for k in range(len(part.names))]
         details = {"versions": _versions(), "settings": _settings(self.plan), "inputs": _inputs(self.plan.test_sets)}
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
-        self.stop.leave(1 + SECONDS_A_RESULT * sum(len(each.work.cells) for each in self.sets))
+        self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
         try:
             self._count(cluster, workers)
         except Stopped:
@@ -165,25 +189,29 @@ class _Driver:
             raise
         return self._finish(number, details)
 
-    def _read(self) -> list[_Set]:
-        found: list[_Set] = []
-        for test_set in self.plan.test_sets:
-            counts = test_set.read()
+    def _read(self) -> list[_Part]:
+        """Read the test sets and list what they want counted; one part a family of test sets."""
+        plan = self.plan
+        asked = [(t.name, (counts, _wanted(plan, t, counts), t.alternative)) for t, counts in self._counts()]
+        whole = plan.family == "plan" and plan.adjust != "none"
+        groups = [asked] if whole else [[each] for each in asked]
+        parts: list[_Part] = []
+        n_jobs = 0
+        for group in groups:
             work = prepare(
-                counts,
-                metrics=test_set.metrics or counts.suggested,
-                pairs=test_set.pairs,
-                baseline=test_set.baseline,
-                by=test_set.by,
-                alternative=test_set.alternative,
-                method=test_set.method,
-                trials=test_set.trials,
-                seed=self.plan.seed,
-                alpha=self.plan.alpha,
-                second_run=self.plan.second_run,
+                [each for _, each in group],
+                alpha=plan.alpha,
+                adjust=plan.adjust,
+                by_metric=plan.family == "metric",
+                second_run=plan.second_run,
             )
-            found.append(_Set(test_set, work, sum(len(each.work.jobs) for each in found)))
-        return found
+            parts.append(_Part.of(tuple(name for name, _ in group), work, n_jobs))
+            n_jobs += len(work.jobs)
+        return parts
+
+    def _counts(self) -> Iterator[tuple[TestSet, Counts]]:
+        for test_set in self.plan.test_sets:
+            yield test_set, test_set.read()
 
     def _count(self, cluster: str | Cluster | Mapping[str, Any], workers: int | None) -> None:
         lines = self.ledger.missing()
@@ -305,18 +333,17 @@ class _Driver:
     def _finish(self, number: int, details: dict[str, Any]) -> Outcome:
         """Judge what there is, and record it."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
-        few = sum(len(each.work.cells) for each in self.sets) <= MOST_REPORTED
-        found: list[tuple[Results, list[Recorded]]] = []
-        if few or not signalled:
+        found: dict[str, tuple[Results, list[Recorded]]] = {}
+        if self.n_results <= MOST_REPORTED or not signalled:
             looks = self.store.first_looks()
-            found = [self._judged(each, looks) for each in self.sets]
-        recorded = [one for _, of_set in found for one in of_set]
+            for part in self.parts:
+                found |= self._judged(part, looks)
+        recorded = [one for _, of_set in found.values() for one in of_set]
         n_changed = self.store.record(recorded) if found else 0
-        again = {each.test_set.name: n for each, (_, own) in zip(self.sets, found, strict=bool(found))
-                 if (n := sum(any(w.startswith(SECOND_LOOK) for w in one.result.warnings) for one in own))}  # fmt: skip
+        again = {name: n for name, (_, own) in found.items() if (n := sum(map(_is_second_look, own)))}
         stopped = self.stop.reason if not self._is_complete() else ""
         state = "stopped" if stopped else "failed" if self.problems else "finished"
-        by_set = {each.test_set.name: results for each, (results, _) in zip(self.sets, found, strict=bool(found))}
+        by_set = {name: results for name, (results, _) in found.items()}
         frames = {name: history.frame(results) for name, results in by_set.items()}
         details = {**details, "second_looks": again, "frames": frames}
         self.store.end(state, stopped or "; ".join(self.problems), details)
@@ -324,23 +351,51 @@ class _Driver:
             by_set, number, self.store.where, stopped, self.n_counted, n_changed, again, tuple(self.problems),
         )  # fmt: skip
 
+    @property
+    def n_results(self) -> int:
+        """Comparisons of all test sets."""
+        return sum(len(part.cells) for part in self.parts)
+
     def _is_complete(self) -> bool:
         return all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
 
-    def _judged(self, each: _Set, looks: Mapping[str, int]) -> tuple[Results, list[Recorded]]:
-        """Return a test set's results, with what the store is to keep of them."""
-        tallies = [self.ledger.tally(each.first_job + k) for k in range(len(each.work.jobs))]
-        results, recorded = each.work.results(tallies), []
-        for result, cells in zip(results, each.work.cells, strict=True):
-            places = [(each.first_job + job, row, column) for job, row, column in cells]
-            digest = self.ledger.digest(*places[0])
-            complete = all(self.ledger.is_complete(*place) for place in places)
-            seen = looks.get(digest, result.n_trials) if result.method != "exact" else result.n_trials
-            if seen < result.n_trials:
-                note = f"{SECOND_LOOK} p was first had with {seen:,} trials"
-                result = replace(result, warnings=(*result.warnings, note))  # noqa: PLW2901  # the one to keep
-            recorded.append(Recorded(result, digest, complete))
-        return replace(results, results=tuple(one.result for one in recorded)), recorded
+    def _judged(self, part: _Part, looks: Mapping[str, int]) -> dict[str, tuple[Results, list[Recorded]]]:
+        """Return the results of each test set, with what the store is to keep of them."""
+        tallies = [self.ledger.tally(part.first_job + k) for k in range(len(part.work.jobs))]
+        results = part.work.results(tallies)
+        by_set: list[list[Recorded]] = [[] for _ in part.names]
+        for result, cells, number in zip(results, part.cells, part.set_of, strict=True):
+            digest = self.ledger.digest(*cells[0])
+            complete = all(self.ledger.is_complete(*place) for place in cells)
+            by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
+        return {
+            name: (replace(results, results=tuple(one.result for one in own)), own)
+            for name, own in zip(part.names, by_set, strict=True)
+        }
+
+
+def _with_look(result: Result, seen: int | None) -> Result:
+    """Say where a p was had before with fewer trials."""
+    if seen is None or seen >= result.n_trials or result.method == "exact":
+        return result
+    return replace(result, warnings=(*result.warnings, f"{SECOND_LOOK} p was first had with {seen:,} trials"))
+
+
+def _is_second_look(one: Recorded) -> bool:
+    return any(text.startswith(SECOND_LOOK) for text in one.result.warnings)
+
+
+def _wanted(plan: Plan, test_set: TestSet, counts: Counts) -> Wanted:
+    return Wanted(
+        metrics=test_set.metrics or counts.suggested,
+        pairs=test_set.pairs,
+        baseline=test_set.baseline,
+        levels=(test_set.unit,),
+        by=test_set.by,
+        method=test_set.method,
+        trials=test_set.trials,
+        seed=plan.seed,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -368,20 +423,20 @@ class _Watch:
     kept: int
 
     @staticmethod
-    def of(ledger: Ledger, each: _Set) -> _Watch:
+    def of(ledger: Ledger, part: _Part, of_set: int) -> _Watch:
+        own = np.flatnonzero(part.set_of == of_set)
         listed: dict[int, list[tuple[int, int, int]]] = {}
         first = []
-        for number, cells in enumerate(each.work.cells):
-            for k, (job_here, row, column) in enumerate(cells):
-                job = each.first_job + job_here
+        for number, k in enumerate(own):
+            for job, row, column in part.cells[k]:
                 place = int(ledger.at[job][row, column])
                 listed.setdefault(ledger.jobs[job].run, []).append((place, ledger.jobs[job].n_trials, number))
-                if k == 0:
-                    first.append((ledger.jobs[job].run, place))
+            job, row, column = part.cells[k][0]
+            first.append((ledger.jobs[job].run, int(ledger.at[job][row, column])))
         arrays = {run: np.array(rows, np.int64).T for run, rows in listed.items()}
         flat = {run: (rows[0], rows[1], rows[2]) for run, rows in arrays.items()}
         at = np.array(first, np.int64).reshape(-1, 2).T
-        made = _Watch(each.test_set.name, len(each.work.cells), flat, (at[0], at[1]), 0)
+        made = _Watch(part.names[of_set], len(own), flat, (at[0], at[1]), 0)
         return replace(made, kept=made.now(ledger).counted)
 
     def now(self, ledger: Ledger) -> SetProgress:
@@ -389,7 +444,8 @@ class _Watch:
         finished = np.ones(self.n_results, np.bool_)
         for run, (places, wanted, results) in self.cells.items():
             have = np.minimum(ledger.n_trials[run][places], wanted)
-            done, wanted_all = done + int(have.sum()), wanted_all + int(wanted.sum())
+            once = np.unique(places, return_index=True)[1]
+            done, wanted_all = done + int(have[once].sum()), wanted_all + int(wanted[once].sum())
             finished[results[have < wanted]] = False
         runs, places = self.first
         reached = sum(int((ledger.n_trials[run][places[runs == run]] > 0).sum()) for run in self.cells)

@@ -29,9 +29,6 @@ def check_comparisons(found: TestSet, own: TestSetKeys, key: Key, complain: Comp
     for name in _twice(found.metrics):
         complain(place, f"{shown(name)} stands twice")
     _check_pairs(found, (*key, "pairs") if own.pairs else ("pairs",), complain)
-    names = [source.name for source in found.sources if source.name is not None]
-    for name in _twice(names):
-        complain((*key, "systems"), f"two files of system {shown(name)}; a name stands for one file")
 
 
 def _check_format(written: str, key: Key, complain: Complain) -> None:
@@ -57,11 +54,15 @@ def _check_metric(name: str, key: Key, complain: Complain) -> None:
 
 
 def _check_pairs(found: TestSet, key: Key, complain: Complain) -> None:
-    names = [source.name for source in found.sources if source.name is not None]
-    is_known = len(names) == len(found.sources) > 1  # one file may hold several systems, under other names
-    for name in dict.fromkeys([n for pair in found.pairs or () for n in pair] + [found.baseline or ""]):
-        if name and is_known and name not in names:
-            complain(key, f"no system {shown(name)} on test set {shown(found.name)}; {nearest(name, names, 'systems')}")
+    named = [source.name for source in found.sources if source.name is not None]
+    systems = list(dict.fromkeys(named))
+    # one file may hold several systems, under names of its own
+    known = set(systems) if len(named) == len(found.sources) and len(systems) > 1 else None
+    asked = [name for pair in found.pairs or () for name in pair] + [found.baseline or ""]
+    for name in dict.fromkeys(filter(None, asked)):
+        if known is not None and name not in known:
+            hint = nearest(name, systems, "systems")
+            complain(key, f"no system {shown(name)} on test set {shown(found.name)}; {hint}")
     for a, b in found.pairs or ():
         if a == b:
             complain(key, f"{shown(a)} is paired with itself")
@@ -89,13 +90,14 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
             f"adjust = {shown(plan.adjust)} needs the same number of trials of every comparison; "
             "leave [stopping] out, or choose holm, hochberg, bh or by",
         )
-    if plan.adjust in SHARED and plan.family == "plan":
+    asked = {(t.alternative, t.trials) for t in plan.test_sets}
+    if plan.adjust in SHARED and plan.family == "plan" and len(asked) > 1:
         complain(
             ("family",),
-            f"adjust = {shown(plan.adjust)} takes the largest difference of shared shuffles, which two test sets have "
-            'not; expected "test-set" or "metric"',
+            f"adjust = {shown(plan.adjust)} over the whole plan needs one alternative and one number of trials; found "
+            + ", ".join(sorted(f"{a}, {n or 'default'} trials" for a, n in asked)),
         )
-    if isinstance(plan.stopping, ConfidenceSequence) and plan.adjust != "none":
+    if isinstance(plan.stopping, ConfidenceSequence) and plan.adjust not in {None, "none"}:
         complain(
             ("stopping", "rule"),
             f'"confidence-sequence" gives decisions and no p-values for adjust = {shown(plan.adjust)}; '
@@ -160,7 +162,9 @@ def _check_baseline(rule: Rule, test_set: TestSet, key: Key, complain: Complain)
             f"{shown(test_set.baseline)} alone",
         )
     elif test_set.pairs is not None and not any(baseline in pair for pair in test_set.pairs):
-        complain((*key, "baseline"), f"no pair of test set {shown(test_set.name)} has {shown(baseline)}")
+        names = sorted({name for pair in test_set.pairs for name in pair})
+        hint = nearest(baseline, names, "expected one of")
+        complain((*key, "baseline"), f"no pair of test set {shown(test_set.name)} has {shown(baseline)}; {hint}")
 
 
 def _twice(names: Sequence[Any]) -> list[Any]:

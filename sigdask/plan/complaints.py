@@ -114,8 +114,13 @@ def shown(value: Any) -> str:
         text = f"a list of {len(value)}" if value else "an empty list"
     else:
         text = str(value)
-    text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    text = plain(text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def plain(text: object) -> str:
+    """Write what a terminal must not get as escapes."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
 
 
 def nearest(word: str, known: Sequence[str], what: str = "there are") -> str:

@@ -15,7 +15,8 @@ from sigdask.comparisons import Method
 from sigdask.counts import Missing
 from sigdask.formats.options import Align
 from sigdask.gate import Fdr
-from sigdask.plan.model import Adjustment, Family
+from sigdask.multiplicity import Adjust
+from sigdask.plan.model import Family
 from sigdask.randomization import Alternative
 from sigdask.shuffles import MAX_TRIALS
 
@@ -42,12 +43,12 @@ def _shape(value: Any) -> str | None:
 SHAPE = Discriminator(_shape)
 TextShape = Annotated[Text, Tag("text")]
 
+TextOrTexts = Annotated[TextShape | Annotated[Names, Tag("list")], SHAPE]
 Systems = Annotated[
     TextShape | Annotated[Names, Tag("list")]
-    | Annotated[Annotated[dict[Text, Text], Field(min_length=1)], Tag("table")],
+    | Annotated[Annotated[dict[Text, TextOrTexts], Field(min_length=1)], Tag("table")],
     SHAPE,
 ]  # fmt: skip
-TextOrTexts = Annotated[TextShape | Annotated[Names, Tag("list")], SHAPE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,10 @@ class TestSetKeys:
     name: Annotated[Text, Field(description="Unique; part of the address of its shuffles.")]
     systems: Annotated[
         Systems,
-        Field(description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name."),
+        Field(
+            description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name; "
+            "several files under one name are replicates."
+        ),
     ]
     gold: Annotated[Text | None, Field(description="File of what is right.")] = None
     format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = "auto"
@@ -215,7 +219,13 @@ class PlanKeys:
     seed: Annotated[StrictInt, Field(ge=0, le=LARGEST_SEED, description="Of the random stream.")] = 0
     alpha: Annotated[Share, Field(description="Level of the verdicts.")] = 0.05
     second_run: Annotated[StrictBool, Field(description="Cross-check by a second, independent run.")] = True
-    adjust: Annotated[Adjustment, Field(description="Adjust p-values for the family.")] = "none"
+    adjust: Annotated[
+        Adjust | None,
+        Field(
+            description="Adjust p-values for the family; by default max-t for three systems and more, with "
+            "besag-clifford holm, with confidence-sequence none."
+        ),
+    ] = None
     family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"
     stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ def load_plan(path: Path | str) -> Plan:
     if plan is None or complaints:
         raise refuse(file, complaints, lines_of_keys(text, data))
     return plan
+
+
+def refusal(path: Path, complaints: Sequence[Complaint]) -> InputError:
+    """Return the error of what is found wrong later, when the data are read."""
+    try:
+        text = _text(path)
+        lines = lines_of_keys(text, _parsed(text, path))
+    except InputError:  # changed in between
+        lines = {}
+    return refuse(path, complaints, lines)
 
 
 def schema() -> dict[str, Any]:
@@ -128,7 +139,7 @@ def _without_nulls(described: Any) -> Any:
         return [_without_nulls(entry) for entry in described]
     if not isinstance(described, dict):
         return described
-    out = {k: _without_nulls(v) for k, v in described.items() if not (k == "default" and v is None)}
+    out = {k: _without_nulls(v) for k, v in described.items() if v is not None}
     options = [option for option in out.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) == 1 and "anyOf" in out:
         del out["anyOf"]

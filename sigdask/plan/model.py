@@ -13,16 +13,14 @@ from sigdask.comparisons import Method
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.gate import Fdr, Rule
+from sigdask.multiplicity import Adjust
 from sigdask.randomization import Alternative
 from sigdask.stopping import Stopping
 
-Adjustment = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "tukey"]
-ADJUSTMENTS: tuple[str, ...] = ("none", "holm", "hochberg", "bh", "by", "max-t", "tukey")
-SHARED: tuple[str, ...] = ("max-t", "tukey")
+SHARED: tuple[str, ...] = ("max-t", "single-step-max-t", "tukey")
 """Adjustments that take the largest difference of each trial, so that all need the same trials."""
 
 Family = Literal["metric", "test-set", "plan"]
-FAMILIES: tuple[str, ...] = ("metric", "test-set", "plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +161,11 @@ class Plan:
         In the order of the file.
     seed, alpha, second_run
         As in `compare_all`.
-    adjust : str
-        One of `ADJUSTMENTS`.
-    family : str
-        What is adjusted together, one of `FAMILIES`: comparisons of a test set under one metric, of a
-        test set, of the whole plan.
+    adjust : str or None
+        As in `compare_sets`: None is max-t for three systems and more, Holm for black boxes.
+    family : {"metric", "test-set", "plan"}
+        What is adjusted together: the comparisons of a test set under one metric, of a test set, of the
+        whole plan.
     stopping : BesagClifford, ConfidenceSequence or None
         Rule to stop counting early.
     cluster : str or mapping
@@ -188,7 +186,7 @@ class Plan:
     seed: int = 0
     alpha: float = 0.05
     second_run: bool = True
-    adjust: Adjustment = "none"
+    adjust: Adjust | None = None
     family: Family = "test-set"
     stopping: Stopping | None = None
     cluster: str | Mapping[str, Any] = "auto"

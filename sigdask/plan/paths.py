@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats import Source
-from sigdask.plan.complaints import shown
+from sigdask.plan.complaints import plain, shown
 
 SYSTEM = "{system}"
 PLACEHOLDERS = ("{date}", "{time}")
@@ -33,13 +33,13 @@ def existing(text: str, folder: Path) -> Path:
     path = absolute(text, folder)
     try:
         if path.is_dir():
-            raise InputError(f"found {shown(text)}, which is a folder ({path}), expected a file")
+            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file")
         if not path.exists():
-            raise InputError(f"found {shown(text)}: no such file ({path})")
+            raise InputError(f"found {shown(text)}: no such file ({plain(path)})")
     except OSError as error:
         raise InputError(f"found {shown(text)}: {error.strerror}") from None
     if not os.access(path, os.R_OK):
-        raise InputError(f"found {shown(text)}: may not be read ({path})")
+        raise InputError(f"found {shown(text)}: may not be read ({plain(path)})")
     return path
 
 
@@ -51,14 +51,14 @@ def writable(text: str, folder: Path) -> Path:
     path = absolute(text, folder)
     try:
         if path.is_dir():
-            raise InputError(f"found {shown(text)}, which is a folder ({path}), expected a file to write")
+            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file to write")
         if not path.parent.is_dir():
-            raise InputError(f"found {shown(text)}: no such folder ({path.parent}); make it first")
+            raise InputError(f"found {shown(text)}: no such folder ({plain(path.parent)}); make it first")
         taken = path if path.exists() else path.parent
     except OSError as error:
         raise InputError(f"found {shown(text)}: {error.strerror}") from None
     if not os.access(taken, os.W_OK):
-        raise InputError(f"found {shown(text)}: may not be written ({taken})")
+        raise InputError(f"found {shown(text)}: may not be written ({plain(taken)})")
     return path
 
 
@@ -67,17 +67,17 @@ def is_pattern(text: str) -> bool:
     return SYSTEM in text or glob.has_magic(text)
 
 
-def sources(systems: str | tuple[str, ...] | Mapping[str, str], folder: Path) -> Iterator[Source | InputError]:
+def sources(
+    systems: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]], folder: Path
+) -> Iterator[Source | InputError]:
     """Yield the files of the systems, or what is wrong with them one by one."""
-    if isinstance(systems, Mapping):
-        for name, path in systems.items():
-            yield _one(path, folder, name)
-        return
-    for path in (systems,) if isinstance(systems, str) else systems:
-        if is_pattern(path) and not Path(folder, path).exists():
-            yield from _matches(path, folder)
-        else:
-            yield _one(path, folder, None)
+    named = systems if isinstance(systems, Mapping) else {None: systems}
+    for name, paths in named.items():
+        for path in (paths,) if isinstance(paths, str) else paths:
+            if is_pattern(path) and not Path(folder, path).exists():
+                yield from _matches(path, folder, name)
+            else:
+                yield _one(path, folder, name)
 
 
 def _one(text: str, folder: Path, name: str | None) -> Source | InputError:
@@ -87,7 +87,7 @@ def _one(text: str, folder: Path, name: str | None) -> Source | InputError:
         return error
 
 
-def _matches(pattern: str, folder: Path) -> Iterator[Source | InputError]:
+def _matches(pattern: str, folder: Path, name: str | None) -> Iterator[Source | InputError]:
     """Yield what a pattern matches, sorted; {system} stands for a part without `/` and is the name."""
     try:
         whole = str(absolute(pattern, folder))
@@ -99,11 +99,11 @@ def _matches(pattern: str, folder: Path) -> Iterator[Source | InputError]:
         return
     matched = [(path, match) for path in found if os.path.isfile(path) and (match := named.fullmatch(path))]  # noqa: PTH113
     if not matched:
-        yield InputError(f"found {shown(pattern)}, which matches no file; looked for {wild}")
+        yield InputError(f"found {shown(pattern)}, which matches no file; looked for {plain(wild)}")
     elif len(matched) > MOST_MATCHES:
         yield InputError(f"found {shown(pattern)}, which matches {len(matched):,} files, at most {MOST_MATCHES:,}")
     else:
-        yield from (Source(Path(path), match.groupdict().get("system")) for path, match in matched)
+        yield from (Source(Path(path), name or match.groupdict().get("system")) for path, match in matched)
 
 
 def _regex(pattern: str) -> re.Pattern[str]:

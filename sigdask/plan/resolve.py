@@ -13,6 +13,7 @@ from sigdask import clusters
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
 from sigdask.gate import NonInferior, NotWorse, Rule
+from sigdask.multiplicity import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons
 from sigdask.plan.complaints import Complaint, nearest, shown
@@ -74,7 +75,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
         seed=keys.seed,
         alpha=keys.alpha,
         second_run=keys.second_run,
-        adjust=keys.adjust,
+        adjust=keys.adjust or _adjustment(keys),
         family=keys.family,
         stopping=_stopping(keys),
         cluster=_cluster(keys.cluster, at),
@@ -119,15 +120,15 @@ def _pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
 
 
 def _sources(own: TestSetKeys, at: _Place, key: Key) -> tuple[Source, ...]:
-    found: list[Source] = []
+    found: dict[Path, Source] = {}
     for source in paths.sources(own.systems, at.folder):
         if isinstance(source, InputError):
             at.complain(key, str(source))
-        elif any(source.path == other.path for other in found):
+        elif source.path in found:
             at.complain(key, f"found {shown(str(source.path))} twice")
         else:
-            found.append(source)
-    return tuple(found)
+            found[source.path] = source
+    return tuple(found.values())
 
 
 def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
@@ -149,6 +150,13 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "name": own.name,
     }
     return at.attempt((*key, "ignore"), lambda: Options(**given)) or Options()
+
+
+def _adjustment(keys: PlanKeys) -> Adjust | None:
+    """Return the default: None leaves it to the number of systems, where all count the same trials."""
+    if keys.stopping is None:
+        return None
+    return "holm" if isinstance(keys.stopping, BesagCliffordKeys) else "none"
 
 
 def _stopping(keys: PlanKeys) -> Stopping | None:
@@ -232,7 +240,7 @@ def _rule(rule: Any, keys: PlanKeys) -> Rule:
     }
     if isinstance(rule, NonInferiorKeys):
         return NonInferior(margin=rule.margin, **shared)
-    return NotWorse(adjust=rule.adjust or ("holm" if keys.adjust == "none" else "plan"), **shared)
+    return NotWorse(adjust=rule.adjust or ("holm" if keys.adjust in {None, "none"} else "plan"), **shared)
 
 
 def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:

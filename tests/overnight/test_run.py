@@ -30,6 +30,9 @@ def plan(tmp_path):
     return load_plan(write_plan(tmp_path / "night"))
 
 
+NONE = 'adjust = "none"'
+
+
 def counted(results):
     return [(r.a, r.b, r.metric, r.n_trials, r.n_extreme, r.second_run.n_extreme) for r in results]
 
@@ -49,9 +52,9 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
 def test_the_store_keeps_each_comparison_once(plan):
     run_plan(plan, cluster="threads", workers=2)
     rows = tallies_in(plan.path.parent / "night.sqlite")
-    assert len(rows) == 2 * 15 * 2  # sets, pairs, runs
+    assert len(rows) == 2 * 15 * 2 + 2  # sets, pairs, runs; and a family a set
     assert {row[3] for row in rows} == {20_000}
-    assert {row[-1] for row in rows} == {3}  # rounds: to 4,096, to 16,384, to 20,000
+    assert {row[-1] for row in rows if len(row) == 9} == {3}  # rounds: to 4,096, to 16,384, to 20,000
 
 
 def test_raised_trials_are_topped_up_to_the_same_counts_and_called_a_second_look(tmp_path):
@@ -77,7 +80,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     rng = np.random.default_rng(0)
     for k in range(20):
         np.savetxt(folder / f"system{k}.txt", rng.random(30).round(2), fmt="%.2f")
-    (folder / "night.toml").write_text('trials = 5000\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n')
+    (folder / "night.toml").write_text('trials = 5000\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n')
     first = run_plan(load_plan(folder / "night.toml"), cluster="none")
     assert first.n_counted == 190 * 2 * 5000
     np.savetxt(folder / "system7.txt", rng.random(30), fmt="%.7f")  # more digits: another lattice for all
@@ -91,7 +94,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
 
 def test_a_new_metric_or_system_counts_what_is_new(tmp_path):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, systems=4)
+    path = write_plan(folder, sets=1, systems=4, more=NONE)
     run_plan(load_plan(path), cluster="none")
     lines = (folder / "set0.csv").read_text().splitlines()
     wider = [f"{line},{'new' if k == 0 else k % 7 / 10}" for k, line in enumerate(lines)]
@@ -101,7 +104,7 @@ def test_a_new_metric_or_system_counts_what_is_new(tmp_path):
 
 def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, systems=3)
+    path = write_plan(folder, sets=1, systems=3, more=NONE)
     rows = [line.split(",") for line in (folder / "set0.csv").read_text().splitlines()]
     twin = [",".join([*row, "twin" if k == 0 else row[2]]) for k, row in enumerate(rows)]
     (folder / "set0.csv").write_text("\n".join(twin) + "\n")
