@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -263,7 +263,7 @@ class _Driver:
         if cluster == "auto":
             vectorised = not any(isinstance(job.panel, OutputsPanel) for job in jobs)
             cluster = clusters.choose("auto", work, vectorised=vectorised)
-        with clusters.connect(cluster, workers=workers) as connected:  # type: ignore[arg-type]
+        with _connected(cluster, workers) as connected:
             self._drain(connected, jobs, lines, costs, work)
 
     def _drain(
@@ -372,6 +372,18 @@ class _Driver:
             name: (replace(results, results=tuple(one.result for one in own)), own)
             for name, own in zip(part.names, by_set, strict=True)
         }
+
+
+@contextmanager
+def _connected(cluster: str | Mapping[str, Any], workers: int | None) -> Iterator[Cluster]:
+    """Start or reach a cluster; one that fails to start, or to close, is a lost one."""
+    try:
+        with clusters.connect(cluster, workers=workers) as connected:  # type: ignore[arg-type]
+            yield connected
+    except SigdaskError:
+        raise
+    except Exception as error:  # dask raises many kinds when its processes are killed as they start
+        raise ClusterLostError(f"the cluster {cluster} failed: {type(error).__name__}: {error}") from error
 
 
 def _with_look(result: Result, seen: int | None) -> Result:
