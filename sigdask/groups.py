@@ -8,7 +8,6 @@ from string import ascii_letters
 
 import numpy as np
 
-
 MOST_GROUPS = 1000
 """Groups up to which letters are worked out: verdicts without order can need exponentially many."""
 
