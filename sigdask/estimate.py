@@ -115,9 +115,8 @@ def _check_gate(
 
 
 def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    names = tuple(metric.name for metric in metrics)
     wanted = Wanted(
-        metrics=names,
+        metrics=metrics,
         pairs=asked.pairs,
         baseline=asked.baseline,
         by=asked.by,
@@ -135,7 +134,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_systems=counts.n_systems,
         n_items=counts.n_items,
         n_units=question.main.asked.units.n_units,
-        n_metrics=len(names),
+        n_metrics=len(metrics),
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=max(sampled, default=0),

@@ -517,9 +517,7 @@ def _within(rule: NonInferior, c: _Covered, shown: Shown, sd: float | None) -> F
     passed = shown.p_value <= rule.alpha
     smallest = None if not sd else float(special.ndtri(1 - rule.alpha) + special.ndtri(POWER)) * sd
     words = "is shown to be" if passed else "is not shown to be"
-    worst = (
-        "" if not sd else f"; at most about {max(0.0, float(special.ndtri(1 - rule.alpha)) * sd - c.gain):.3g} worse"
-    )
+    worst = "" if not sd else _worst(float(special.ndtri(1 - rule.alpha)) * sd - c.gain, rule.alpha)
     needs = "" if not smallest else f"; an equal system would be shown within {smallest:.3g} with power {POWER:g}"
     return Finding(
         key=key_of(c.result),
@@ -532,6 +530,12 @@ def _within(rule: NonInferior, c: _Covered, shown: Shown, sd: float | None) -> F
         text=f"{c.system} {words} within {rule.margin:g} of {c.baseline} by {_where(c)}: {c.gain:+.4g}, "
         f"p = {shown.p_value:.3g} ({shown.method}){worst}{needs}",
     )
+
+
+def _worst(loss: float, alpha: float) -> str:
+    """Write the one-sided upper bound of the loss, by the normal approximation."""
+    bound = f"at most {loss:.3g} worse" if loss > 0 else "no worse"
+    return f"; {bound} at {1 - alpha:.3g} confidence (normal approximation)"
 
 
 def power_to_show(rule: NonInferior, sd: float | None) -> float:
