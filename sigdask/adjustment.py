@@ -97,7 +97,7 @@ def rates(extreme: NDArray[np.int64], n_trials: int, *, exact: bool) -> NDArray[
 
 
 def chosen(adjust: Adjust | None, comparisons: Sequence[Asking]) -> Adjust:
-    """Return the adjustment asked for; by default max-T for three systems and more, Holm for black boxes."""
+    """Return the adjustment asked for; by default max-T for three systems and more, Holm for scores not of sums."""
     if adjust is not None and adjust not in get_args(Adjust):
         raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
     if adjust is not None:
@@ -105,7 +105,7 @@ def chosen(adjust: Adjust | None, comparisons: Sequence[Asking]) -> Adjust:
     systems = {asked.counts.systems[s] for asked, c in comparisons for s in c.pair}
     if len(systems) < 3 or len(comparisons) < 2:
         return "none"
-    return "holm" if any(isinstance(c.panel, OutputsPanel) for _, c in comparisons) else "max-t"
+    return "holm" if any(not isinstance(c.panel, Panel) for _, c in comparisons) else "max-t"
 
 
 def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alternative) -> Adjustment:
@@ -122,13 +122,16 @@ def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alter
     """
     if method == "none" or method in OF_P_VALUES or not comparisons:
         return Adjustment(method)
-    boxes = [c.metric.name for _, c in comparisons if isinstance(c.panel, OutputsPanel)]
-    if boxes:
-        raise InputError(f"adjust {method}: {boxes[0]} is a black box, which shares no sums; use holm")
+    if apart := [c for _, c in comparisons if not isinstance(c.panel, Panel)]:
+        raise InputError(f"adjust {method}: {_kind(apart[0])}, which shares no sums; use holm")
     if method == "tukey":
         return _with_trials(method, _relabelling(comparisons, alternative), comparisons)
     members, rows = _members(comparisons)
     return _with_trials(method, Family(members, rows[:, None, :], SIDES[alternative]), comparisons)
+
+
+def _kind(c: Comparison) -> str:
+    return f"{c.metric.name} is {'a black box' if isinstance(c.panel, OutputsPanel) else 'a score of sets'}"
 
 
 def _with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequence[Asking]) -> Adjustment:
@@ -259,8 +262,8 @@ def together(comparisons: Sequence[Asking], alternative: Alternative) -> Togethe
     """Take the comparisons of one pair and metric together over test sets and subsets."""
     grouped: dict[tuple[str, str, str], list[int]] = {}
     for k, (asked, c) in enumerate(comparisons):
-        if isinstance(c.panel, OutputsPanel):
-            raise InputError(f"{c.metric.name} is a black box, which cannot be taken together over sets")
+        if not isinstance(c.panel, Panel):
+            raise InputError(f"{_kind(c)}, which cannot be taken together over sets")
         a, b = (asked.counts.systems[s] for s in c.pair)
         grouped.setdefault((a, b, c.metric.name), []).append(k)
     members, rows = _members(comparisons)

@@ -20,6 +20,7 @@ from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.families import Relabelling
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.presence import PresencePanel
 from sigdask.randomization import AnyPanel, count
 from sigdask.shuffles import BLOCK
 from sigdask.tallies import Tally
@@ -46,7 +47,7 @@ class Job:
 
     Attributes
     ----------
-    panel : Panel, OutputsPanel, Family or Relabelling
+    panel : Panel, PresencePanel, OutputsPanel, Family or Relabelling
         What is counted.
     n_trials : int
         Number of trials.
@@ -188,6 +189,8 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     """Measure what a trial costs here; for enumerations, which are short, state it."""
     if isinstance(panel, Panel) and panel.enumerated:
         return 1e-8 * max(1, len(panel.lattices))
+    if isinstance(panel, PresencePanel) and panel.enumerated:
+        return 1e-8 * len(panel.metrics)
     few = {OutputsPanel: 2, Relabelling: 256}.get(type(panel), BLOCK)
     timed = partial(count, panel, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges

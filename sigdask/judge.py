@@ -13,7 +13,7 @@ from sigdask import crosscheck
 from sigdask.classical import correlations, sign_test
 from sigdask.comparisons import Asked, Comparison, Slots
 from sigdask.counts import Counts
-from sigdask.metrics.base import BlackBox, BoundMetric
+from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
@@ -54,8 +54,8 @@ class Judge:
             score_b=score_b,
             difference=score_a - score_b,
             alternative=self.alternative,
-            n_items=c.panel.n_items if isinstance(c.panel, Panel) else len(c.panel.a),
-            n_units=c.panel.n_units if isinstance(c.panel, Panel) else len(np.unique(c.panel.index)),
+            n_items=len(c.panel.a) if isinstance(c.panel, OutputsPanel) else c.panel.n_items,
+            n_units=len(np.unique(c.panel.index)) if isinstance(c.panel, OutputsPanel) else c.panel.n_units,
             n_discordant=c.n_discordant,
             method="exact" if slots.first is None else "approximate",
             n_trials=n_trials,
@@ -66,7 +66,7 @@ class Judge:
             second_run=again,
             exact=exact,
             checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
-            signature=None if isinstance(c.metric, BlackBox) else c.metric.signature,
+            signature=c.metric.signature if isinstance(c.metric, BoundMetric) else None,
         )
         return _with_notes(result, c, self.alpha)
 
@@ -141,7 +141,7 @@ class Judge:
 
     def _correlation(self, c: Comparison) -> float | None:
         """Return r12 where the metric is a mean over a fixed set of items."""
-        if isinstance(c.metric, BlackBox) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
+        if not isinstance(c.metric, BoundMetric) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
             return None
         counts = self.asked.counts
         if counts.present is not None:
@@ -165,10 +165,10 @@ def _item_scores(
     """
     form = metric.form
     assert isinstance(form, Ratios)
-    shape = (counts.n_items, counts.n_systems)
-    above, below = np.zeros(shape), np.zeros(shape)
+    above, below = np.zeros((counts.n_items, len(systems))), np.zeros((counts.n_items, len(systems)))
     for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
-        field = np.broadcast_to(metric.field(name, counts), shape)
+        values = metric.field(name, counts)
+        field = values if values.shape[1] == 1 else values[:, systems]
         above += up * field
         below += down * field
     kept = (below > 0).all(axis=1)
@@ -176,7 +176,7 @@ def _item_scores(
         kept &= mask
     if counts.present is not None:
         kept &= counts.present[:, systems].all(axis=1)
-    scores, sizes = above[kept][:, systems], below[kept][:, systems]
+    scores, sizes = above[kept], below[kept]
     if (sizes == sizes[:1]).all():
         return scores
     return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))
@@ -204,7 +204,7 @@ def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
         notes.append("nothing was compared: no item that both systems have")
     elif result.n_discordant == 0:
         notes.append("identical: no unit differs in what the metric counts")
-    if isinstance(c.panel, Panel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
+    if not isinstance(c.panel, OutputsPanel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
             if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
                 notes.append(f"{name}: 0/0 scored {form.zero_division:g}")

@@ -13,7 +13,7 @@ from sigdask.comparisons import Comparison
 from sigdask.counts import Counts
 from sigdask.dependence import Dependence, Grams
 from sigdask.errors import InputError
-from sigdask.metrics.base import BlackBox, BoundMetric
+from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import gradient
 from sigdask.panels import Units
 
@@ -88,7 +88,7 @@ class Nesting:
 
     def dependences(self, c: Comparison) -> tuple[Dependence, ...]:
         """Return how one comparison's differences hang together within each coarser column."""
-        if isinstance(c.metric, BlackBox) or not self.levels:
+        if not isinstance(c.metric, BoundMetric) or not self.levels:
             return ()
         fields = len(c.metric.fields)
         apart = self.counts.present is not None or self.units.n_units * self.counts.n_systems * fields > MOST_NUMBERS

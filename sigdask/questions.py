@@ -13,14 +13,14 @@ from sigdask.dependence import Dependence
 from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.judge import Judge
-from sigdask.metrics.base import BlackBox, BoundMetric, Metric
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.nesting import Nesting, highest
 from sigdask.panels import Pair, Units
 from sigdask.randomization import Alternative
 from sigdask.results import Beside, Result
 from sigdask.tallies import Tally
 
-AnyMetric = str | Metric | BoundMetric | BlackBox
+AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
 
 FEWEST_GROUPS = 6
 """Groups from which exchanging them can reach 0.05, two-sided."""
@@ -32,7 +32,7 @@ class Wanted:
 
     Attributes
     ----------
-    metrics : sequence of str, Metric, BoundMetric or BlackBox
+    metrics : sequence of str, Metric, BoundMetric, BoundSets or BlackBox
         Scores.
     pairs : sequence of (str, str), or None
         Systems to compare; None for all pairs, or all against the baseline.
@@ -58,7 +58,7 @@ class Wanted:
     seed: int = 0
     beside: bool = True
 
-    def found(self, counts: Counts) -> list[Metric | BoundMetric | BlackBox]:
+    def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, names looked up."""
         return [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
 

@@ -17,15 +17,17 @@ from scipy import special
 from sigdask.errors import InputError
 from sigdask.families import Family, Relabelling
 from sigdask.kernels.exceedances import count_scores
+from sigdask.kernels.presence import distinct_terms, scores_of
 from sigdask.maxima import family_tally, relabel_tally
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.presence import PresencePanel
 from sigdask.shuffles import MAX_TRIALS
 from sigdask.slabs import slabs
 from sigdask.tallies import TAILS, Tally
 
 Alternative = Literal["two-sided", "greater", "less"]
-AnyPanel = Panel | OutputsPanel | Family | Relabelling
+AnyPanel = Panel | PresencePanel | OutputsPanel | Family | Relabelling
 
 DEFAULT_TRIALS = 2**20
 DEFAULT_CONFIDENCE = 0.99
@@ -33,9 +35,13 @@ DEFAULT_CONFIDENCE = 0.99
 
 def count(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> Tally:
     """Count any kind of panel in trials `first` to `first + n_trials - 1` of a run."""
-    counter: Any = {OutputsPanel: black_box_tally, Family: family_tally, Relabelling: relabel_tally}.get(
-        type(panel), tally
-    )
+    counters: dict[type, Any] = {
+        PresencePanel: presence_tally,
+        OutputsPanel: black_box_tally,
+        Family: family_tally,
+        Relabelling: relabel_tally,
+    }
+    counter = counters.get(type(panel), tally)
     counted: Tally = counter(panel, run=run, first=first, n_trials=n_trials)
     return counted
 
@@ -72,6 +78,18 @@ def black_box_tally(panel: OutputsPanel, *, run: int, first: int, n_trials: int)
     counts = np.zeros((*panel.shape, len(TAILS)), np.int64)
     observed = panel.scores[0, 0] - panel.scores[1, 0]
     count_scores(a, b, observed, counts[0, 0])
+    return Tally(n_trials, counts)
+
+
+def presence_tally(panel: PresencePanel, *, run: int, first: int, n_trials: int) -> Tally:
+    """Count exceedances of pairs under set metrics; the same guarantees as `tally`."""
+    counts = np.zeros((*panel.shape, len(TAILS)), np.int64)
+    n_gold = int(panel.totals[0, 2])
+    observed = panel.scores[panel.pairs[:, 0]] - panel.scores[panel.pairs[:, 1]]  # (n_pairs, n_metrics)
+    for p, found in distinct_terms(panel, run=run, first=first, n_trials=n_trials):
+        for m, metric in enumerate(panel.metrics):
+            a, b = scores_of(found, n_gold, metric.form)
+            count_scores(a, b, observed[p, m], counts[p, m])
     return Tally(n_trials, counts)
 
 

@@ -41,6 +41,18 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
     ),
+    "terms": (
+        "sigdask.formats.terms:read_terms",
+        "lists of terms a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
+    ),
+    "spans": (
+        "sigdask.formats.spans:read_spans",
+        "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
+    ),
+    "pairs": (
+        "sigdask.formats.pairs:read_pairs",
+        "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
+    ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
     "conll": (
         "sigdask.formats.conll:read_conll",
@@ -58,12 +70,30 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.trec:read_trec",
         "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
     ),
+    "ratings": (
+        "sigdask.formats.ratings:read_ratings",
+        "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
+    ),
+    "samples": (
+        "sigdask.formats.samples:read_samples",
+        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders; epochs averaged",
+    ),
+    "battles": (
+        "sigdask.formats.battles:read_battles",
+        "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
+    "samples": "sigdask.formats.samples:sniff",
+    "battles": "sigdask.formats.battles:sniff",
+    "ratings": "sigdask.formats.ratings:sniff",
+    "spans": "sigdask.formats.spans:sniff",
+    "terms": "sigdask.formats.terms:sniff",
+    "pairs": "sigdask.formats.pairs:sniff",
     "conll": "sigdask.formats.conll:sniff",
     "mbt": "sigdask.formats.timbl:sniff_mbt",
     "timbl": "sigdask.formats.timbl:sniff_timbl",

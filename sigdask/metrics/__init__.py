@@ -12,10 +12,10 @@ from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import ratios, retrieval
-from sigdask.metrics.base import BlackBox, BoundMetric, Metric, Spec
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.user import black_box, load, metric
 
-__all__ = ["METRICS", "BlackBox", "BoundMetric", "Metric", "Spec", "black_box", "find", "metric"]
+__all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find", "metric"]
 
 _AVERAGES = {
     f"{average}-{kind}": ("sigdask.metrics.ratios:averaged", f"{kind}, {how}; options labels=A+B, zero_division=0|1")
@@ -34,6 +34,9 @@ METRICS: dict[str, tuple[str, str]] = {
     "f1": ("sigdask.metrics.ratios:f1", "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
     "f": ("sigdask.metrics.ratios:f_beta", "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
     **_AVERAGES,
+    "type-precision": ("sigdask.metrics.types:type_precision", "distinct right terms / distinct terms given anywhere"),
+    "type-recall": ("sigdask.metrics.types:type_recall", "distinct right terms / distinct gold terms"),
+    "type-f1": ("sigdask.metrics.types:type_f1", "harmonic mean of the two; option zero_division=0|1"),
     "BLEU": ("sigdask.metrics.translation:bleu", "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
     "chrF": ("sigdask.metrics.translation:chrf", "corpus chrF by sacrebleu's counts; options beta, lowercase"),
     "chrF++": ("sigdask.metrics.translation:chrf", "chrF with word orders 1 and 2"),

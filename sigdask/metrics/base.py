@@ -10,7 +10,7 @@ from typing import Any
 
 from sigdask.counts import Array, Counts
 from sigdask.errors import InputError
-from sigdask.metrics.forms import Form
+from sigdask.metrics.forms import Form, Ratios
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,41 @@ class BoundMetric:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundSets:
+    """A metric on the sets of all that was given anywhere, bound to data with sets item by item.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    form : Ratios
+        The score of the numbers of distinct right, given and gold terms; one ratio.
+    fields : tuple of int
+        Which of these three the form takes.
+    higher_is_better : bool
+        Whether more of it is better.
+    """
+
+    name: str
+    form: Ratios
+    fields: tuple[int, ...] = (0, 1, 2)
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
-    """A score of counts summed over items.
+    """A score of counts summed over items, or of sets brought together over items.
 
     Attributes
     ----------
     name : str
         As the user wrote it.
     bind : callable
-        Counts -> BoundMetric; raises InputError where the data lack what it needs.
+        Counts -> BoundMetric or BoundSets; raises InputError where the data lack what it needs.
     """
 
     name: str
-    bind: Callable[[Counts], BoundMetric]
+    bind: Callable[[Counts], BoundMetric | BoundSets]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from sigdask.counts import Array, Counts
+from sigdask.errors import InputError
 from sigdask.lattice import Lattice, Scale
-from sigdask.metrics.base import BoundMetric, Metric
+from sigdask.metrics.base import BoundMetric, BoundSets, Metric
 from sigdask.metrics.forms import MeanOf, Ratios
 
 
-def bind(metric: Metric, counts: Counts) -> BoundMetric:
+def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
     """Bind a metric to counts; where these have replicates, to the mean of the scores of each."""
     if not counts.replicates:
         return metric.bind(counts)
-    bound = [metric.bind(replicate) for replicate in counts.replicates]
+    bound = [_summed(metric, replicate) for replicate in counts.replicates]
     fields = [
         [b.field(name, replicate) for name in b.fields] for b, replicate in zip(bound, counts.replicates, strict=True)
     ]
@@ -35,6 +36,17 @@ def bind(metric: Metric, counts: Counts) -> BoundMetric:
     own = {f"{first.name}@above": above, f"{first.name}@below": below}
     ratio = Ratios(((1, 0),), ((0, 1),), first.form.zero_division)
     return BoundMetric(first.name, tuple(own), ratio, first.higher_is_better, own, first.signature)
+
+
+def _summed(metric: Metric, replicate: Counts) -> BoundMetric:
+    """Bind a metric to one replicate, or say that it takes none."""
+    bound = metric.bind(replicate)
+    if isinstance(bound, BoundSets):
+        raise InputError(
+            f"metric {metric.name!r} is of sets, which takes no replicates; give one file a system, or a metric of "
+            "sums (`sigdask metrics`)"
+        )
+    return bound
 
 
 def _blocks(name: str, fields: Sequence[Sequence[Array]], counts: Counts) -> dict[str, Array]:
