@@ -10,12 +10,12 @@ from sigdask.api import compare_all
 from sigdask.comparisons import Asked, bound, list_comparisons
 from sigdask.counts import Counts
 from sigdask.gate import Evidence, Key, NonInferior, Rule, Shown, covers, key_of
-from sigdask.metrics.base import BlackBox, BoundMetric
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.panels import Units
 from sigdask.results import Result
 from sigdask.spread import normal_p, shifted, swap_sd
 
-AnyBound = BoundMetric | BlackBox
+AnyBound = BoundMetric | BoundSets | BlackBox
 
 
 def gather(
@@ -102,7 +102,7 @@ def _test(
     options: dict[str, Any],
 ) -> Iterator[tuple[Key, Shown]]:
     """Test one metric: every system against the baseline."""
-    data = None if isinstance(metric, BlackBox) else shifted(counts, metric, baseline, rule.margin)
+    data = shifted(counts, metric, baseline, rule.margin) if isinstance(metric, BoundMetric) else None
     if data is None:
         for r in results:
             gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference
