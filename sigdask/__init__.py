@@ -1,7 +1,8 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
 Read system outputs with `read`, compare them with `compare_all` (two arrays with `compare`, several
-test sets with `compare_sets`), bring a metric with `metric`.
+test sets with `compare_sets`), bring a metric with `metric`. A whole night's comparisons are a plan:
+`load_plan` and `run_plan`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
     from sigdask.metrics import black_box, metric
+    from sigdask.overnight import run_plan
+    from sigdask.plan import Plan, load_plan
     from sigdask.results import Result, Results
 
 __all__ = [
     "Counts",
     "InputError",
+    "Plan",
     "Result",
     "Results",
     "SigdaskError",
@@ -28,13 +32,16 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_sets",
+    "load_plan",
     "metric",
     "read",
+    "run_plan",
 ]
 
 _HOMES = {
     "Counts": "counts",
     "InputError": "errors",
+    "Plan": "plan",
     "Result": "results",
     "Results": "results",
     "SigdaskError": "errors",
@@ -44,8 +51,10 @@ _HOMES = {
     "compare": "api",
     "compare_all": "api",
     "compare_sets": "api",
+    "load_plan": "plan",
     "metric": "metrics",
     "read": "formats",
+    "run_plan": "overnight",
 }
 
 

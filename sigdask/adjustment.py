@@ -87,6 +87,8 @@ def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> N
     """Return the p-values of a counted family: exact when enumerated, else (nc + 1) / (nt + 1)."""
     tail = 0 if isinstance(family, Relabelling) else STEP_DOWN if method == "max-t" else SINGLE_STEP
     extreme = tally.counts[:, 0, tail]
+    if family.enumerated and tally.n_trials < family.n_arrangements:
+        return np.ones(len(extreme))  # stopped before its end: 1 bounds every p
     p = rates(extreme, tally.n_trials, exact=family.enumerated)
     return step_down(p, family.order) if isinstance(family, Family) and tail == STEP_DOWN else p
 
@@ -230,7 +232,9 @@ class Together:
         two_sided = self.family.side == 0
         tail = TAILS.index(results[0].alternative)
         extreme = tally.counts[:, 0, tail]
-        p = rates(extreme, tally.n_trials, exact=self.family.enumerated)
+        exact = self.family.enumerated and tally.n_trials == self.family.n_arrangements
+        done = exact or not self.family.enumerated
+        p = rates(extreme, tally.n_trials, exact=exact) if done else np.ones(len(extreme))
         adjusted = np.maximum(joint_p_values(self.family, "max-t", tally), p)
         level = alpha / 2 if two_sided else alpha
         verdicts = []

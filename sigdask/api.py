@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.adjustment import adjustment, chosen, obstacles
+from sigdask.adjustment import Adjustment, Together, adjustment, chosen, obstacles
 from sigdask.adjustment import together as take_together
 from sigdask.clusters import Cluster
 from sigdask.comparisons import Method
 from sigdask.counts import Counts
-from sigdask.engine import Progress, count_jobs
+from sigdask.engine import Job, Progress, count_jobs
 from sigdask.errors import InputError
 from sigdask.multiplicity import Adjust
-from sigdask.questions import AnyMetric, Question, Wanted
+from sigdask.questions import AnyMetric, Cell, Question, Wanted
 from sigdask.randomization import Alternative
-from sigdask.results import Result, Results
+from sigdask.results import FamilyNote, Result, Results
 from sigdask.shuffles import MAX_TRIALS
+from sigdask.tallies import Tally
 
 
 def compare(
@@ -181,52 +182,158 @@ def compare_sets(  # every option of the command line
     _check_options(alternative, method, trials, alpha)
     if not metrics:
         raise InputError("no metric given; `sigdask metrics` lists them")
-    _check_sets(test_sets)
     levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
     wanted = Wanted(metrics, pairs, baseline, levels, by, method, trials, seed, beside)
-    questions = [Question.of(counts, wanted, second_run=second_run) for counts in test_sets]
-    asking = [each for question in questions for each in question.asking]
-    made = adjustment(chosen(adjust, asking), asking, alternative)
-    over = take_together(asking, alternative) if together else None
-    batches = [*(question.jobs for question in questions), made.jobs(), over.jobs() if over else []]
-    left = iter(
-        count_jobs(
-            [job for batch in batches for job in batch],
-            cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task,
-        )
-    )  # fmt: skip
-    *answers, of_family, of_sets = ([next(left) for _ in batch] for batch in batches)
-    n_sampled = sum(c.sampled for _, c in asking)
-    results = [
-        result
-        for question, tallies in zip(questions, answers, strict=True)
-        for result in question.results(tallies, alternative, alpha, n_sampled)
-    ]
-    adjusted = made.p_values([r.p_value for r in results], of_family)
-    if adjusted is not None:
-        results = [replace(r, p_adjusted=float(p)) for r, p in zip(results, adjusted, strict=True)]
-    one_sided = [p for q, tallies in zip(questions, answers, strict=True) for p in q.one_sided(tallies)] if over else []
-    return Results(
-        results=tuple(results),
-        seed=seed,
-        alpha=alpha,
-        warnings=tuple(
-            dict.fromkeys(
-                [
-                    *(w for counts in test_sets for w in counts.warnings),
-                    *obstacles(made, results, alpha),
-                    *(w for question in questions for w in question.warnings),
-                ]
-            )
-        ),
-        family=None if adjusted is None else made.note(len(results)),
-        together=over.verdicts(of_sets[0], results, one_sided, alpha) if over else (),
+    asked = [(counts, wanted, alternative) for counts in test_sets]
+    work = prepare(asked, alpha=alpha, adjust=adjust, together=together, second_run=second_run)
+    return work.results(
+        count_jobs(work.jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task)
     )
 
 
-def _check_sets(test_sets: Sequence[Counts]) -> None:
-    if not test_sets:
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What must be counted for some results, and how these are made of the counts.
+
+    Attributes
+    ----------
+    questions : list of Question
+        Of each test set.
+    alternatives : list of str
+        Likewise.
+    families : list of (Adjustment, list of int)
+        The comparisons that are judged together.
+    over : Together or None
+        Each pair over all sets.
+    alpha : float
+        Level of the verdicts.
+    seed : int
+        Of the stream.
+    """
+
+    questions: list[Question]
+    alternatives: list[Alternative]
+    families: list[tuple[Adjustment, list[int]]]
+    over: Together | None
+    alpha: float
+    seed: int
+
+    @property
+    def _batches(self) -> list[list[Job]]:
+        families = [made.jobs() for made, _ in self.families]
+        return [*(question.jobs for question in self.questions), *families, self.over.jobs() if self.over else []]
+
+    @property
+    def jobs(self) -> list[Job]:
+        """What must be counted."""
+        return [job for batch in self._batches for job in batch]
+
+    @property
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """Where each result's counts stand: (job, row, column), the one that its p is of first."""
+        found: list[list[Cell]] = []
+        offset = 0
+        for question in self.questions:
+            found += [[(offset + job, row, column) for job, row, column in own] for own in question.cells]
+            offset += len(question.jobs)
+        for made, places in self.families:
+            for _ in made.jobs():
+                for k in places:
+                    found[k].append((offset, 0, 0))
+                offset += 1
+        return [tuple(own) for own in found]
+
+    def results(self, tallies: Sequence[Tally]) -> Results:
+        """Judge the tallies of `jobs`."""
+        left = iter(tallies)
+        answers = [[next(left) for _ in batch] for batch in self._batches]
+        n_sampled = sum(c.sampled for question in self.questions for _, c in question.asking)
+        asked = list(zip(self.questions, self.alternatives, answers, strict=False))
+        results = [
+            result
+            for question, alternative, own in asked
+            for result in question.results(own, alternative, self.alpha, n_sampled)
+        ]
+        of_families = answers[len(self.questions) : -1]
+        notes = [note for (made, places), own in zip(self.families, of_families, strict=True)
+                 for note in _adjust(results, made, places, own, self.alpha)]  # fmt: skip
+        over = self.over
+        one_sided = [p for question, _, own in asked for p in question.one_sided(own)] if over else []
+        warnings = [
+            *(w for question in self.questions for w in question.main.asked.counts.warnings),
+            *notes,
+            *(w for question in self.questions for w in question.warnings),
+        ]
+        return Results(
+            results=tuple(results),
+            seed=self.seed,
+            alpha=self.alpha,
+            warnings=tuple(dict.fromkeys(warnings)),
+            family=self._family(results),
+            together=over.verdicts(answers[-1][0], results, one_sided, self.alpha) if over else (),
+        )
+
+    def _family(self, results: Sequence[Result]) -> FamilyNote | None:
+        """Say how p-values were adjusted: of several families alike, the largest."""
+        adjusted = [
+            (made, places) for made, places in self.families if any(results[k].p_adjusted is not None for k in places)
+        ]
+        if not adjusted:
+            return None
+        made, places = max(adjusted, key=lambda each: len(each[1]))
+        return made.note(len(places))
+
+
+def _adjust(
+    results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
+) -> list[str]:
+    """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
+    own = [results[k] for k in places]
+    adjusted = made.p_values([r.p_value for r in own], tallies)
+    if adjusted is not None:
+        for k, p in zip(places, adjusted, strict=True):
+            results[k] = replace(results[k], p_adjusted=float(p))
+    return obstacles(made, own, alpha)
+
+
+def prepare(
+    asked: Sequence[tuple[Counts, Wanted, Alternative]],
+    *,
+    alpha: float = 0.05,
+    adjust: Adjust | None = None,
+    by_metric: bool = False,
+    together: bool = False,
+    second_run: bool = True,
+) -> Work:
+    """List what has to be counted for some test sets, without counting it.
+
+    Parameters
+    ----------
+    asked : sequence of (Counts, Wanted, alternative)
+        Test sets of different names, and what is asked of each.
+    alpha, adjust, together, second_run
+        As in `compare_sets`.
+    by_metric : bool
+        Judge the comparisons under each metric together, instead of all.
+    """
+    if not asked:
         raise InputError("no test set given")
+    _check_names([counts for counts, _, _ in asked])
+    questions = [Question.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
+    asking = [each for question in questions for each in question.asking]
+    sides = [side for (_, _, side), question in zip(asked, questions, strict=True) for _ in question.asking]
+    groups: dict[str, list[int]] = {}
+    for k, (_, c) in enumerate(asking):
+        groups.setdefault(c.metric.name if by_metric else "", []).append(k)
+    families = []
+    for places in groups.values():
+        own = [asking[k] for k in places]
+        families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
+    over = take_together(asking, sides[0]) if together else None
+    return Work(questions, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
+
+
+def _check_names(test_sets: Sequence[Counts]) -> None:
     names = [counts.name for counts in test_sets]
     for name in names:
         if names.count(name) > 1:

@@ -17,6 +17,9 @@ from sigdask.errors import InputError, SigdaskError, UnfinishedError
 if TYPE_CHECKING:
     from sigdask.counts import Counts
     from sigdask.engine import Progress
+    from sigdask.overnight import Outcome
+    from sigdask.overnight.look import Report
+    from sigdask.plan import Plan
     from sigdask.results import Results
 
 INTERRUPTED = 3
@@ -143,6 +146,85 @@ def check(plan: str | None, *, schema: bool) -> None:
 
 
 @commands.command()
+@click.argument("plan_file", metavar="PLAN.toml")
+@click.option("--store", metavar="FILE|URL", help="Where counts and results are kept.  [default: beside the plan]")
+@click.option("--cluster", help="As in `compare`, instead of the plan's.")
+@click.option("--workers", type=int, metavar="N", help="Threads or processes to start.")
+@click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
+@click.option("--all", "everything", is_flag=True, help="Show every comparison.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
+def run(plan_file: str, everything: bool, json_file: str | None, **options: Any) -> int:
+    """Run a plan: count what is missing, and report.
+
+    Again after a stop it goes on; when nothing is missing it counts nothing.
+    """
+    from sigdask.overnight import parse_deadline, run_plan
+    from sigdask.plan import load_plan
+
+    deadline = parse_deadline(options["deadline"]) if options["deadline"] else None
+    if json_file not in {None, "-"}:
+        _check_writable(Path(str(json_file)))
+    plan = load_plan(plan_file)
+    with _progress() as progress:
+        outcome = run_plan(
+            plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
+            deadline=deadline, progress=progress, note=_note,
+        )  # fmt: skip
+    _tell(plan, outcome, everything=everything, json_file=json_file)
+    return outcome.exit_status
+
+
+@commands.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+def status(where: str, store: str | None, name: str | None, as_json: bool) -> None:
+    """Show how far a plan is, while it runs or after."""
+    import json
+
+    from sigdask.overnight import look
+    from sigdask.report.overnight import status_dict, status_text
+
+    found = look.status(*_store_and_plan(where, store, name))
+    click.echo(json.dumps(status_dict(found), indent=1) if as_json else status_text(found, time.time()))
+
+
+@commands.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--last", type=int, default=30, show_default=True, metavar="N", help="How many runs.")
+def history(where: str, store: str | None, name: str | None, last: int) -> None:
+    """List the runs of a plan."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import history_text
+
+    click.echo(history_text(look.runs(*_store_and_plan(where, store, name), last)))
+
+
+@commands.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
+@click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
+def report(
+    where: str, store: str | None, name: str | None, number: int | None, everything: bool, json_file: str | None
+) -> None:
+    """Show what a plan has found, and what changed since the run before."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import report_text
+
+    found = look.report(*_store_and_plan(where, store, name), number)
+    if json_file != "-":
+        click.echo(report_text(found, everything=everything, width=_width()))
+    if json_file is not None:
+        _write_json(json_file, found)
+
+
+@commands.command()
 @click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
 @click.option("--workers", type=int, metavar="N")
 def verify(cluster: str, workers: int | None) -> int:
@@ -174,6 +256,48 @@ def formats() -> None:
 
     for name, (_, text) in FORMATS.items():
         click.echo(f"{name:16}{text}")
+
+
+def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
+    """Return the store and the plan's name that a plan file, or a store, stands for."""
+    if not where.endswith(".toml"):
+        return store or where, name
+    from sigdask.plan import load_plan
+
+    plan = load_plan(where)
+    return store or plan.store, name or plan.name
+
+
+def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> None:
+    """Report a run: results and changes as the store has them, or why there are none."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import report_text
+
+    if outcome.number and outcome.results:
+        found = look.report(outcome.where, plan.name, outcome.number)
+        if json_file != "-":
+            click.echo(report_text(found, everything=everything, width=_width()))
+        if json_file is not None:
+            _write_json(json_file, found)
+    _note(
+        f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
+    )
+    for problem in outcome.problems:
+        click.echo(f"sigdask: error: {problem}", err=True)
+    if outcome.stopped:
+        click.echo(f"sigdask: stopped by {outcome.stopped}; run it again to go on from what is kept", err=True)
+
+
+def _write_json(json_file: str, found: Report) -> None:
+    import json
+
+    from sigdask.report.overnight import report_dict
+
+    text = json.dumps(report_dict(found), indent=1, ensure_ascii=False, allow_nan=False)
+    if json_file == "-":
+        click.echo(text)
+    else:
+        _write(Path(json_file), text + "\n")
 
 
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:

@@ -66,6 +66,11 @@ class Slots:
     second: tuple[int, int] | None = None
     exact: int | None = None
 
+    def cells(self, column: int) -> tuple[tuple[int, int, int], ...]:
+        """Return (job, row, column) of each count."""
+        sampled = [(*where, column) for where in (self.first, self.second) if where is not None]
+        return (*sampled, *([] if self.exact is None else [(self.exact, 0, 0)]))
+
 
 def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | None, NDArray[np.bool_] | None]]:
     if by is None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster
-from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.errors import ClusterLostError, SigdaskError, TaskError, UnfinishedError
 from sigdask.families import Relabelling
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
@@ -43,7 +43,7 @@ MOST_ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """Trials 0 to n_trials - 1 of one run of one panel.
+    """Trials `first` to `first + n_trials - 1` of one run of one panel.
 
     Attributes
     ----------
@@ -55,12 +55,15 @@ class Job:
         0 for the first run, 1 for the second.
     label : str
         What is compared, for errors.
+    first : int
+        The first trial.
     """
 
     panel: AnyPanel
     n_trials: int
     run: int = 0
     label: str = ""
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class Piece:
 
 
 Task = tuple[Piece, ...]
-Counted = list[tuple[int, Tally]]
+Counted = list[tuple[Piece, "Tally | SigdaskError"]]
 
 
 def count_jobs(
@@ -127,10 +130,12 @@ def _count_on(
     tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape, job.panel.n_tails) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
-    for counted in _run(cluster, jobs, tasks):
-        for number, tally in counted:
-            totals[number] += tally
-            done += tally.n_trials
+    for counted in run_tasks(cluster, jobs, tasks):
+        for piece, tally in counted:
+            if isinstance(tally, SigdaskError):
+                raise tally
+            totals[piece.job] += tally
+            done += piece.n_trials
         if progress is not None:
             progress(done, n_trials)
     for job, total in zip(jobs, totals, strict=True):
@@ -173,8 +178,9 @@ def partition(
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = 1 if isinstance(job.panel, OutputsPanel) else BLOCK
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
-        for first in range(0, job.n_trials, size):
-            here = min(size, job.n_trials - first)
+        end = job.first + job.n_trials
+        for first in range(job.first, end, size):
+            here = min(size, end - first)
             if open_task and (blocks_per_task or here * cost > left):
                 tasks.append(tuple(open_task))
                 open_task, left = [], seconds
@@ -200,14 +206,27 @@ def seconds_per_trial(panel: AnyPanel) -> float:
 
 
 def count_task(task: Task, *panels: AnyPanel) -> Counted:
-    """Count the pieces of a task; `panels` stand beside its pieces."""
-    return [
-        (piece.job, count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials))
-        for piece, panel in zip(task, panels, strict=True)
-    ]
+    """Count the pieces of a task; `panels` stand beside its pieces. What a metric refuses is told of its piece."""
+    return [(piece, _count_piece(piece, panel)) for piece, panel in zip(task, panels, strict=True)]
 
 
-def _run(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+def _count_piece(piece: Piece, panel: AnyPanel) -> Tally | SigdaskError:
+    try:
+        return count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials)
+    except SigdaskError as error:
+        return error
+
+
+def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+    """Count tasks and yield what each found, in the order in which they finish.
+
+    Raises
+    ------
+    ClusterLostError
+        The scheduler went away.
+    TaskError
+        A task failed wherever it was tried; it names the jobs.
+    """
     if cluster.client is not None:
         return _on_client(cluster, jobs, tasks)
     calls = [partial(count_task, task, *(jobs[piece.job].panel for piece in task)) for task in tasks]
@@ -220,7 +239,7 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
     """Run on dask's threaded scheduler, a few rounds so that progress shows."""
     import dask
 
-    step = 4 * n_threads
+    step = 2 * n_threads
     for start in range(0, len(calls), step):
         lazy = [dask.delayed(call, pure=False)() for call in calls[start : start + step]]
         yield from dask.compute(*lazy, scheduler="threads", num_workers=n_threads)
@@ -296,10 +315,12 @@ def _fetched(future: Any, client: Any) -> Counted | Exception:
 
 
 def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:
-    if client.status != "running":
-        return UnfinishedError(
-            f"the dask scheduler at {client.scheduler.address if client.scheduler else '?'} was lost; "
+    if client.status != "running" or not client.nthreads():
+        where = client.scheduler.address if client.scheduler else "?"
+        return ClusterLostError(
+            f"the dask scheduler at {where} was lost, or all its workers; "
             "the counts so far are not kept by this command: run it again"
         )
     labels = ", ".join(dict.fromkeys(jobs[piece.job].label for piece in task))
-    return UnfinishedError(f"counting {labels} failed on every worker it was tried on: {error}")
+    numbers = tuple(dict.fromkeys(piece.job for piece in task))
+    return TaskError(f"counting {labels} failed on every worker it was tried on: {error}", numbers)

@@ -40,8 +40,9 @@ class Judge:
         exact = self._exact(c, slots, tallies)
         n_trials, n_extreme = self._counted(c, slots, tallies)
         p = self.p_value(c, slots, tallies)
-        limits = (p, p) if slots.first is None else interval(n_extreme, n_trials)
-        again = self._second_run(c, slots, tallies, n_extreme)
+        is_exact = slots.first is None and exact is not None
+        limits = (p, p) if is_exact else interval(n_extreme, n_trials)
+        again = self._second_run(c, slots, tallies, n_trials, n_extreme)
         result = Result(
             test_set=counts.name,
             subset=c.subset,
@@ -57,7 +58,7 @@ class Judge:
             n_items=len(c.panel.a) if isinstance(c.panel, OutputsPanel) else c.panel.n_items,
             n_units=len(np.unique(c.panel.index)) if isinstance(c.panel, OutputsPanel) else c.panel.n_units,
             n_discordant=c.n_discordant,
-            method="exact" if slots.first is None else "approximate",
+            method="exact" if is_exact else "approximate",
             n_trials=n_trials,
             n_extreme=n_extreme,
             p_value=p,
@@ -65,7 +66,7 @@ class Judge:
             r12=self._correlation(c),
             second_run=again,
             exact=exact,
-            checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
+            checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=not is_exact),
             signature=c.metric.signature if isinstance(c.metric, BoundMetric) else None,
         )
         return _with_notes(result, c, self.alpha)
@@ -73,17 +74,19 @@ class Judge:
     def p_value(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> float:
         """Return one comparison's p: exact where all arrangements were counted, else the bound."""
         n_trials, n_extreme = self._counted(c, slots, tallies)
-        return n_extreme / n_trials if slots.first is None else bound(n_extreme, n_trials)
+        exact = slots.first is None and n_trials > 0
+        return n_extreme / n_trials if exact else bound(n_extreme, n_trials)
 
     def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
-        """Return trials and exceedances."""
-        if slots.first is None:
-            return 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
-        return tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
+        """Return trials and exceedances; of arrangements all, or none where some are not counted yet."""
+        if slots.first is not None:
+            return self._trials(tallies, slots.first, c.column)
+        counted = self._trials(tallies, (slots.exact or 0, 0), 0)
+        return counted if counted[0] == 2**c.n_discordant else (0, 0)
 
-    def _extreme(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> int:
+    def _trials(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> tuple[int, int]:
         job, row = where
-        return int(tallies[job].counts[row, column, self.tail])
+        return tallies[job].trials_of(row, column), int(tallies[job].counts[row, column, self.tail])
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
         if isinstance(c.panel, OutputsPanel):
@@ -94,13 +97,20 @@ class Judge:
     def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
         if slots.exact is None:
             return None
-        p = self._extreme(tallies, (slots.exact, 0), 0) / 2**c.n_discordant
+        n_arrangements, n_extreme = self._trials(tallies, (slots.exact, 0), 0)
+        if n_arrangements < 2**c.n_discordant:
+            return None
+        p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_extreme: int) -> SecondRun | None:
+    def _second_run(
+        self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_trials: int, n_extreme: int
+    ) -> SecondRun | None:
         if slots.second is None:
             return None
-        n_trials, again = tallies[slots.second[0]].n_trials, self._extreme(tallies, slots.second, c.column)
+        n_again, again = self._trials(tallies, slots.second, c.column)
+        if n_again != n_trials or n_trials == 0:  # stopped before its end: runs of unequal length are not compared
+            return None
         agreement = crosscheck.runs_agree(n_extreme, again, n_trials)
         return SecondRun(n_trials, again, bound(again, n_trials), agreement)
 
@@ -208,7 +218,9 @@ def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
             if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
                 notes.append(f"{name}: 0/0 scored {form.zero_division:g}")
-    if result.is_undecided(alpha):
+    if result.n_trials == 0:
+        notes.append("not reached: no trial is counted yet, and 1 bounds every p")
+    elif result.is_undecided(alpha):
         needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
         remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
         low, high = result.p_interval

@@ -22,6 +22,8 @@ from sigdask.tallies import Tally
 
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
 
+Cell = tuple[int, int, int]
+
 FEWEST_GROUPS = 6
 """Groups from which exchanging them can reach 0.05, two-sided."""
 
@@ -133,6 +135,17 @@ class Question:
     def asking(self) -> list[tuple[Asked, Comparison]]:
         """The comparisons, each with what was asked."""
         return [(self.main.asked, c) for c in self.main.comparisons]
+
+    @property
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """(job, row, column) of the counts of each comparison, the one that its p is of first."""
+        found: list[list[Cell]] = [[] for _ in self.main.comparisons]
+        offset = 0
+        for part in (self.main, *self.others):
+            for own, c, slots in zip(found, part.comparisons, part.slots, strict=True):
+                own += [(offset + job, row, column) for job, row, column in slots.cells(c.column)]
+            offset += len(part.jobs)
+        return [tuple(own) for own in found]
 
     def results(self, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int) -> list[Result]:
         """Judge the counts of `jobs`."""

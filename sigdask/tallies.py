@@ -27,10 +27,17 @@ class Tally:
         (n_hypotheses, 1, 5), also those in which the largest statistic of the whole family, and of
         the hypotheses that are no more extreme than this one, is at least as large as its own. In a
         relabelling, shape (n_pairs, n_metrics, 1), those whose range of scores is at least |t|.
+    trials : int64 array, shape (n_pairs, n_metrics), or None
+        Trials of each pair and metric, where not all have `n_trials`.
     """
 
     n_trials: int
     counts: NDArray[np.int64]
+    trials: NDArray[np.int64] | None = None
+
+    def trials_of(self, row: int, column: int) -> int:
+        """Return the trials counted of one pair and metric."""
+        return self.n_trials if self.trials is None else int(self.trials[row, column])
 
     @staticmethod
     def zero(shape: tuple[int, int], n_tails: int = len(TAILS)) -> Tally:

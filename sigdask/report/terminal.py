@@ -160,6 +160,18 @@ def _together(results: Results, width: int | None) -> list[str]:
     return [title, lay_out(names, rows, width), ""]
 
 
+def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of text: the first column to the left, numbers to the right."""
+    cells = [list(names), *([_printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(names))]
+    right = [k > 0 and all(row[k][:1].isdigit() for row in cells[1:]) for k in range(len(names))]
+    lines = [
+        "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True)).rstrip()
+        for row in cells
+    ]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
 def _score(score: float) -> str:
     return f"{score:.4f}" if abs(score) < 1e6 else f"{score:.6g}"
 
