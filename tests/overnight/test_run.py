@@ -80,7 +80,9 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     rng = np.random.default_rng(0)
     for k in range(20):
         np.savetxt(folder / f"system{k}.txt", rng.random(30).round(2), fmt="%.2f")
-    (folder / "night.toml").write_text('trials = 5000\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n')
+    (folder / "night.toml").write_text(
+        'trials = 5000\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
+    )
     first = run_plan(load_plan(folder / "night.toml"), cluster="none")
     assert first.n_counted == 190 * 2 * 5000
     np.savetxt(folder / "system7.txt", rng.random(30), fmt="%.7f")  # more digits: another lattice for all
