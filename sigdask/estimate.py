@@ -16,7 +16,7 @@ from sigdask.counts import Counts
 from sigdask.engine import Job, seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
-from sigdask.metrics.base import BlackBox, BoundMetric
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
@@ -81,7 +81,7 @@ def _attempt(complaints: list[Complaint], key: Key, call: Callable[..., _T], *ar
 def _metrics(asked: TestSet, counts: Counts, key: Key, complaints: list[Complaint]) -> list[Any]:
     """Return the metrics, bound or black boxes, each refusal a complaint."""
 
-    def found(name: str) -> BoundMetric | BlackBox:
+    def found(name: str) -> BoundMetric | BoundSets | BlackBox:
         return bound(known.find(name, counts), counts)
 
     names = asked.metrics or counts.suggested
@@ -115,9 +115,8 @@ def _check_gate(
 
 
 def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    names = tuple(metric.name for metric in metrics)
     wanted = Wanted(
-        metrics=names,
+        metrics=metrics,
         pairs=asked.pairs,
         baseline=asked.baseline,
         by=asked.by,
@@ -135,7 +134,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_systems=counts.n_systems,
         n_items=counts.n_items,
         n_units=question.main.asked.units.n_units,
-        n_metrics=len(names),
+        n_metrics=len(metrics),
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=max(sampled, default=0),

@@ -10,10 +10,12 @@ from sigdask.api import compare_all
 from sigdask.comparisons import Asked, bound, list_comparisons
 from sigdask.counts import Counts
 from sigdask.gate import Evidence, Key, NonInferior, Rule, Shown, covers, key_of
-from sigdask.metrics.base import BlackBox
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.panels import Units
 from sigdask.results import Result
 from sigdask.spread import normal_p, shifted, swap_sd
+
+AnyBound = BoundMetric | BoundSets | BlackBox
 
 
 def gather(
@@ -53,28 +55,35 @@ def gather(
     """
     own = [r for r in results if r.test_set == counts.name]
     asked = [r for r in own if any(covers(rule, r, baseline) for rule in rules)]
-    spreads = dict(_spreads(counts, asked, by, seed)) if asked else {}
+    metrics = {name: bound(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
+    spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
     shown: dict[tuple[NonInferior, Key], Shown] = {}
     for rule in rules:
         if isinstance(rule, NonInferior):
             covered = [r for r in own if covers(rule, r, baseline)]
-            for metric in dict.fromkeys(r.metric for r in covered):
+            for name in dict.fromkeys(r.metric for r in covered):
                 tested = _test(
-                    counts, rule, [r for r in covered if r.metric == metric], str(rule.baseline or baseline), spreads,
+                    counts,
+                    rule,
+                    metrics[name],
+                    [r for r in covered if r.metric == name],
+                    str(rule.baseline or baseline),
+                    spreads,
                     {"by": by, "seed": seed, **options},
-                )  # fmt: skip
+                )
                 shown |= {(rule, key): found for key, found in tested}
     return Evidence({counts.name: baseline}, spreads, shown)
 
 
-def _spreads(counts: Counts, results: Sequence[Result], by: str | None, seed: int) -> Iterator[tuple[Key, float]]:
+def _spreads(
+    counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], by: str | None, seed: int
+) -> Iterator[tuple[Key, float]]:
     place = {name: k for k, name in enumerate(counts.systems)}
     pairs = list(dict.fromkeys((place[r.a], place[r.b]) for r in results))
-    chosen = [known.find(name, counts) for name in dict.fromkeys(r.metric for r in results)]
     asked = Asked(counts, Units.of(counts, seed), pairs, "randomization", None)
     wanted = {key_of(r) for r in results}
     found: dict[int, Any] = {}
-    for c in list_comparisons(asked, chosen, by):
+    for c in list_comparisons(asked, metrics, by):
         a, b = (counts.systems[k] for k in c.pair)
         key: Key = (counts.name, c.subset["value"] if c.subset else None, a, b, c.metric.name)
         if key in wanted:
@@ -86,14 +95,14 @@ def _spreads(counts: Counts, results: Sequence[Result], by: str | None, seed: in
 def _test(
     counts: Counts,
     rule: NonInferior,
+    metric: AnyBound,
     results: Sequence[Result],
     baseline: str,
     spreads: dict[Key, float],
     options: dict[str, Any],
 ) -> Iterator[tuple[Key, Shown]]:
     """Test one metric: every system against the baseline."""
-    metric = bound(known.find(results[0].metric, counts), counts)
-    data = None if isinstance(metric, BlackBox) else shifted(counts, metric, baseline, rule.margin)
+    data = shifted(counts, metric, baseline, rule.margin) if isinstance(metric, BoundMetric) else None
     if data is None:
         for r in results:
             gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference

@@ -8,6 +8,9 @@ from string import ascii_letters
 
 import numpy as np
 
+MOST_GROUPS = 1000
+"""Groups up to which letters are worked out: verdicts without order can need exponentially many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
@@ -22,7 +25,7 @@ class Ranked:
     rank : int
         1 for the best; equal scores share a rank.
     letters : tuple of str
-        Systems that share a letter are not told apart.
+        Systems that share a letter are not told apart; empty where `MOST_GROUPS` were not enough.
     """
 
     system: str
@@ -70,6 +73,8 @@ def letter_groups(n_systems: int, apart: Iterable[tuple[int, int]]) -> list[froz
     """
     groups = {(1 << n_systems) - 1} if n_systems else set()
     for i, j in apart:
+        if len(groups) > MOST_GROUPS:
+            return []
         both = 1 << i | 1 << j
         split = [group for group in groups if group & both == both]
         if not split:

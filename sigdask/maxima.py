@@ -11,10 +11,9 @@ from sigdask.families import Family, Member, Relabelling, chunks
 from sigdask.kernels.differences import raise_linear, raise_maxima
 from sigdask.kernels.exceedances import TIE
 from sigdask.kernels.relabel import relabelled_sums
-from sigdask.kernels.sums import layout
 from sigdask.lattice import SLACK_STEPS
 from sigdask.shuffles import relabel_word
-from sigdask.slabs import Slab, slabs
+from sigdask.slabs import Slab, slab_size, slabs
 from sigdask.tallies import Tally
 
 CHUNK = 16
@@ -43,7 +42,7 @@ def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tall
     Westfall & Young 1993, "Resampling-based multiple testing", algorithms 2.5 and 2.8.
     """
     counts = np.zeros((len(family.parts), Family.n_tails), np.int64)
-    size = min(n_trials, *(layout(panel).slab for panel in family.panels))
+    size = min(n_trials, *(slab_size(panel) for panel in family.panels))
     streams = [slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in family.panels]
     place = {id(panel): k for k, panel in enumerate(family.panels)}
     add = _add_integers if family.is_integral else _add_floats

@@ -84,8 +84,8 @@ class Panel:
         Key of the stream.
     addresses : int64 array, shape (n_kept,)
         Addresses of the units in which any two systems differ; the others need no swapping.
-    values : int64 array, shape (n_kept, n_systems, n_fields)
-        What these units contribute.
+    values : int array, shape (n_kept, n_systems, n_fields)
+        What these units contribute, in the smallest type that holds their differences as well.
     totals : int64 array, shape (n_systems, n_fields)
         Sums over all units, concordant ones included.
     lattices : tuple of Lattice, length n_fields
@@ -104,7 +104,7 @@ class Panel:
 
     key: Key
     addresses: NDArray[np.int64]
-    values: NDArray[np.int64]
+    values: NDArray[Any]
     totals: NDArray[np.int64]
     lattices: tuple[Lattice, ...]
     pairs: NDArray[np.int64]
@@ -371,7 +371,7 @@ def _panel(
     return Panel(
         key=units.key,
         addresses=where[kept],
-        values=np.ascontiguousarray(summed[kept]),
+        values=_smallest(summed[kept]),
         totals=summed.sum(axis=0),
         lattices=tuple(lattices),
         pairs=np.array([[place[i], place[j]] for i, j in pairs], dtype=np.int64).reshape(-1, 2),
@@ -380,6 +380,13 @@ def _panel(
         n_items=int(np.count_nonzero(mask)),
         n_units=len(where),
     )
+
+
+def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds the difference of any two."""
+    most = 2 * int(np.abs(values).max(initial=0))
+    fits = next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64)
+    return np.ascontiguousarray(values, fits)
 
 
 def _unit_sums(

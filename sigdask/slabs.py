@@ -20,18 +20,46 @@ from sigdask.kernels.sums import Layout, Room, combined, layout, moved_sums
 from sigdask.metrics.forms import Ratios
 from sigdask.panels import Panel
 
+ROOM_BYTES = 2**25
+"""What the arrays of one slab may take, beyond the sums, for each thread."""
+
+FEWEST_TRIALS = 64
+
 LINEAR, RATIO, FUSED, OTHER = "linear", "ratio", "fused", "other"
 
 
 def slabs(panel: Panel, *, run: int, first: int, n_trials: int, size: int | None = None) -> Iterator[Slab]:
     """Yield the slabs of a range of trials; each is valid until the next one is asked for."""
     arranged = layout(panel)
-    size = min(size or arranged.slab, n_trials)
+    size = min(size or slab_size(panel), n_trials)
     room = Room.of(arranged, size)
     for start in range(first, first + n_trials, size):
         here = min(size, first + n_trials - start)
         moved = moved_sums(panel, arranged, run=run, first=start, n_trials=here, room=room)
         yield Slab(panel, arranged, moved, room)
+
+
+def slab_size(panel: Panel) -> int:
+    """Return how many trials are summed at a time: what fits the cache, and the memory of a slab."""
+    systems = len(panel.totals)
+    per_trial = sum(8 * systems * _arrays(panel, m) for m in range(len(panel.metrics)))
+    return int(min(layout(panel).slab, max(ROOM_BYTES // max(per_trial, 1), FEWEST_TRIALS)))
+
+
+def _arrays(panel: Panel, m: int) -> int:
+    """Return how many numbers a trial and system a metric keeps in one slab."""
+    kind = kind_of(panel, m)
+    return {LINEAR: 1, RATIO: 2, FUSED: len(panel.metrics[m].fields)}.get(kind, 0)
+
+
+def kind_of(panel: Panel, m: int) -> str:
+    """Say which kernels a metric takes."""
+    form = panel.metrics[m].form
+    if panel.linear[m]:
+        return LINEAR
+    if isinstance(form, Ratios) and len(form.numerators) == 1:
+        return RATIO
+    return OTHER if parameters(form) is None else FUSED
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +91,7 @@ class Slab:
 
     def count(self, m: int, counts: NDArray[np.int64]) -> None:
         """Add the exceedances of metric `m` to `counts`, shape (n_pairs, 3)."""
-        panel, kind = self.panel, self._kind(m)
+        panel, kind = self.panel, kind_of(self.panel, m)
         observed = panel.differences[:, m]
         if kind == LINEAR:
             moved, totals = self._linear(m)
@@ -93,7 +121,7 @@ class Slab:
         out, tie : float64 array, shape (n_rows, n_trials)
             Differences, and the slack within which they may miss a tie.
         """
-        panel, kind = self.panel, self._kind(m)
+        panel, kind = self.panel, kind_of(self.panel, m)
         pairs, weights = panel.pairs[rows], np.full(len(rows), weight)
         if kind == LINEAR:
             moved, totals = self._linear(m)
@@ -113,14 +141,6 @@ class Slab:
         """Return moved and observed numerators of a linear metric, shape (n_systems, n_trials) and (n_systems,)."""
         moved, totals = self._linear(m)
         return moved, totals
-
-    def _kind(self, m: int) -> str:
-        form = self.panel.metrics[m].form
-        if self.panel.linear[m]:
-            return LINEAR
-        if isinstance(form, Ratios) and len(form.numerators) == 1:
-            return RATIO
-        return OTHER if parameters(form) is None else FUSED
 
     def _linear(self, m: int) -> tuple[Any, ...]:
         """Return moved and observed totals of the numerators."""

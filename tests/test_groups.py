@@ -41,3 +41,10 @@ def test_discriminative_power_and_its_curve():
     assert discriminative_power([0.05, 0.051, 0.2, 0.01], 0.05) == 0.5
     assert discriminative_power([], 0.05) == 0
     assert achieved_significance([0.1, 0.9, 0.5]) == [0.9, 0.5, 0.1]
+
+
+def test_verdicts_that_need_too_many_groups_get_none():
+    # n disjoint pairs told apart: 2^n groups, each with one of every pair
+    assert len(letter_groups(12, [(2 * k, 2 * k + 1) for k in range(6)])) == 64
+    assert letter_groups(40, [(2 * k, 2 * k + 1) for k in range(20)]) == []
+    assert ranking([(str(k), k) for k in range(40)], [(str(2 * k), str(2 * k + 1)) for k in range(20)])[0].letters == ()

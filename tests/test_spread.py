@@ -7,7 +7,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.comparisons import Asked, list_comparisons
-from sigdask.counts import Counts
+from sigdask.counts import Counts, Outputs
 from sigdask.evidence import gather
 from sigdask.gate import NonInferior, NotWorse, key_of
 from sigdask.metrics import black_box, find
@@ -213,3 +213,23 @@ def test_replicates_are_shifted_by_the_margin_of_their_mean():
         assert [f.method for f in found.values()] == ["shifted shuffle"] * 2
         assert found[0.3].p_value <= 0.05
         assert found[0.3].p_value < found[0.01].p_value
+
+
+def test_a_set_metric_spreads_like_the_black_box_it_copies():
+    def type_f1(outputs, gold):
+        given, right = set().union(*outputs), set().union(*gold)
+        return 2 * len(given & right) / (len(given) + len(right))
+
+    rng = np.random.default_rng(11)
+    columns = []
+    for _ in range(3):
+        column = np.empty(80, object)
+        column[:] = [frozenset(f"t{t}" for t in rng.integers(0, 60, rng.poisson(2))) for _ in range(80)]
+        columns.append(column)
+    counts = Counts(
+        systems=("base", "new"), fields={"items": np.ones((80, 1), np.int8)}, n_items=80,
+        outputs=Outputs(tuple(columns[1:]), columns[0]),
+    )  # fmt: skip
+    panel, row, column = panels_of(counts, black_box(type_f1))[0]
+    assert sd_of(counts, "type-f1") == pytest.approx(swap_sd(panel)[row, column], rel=0.15)
+    assert p_of(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"

@@ -88,7 +88,7 @@ def _one(text: str, folder: Path, name: str | None) -> Source | InputError:
 
 
 def _matches(pattern: str, folder: Path, name: str | None) -> Iterator[Source | InputError]:
-    """Yield what a pattern matches, sorted; {system} stands for a part without `/` and is the name."""
+    """Yield what a pattern matches, sorted; {system} stands for the longest part without `/` and is the name."""
     try:
         whole = str(absolute(pattern, folder))
         wild = whole.replace(SYSTEM, "*")
@@ -118,7 +118,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
     named = False
     for part in re.split(r"(\*\*/|\*\*?|\?|\[[^\]]+\]|\{system\})", pattern):
         if part == SYSTEM:
-            written.append("(?P=system)" if named else "(?P<system>[^/]+?)")
+            written.append("(?P=system)" if named else "(?P<system>[^/]+)")
             named = True
         elif part.startswith("[") and part.endswith("]"):
             written.append("[^" + part[2:] if part.startswith("[!") else part)

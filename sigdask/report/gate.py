@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from sigdask.gate import Finding, GateVerdict, RuleVerdict
+from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
 
 MOST_PASSED = 5
 """Comparisons that passed which are listed; failures all are."""
@@ -43,8 +43,8 @@ def _largest(findings: list[Finding]) -> str:
 
 
 def alarms(rule: RuleVerdict) -> str:
-    """Write the expected number of false alarms."""
-    return f"{rule.alarms_per_year:.2g}"
+    """Write the expected number of false alarms; that of losses is a bound."""
+    return f"{'at most ' if isinstance(rule.rule, NotWorse) else ''}{rule.alarms_per_year:.2g}"
 
 
 def junit(verdict: GateVerdict, name: str) -> str:

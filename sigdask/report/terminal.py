@@ -13,6 +13,8 @@ from sigdask.classical import inflation
 from sigdask.results import Ranking, Result, Results
 from sigdask.shuffles import SCHEME
 
+MOST_LETTERS = 20
+
 SHOWN = 40
 """Comparisons shown unless all are asked for."""
 
@@ -125,7 +127,7 @@ def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
     """Show systems best first; those that share a letter are not told apart."""
     where = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
-    rows = [[str(s.rank), s.system, _score(s.score), "".join(_spaced(s.letters))] for s in ranking.systems[:SHOWN]]
+    rows = [[str(s.rank), s.system, _score(s.score), _letters(s.letters)] for s in ranking.systems[:SHOWN]]
     yield _printable(f"{name}ranking by {ranking.metric}{where}; systems that share a letter are not told apart")
     yield lay_out(["rank", "system", "score", "groups"], rows, None)
     if len(ranking.systems) > SHOWN:
@@ -134,8 +136,11 @@ def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
     yield ""
 
 
-def _spaced(letters: Sequence[str]) -> Iterator[str]:
-    yield from letters if all(len(x) == 1 for x in letters) else (f"{x} " for x in letters)
+def _letters(letters: Sequence[str]) -> str:
+    """Write letters, not more than can be read."""
+    shown = letters[:MOST_LETTERS]
+    more = f" and {len(letters) - len(shown)} more" if len(letters) > len(shown) else ""
+    return ("" if all(len(x) == 1 for x in shown) else " ").join(shown) + more
 
 
 def _together(results: Results, width: int | None) -> list[str]:
