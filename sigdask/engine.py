@@ -8,15 +8,16 @@ change a count. Only this room and `clusters` import dask.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster
-from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.clusters import Cluster, sight
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.flight import Flight
+from sigdask.metrics.addresses import functions_of, is_named
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
 from sigdask.randomization import Tally, count
@@ -32,11 +33,6 @@ TASKS_A_SECOND = 100
 
 SHIPPED_WITH_TASK = 16 * 1024
 """Bytes up to which a panel travels inside its tasks; larger ones are sent to workers once."""
-
-WINDOW = 4
-"""Tasks in flight for each thread of the cluster."""
-
-MOST_ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,45 +223,37 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
 
 
 def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
-    """Run on a distributed cluster: a window of tasks in flight, each result fetched at once.
-
-    Panels are tasks themselves, so the scheduler makes a lost one again. A result that is lost with
-    its worker before it was fetched is counted again; its counts are the same.
-    """
-    from distributed import as_completed
-
+    """Run on a distributed cluster; panels are tasks themselves, so the scheduler makes a lost one again."""
     client = cluster.client
-    assert client is not None
+    if cluster.remote:
+        _refuse_code(jobs)
     sent = _sent_once(client, jobs)
 
-    def submit(number: int) -> Any:
-        panels = [sent.get(id(jobs[piece.job].panel), jobs[piece.job].panel) for piece in tasks[number]]
-        return client.submit(count_task, tasks[number], *panels, pure=False)
+    def submit(task: Task) -> Any:
+        panels = [sent.get(id(jobs[piece.job].panel), jobs[piece.job].panel) for piece in task]
+        return client.submit(count_task, task, *panels, pure=False)
 
-    waiting = iter(range(len(tasks)))
-    flying = as_completed()
-    numbers: dict[str, int] = {}
-    attempts = dict.fromkeys(range(len(tasks)), 0)
-
-    def launch(numbers_now: Iterable[int]) -> None:
-        for number in numbers_now:
-            attempts[number] += 1
-            future = submit(number)
-            numbers[future.key] = number
-            flying.add(future)
-
-    launch(islice(waiting, WINDOW * cluster.n_threads))
-    for future in flying:
-        number = numbers.pop(future.key)
-        counted = _fetched(future, client)
-        if isinstance(counted, Exception):
-            if attempts[number] >= MOST_ATTEMPTS or client.status != "running":
-                raise _unfinished(jobs, tasks[number], counted, client)
-            launch([number])
-            continue
-        future.release()
+    flight = Flight(cluster, tasks, submit)
+    for counted in flight:
+        sight.count("sigdask_trials", sum(tally.n_trials for _, tally in counted))
         yield counted
-        launch(islice(waiting, 1))
+    if flight.given_up:
+        labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
+        error = next(iter(flight.given_up.values()))
+        raise UnfinishedError(
+            f"counting {labels} failed on every worker it was tried on ({error}); all else was counted"
+        )
+
+
+def _refuse_code(jobs: Sequence[Job]) -> None:
+    """Refuse functions that workers cannot import: other machines are sent arrays and names only."""
+    for job in jobs:
+        for name, function in functions_of(job.panel):
+            if not is_named(function):
+                raise InputError(
+                    f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
+                    "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
+                )
 
 
 def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
@@ -279,27 +267,3 @@ def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
 
 def _itself(panel: AnyPanel) -> AnyPanel:
     return panel
-
-
-def _fetched(future: Any, client: Any) -> Counted | Exception:
-    if future.status == "finished":
-        try:
-            return list(client.gather([future], errors="raise", direct=False)[0])
-        except SigdaskError:
-            raise
-        except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
-            return error
-    failure = future.exception(timeout=10) if future.status == "error" else None
-    if isinstance(failure, SigdaskError):
-        raise failure
-    return failure if isinstance(failure, Exception) else UnfinishedError(f"task {future.status}")
-
-
-def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:
-    if client.status != "running":
-        return UnfinishedError(
-            f"the dask scheduler at {client.scheduler.address if client.scheduler else '?'} was lost; "
-            "the counts so far are not kept by this command: run it again"
-        )
-    labels = ", ".join(dict.fromkeys(jobs[piece.job].label for piece in task))
-    return UnfinishedError(f"counting {labels} failed on every worker it was tried on: {error}")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
+from sigdask.metrics.addresses import address_of, function_at
 
 Array = NDArray[Any]
 
@@ -81,6 +82,11 @@ class Formula:
     name: str
     function: Callable[..., Any]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel by the function's address where it has one, so that no code is sent."""
+        address = address_of(self.function)
+        return (Formula, (self.name, self.function)) if address is None else (_formula_at, (self.name, address))
+
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Score sums of shape (..., n_fields)."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -94,6 +100,10 @@ class Formula:
             at = np.argwhere(~np.isfinite(scores))[0]
             raise InputError(f"metric {self.name}: {scores[tuple(at)]} for sums {sums[tuple(at)].tolist()}")
         return scores
+
+
+def _formula_at(name: str, address: str) -> Formula:
+    return Formula(name, function_at(address))
 
 
 @dataclass(frozen=True, slots=True)
