@@ -91,7 +91,7 @@ def commands(*, log_json: bool) -> None:  # looked at before anything can go wro
 @click.option("--reference", "references", multiple=True, metavar="FILE", help="Further references of segments.")
 @click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,
-              help="auto, none, threads, local, tcp://…, tls://…, SCHEDULER.json or FILE.toml (docs/clusters.md).")  # fmt: skip
+              help="auto, none, threads, local, tcp://…, tls://…, SCHEDULER.json or FILE.toml.")  # fmt: skip
 @click.option("--workers", type=int, metavar="N", help="Threads or processes to start.  [default: one a core]")
 @click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")

@@ -135,6 +135,7 @@ class _Queue:
 
 def _recording(job_class: Any, refusals: list[str]) -> Any:
     """Return a job class that keeps what the submit command complained of."""
+    from distributed.core import Status
 
     class Recording(job_class):  # type: ignore[misc]
         async def _submit_job(self, script_filename: str) -> Any:
@@ -143,6 +144,7 @@ def _recording(job_class: Any, refusals: list[str]) -> Any:
             except RuntimeError as error:
                 stderr = str(error).partition("stderr:")[2]
                 refusals.append(last_lines(stderr) or first_line(error))
+                self.status = Status.failed
                 raise
 
     return Recording

@@ -17,6 +17,9 @@ from sigdask.clusters.waiting import wait_for_workers
 from sigdask.clusters.watchdog import watched
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 
+ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
+"""Four tasks of a second are in flight for each thread, so that a target of 1 s reaches the maximum."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
@@ -139,6 +142,6 @@ def _close(cluster: Any) -> None:
 
 def _size(cluster: Any, description: Description) -> None:
     if description.adaptive:
-        cluster.adapt(minimum=description.minimum or 0, maximum=description.maximum)
+        cluster.adapt(minimum=description.minimum or 0, maximum=description.maximum, **ADAPTIVE)
     elif description.workers is not None:
         cluster.scale(description.workers)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 PROGRAMS = ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "sinfo")
 
+ALIVE = "PENDING,RUNNING,COMPLETING,CONFIGURING,SUSPENDED,REQUEUED"
+
 CONF = """
 ClusterName=sigdask
 SlurmctldHost={host}(127.0.0.1)
@@ -83,17 +85,12 @@ class Slurm:
         wait((folder / "munge.socket").exists, "munged's socket", 10)
 
     def _start(self, *command):
-        log = (self.folder / f"{command[0]}-{len(self.started)}.out").open("w")
         path = shutil.which(command[0])
-        self.started.append(
-            subprocess.Popen(
-                [path, *command[1:]],
-                env={**os.environ, **self.environment},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+        environment = {**os.environ, **self.environment}
+        with (self.folder / f"{command[0]}-{len(self.started)}.out").open("w") as out:
+            self.started.append(
+                subprocess.Popen([path, *command[1:]], env=environment, stdout=out, stderr=out, start_new_session=True)
             )
-        )
 
     def _wait_until_idle(self):
         def idle():
@@ -110,7 +107,7 @@ class Slurm:
 
     def jobs(self, state="RUNNING"):
         """Return the ids of jobs in a state."""
-        return self.run("squeue", "-h", "-t", state, "-o", "%i").split()
+        return self.run("squeue", "-h", "-t", ALIVE if state == "all" else state, "-o", "%i").split()
 
     def __exit__(self, *_):
         self.run("scancel", "--full", *self.jobs("all"), check=False)
