@@ -23,6 +23,10 @@ ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
+def nothing_to_do() -> None:
+    """Leave nothing behind."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """How one kind of cluster is started.
@@ -41,6 +45,8 @@ class Kind:
         Threads of a worker, where known before it is there.
     remote : bool
         Workers may be other machines.
+    after : callable
+        What is left to do once the cluster is closed.
     """
 
     make: Callable[[Description, Files | None], Any]
@@ -49,6 +55,7 @@ class Kind:
     hopeless: Callable[[], bool] = bool
     threads: int = 1
     remote: bool = True
+    after: Callable[[], None] = nothing_to_do
 
 
 @contextmanager
@@ -74,6 +81,7 @@ def started(description: Description, kind: Kind, *, config: dict[str, Any] | No
         stack.enter_context(quiet())
         if files is None and kind.remote:
             log.warning("%s: plain tcp: whoever reaches the scheduler's port can run code on it", description.where)
+        stack.callback(kind.after)
         cluster = stack.enter_context(_made(description, kind, files))
         security = files.security() if files is not None else None
         client = stack.enter_context(Client(cluster, security=security))
