@@ -7,6 +7,7 @@ change a count. Only this room and `clusters` import dask.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ TASKS_A_SECOND = 100
 """What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
 
 SHIPPED_WITH_TASK = 16 * 1024
-"""Bytes up to which a panel travels inside its tasks; larger ones are sent to workers once."""
+"""Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,10 +196,13 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     return max((time.perf_counter() - start) / few, 1e-10)
 
 
-def count_task(task: Task, *panels: AnyPanel) -> Counted:
-    """Count the pieces of a task; `panels` stand beside its pieces."""
+def count_task(task: Task, *panels: AnyPanel | bytes) -> Counted:
+    """Count the pieces of a task; `panels` stand beside its pieces, small ones packed."""
     return [
-        (piece.job, count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint))
+        (
+            piece.job,
+            count(unpacked(panel), run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint),
+        )
         for piece, panel in zip(task, panels, strict=True)
     ]
 
@@ -224,14 +228,10 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
 
 def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
     """Run on a distributed cluster; panels are tasks themselves, so the scheduler makes a lost one again."""
-    client = cluster.client
-    if cluster.remote:
-        _refuse_code(jobs)
-    sent = _sent_once(client, jobs)
+    sent = _sent_once(cluster, jobs)
 
     def submit(task: Task) -> Any:
-        panels = [sent.get(id(jobs[piece.job].panel), jobs[piece.job].panel) for piece in task]
-        return client.submit(count_task, task, *panels, pure=False)
+        return cluster.client.submit(count_task, task, *(sent[id(jobs[piece.job].panel)] for piece in task), pure=False)
 
     flight = Flight(cluster, tasks, submit)
     for counted in flight:
@@ -245,25 +245,35 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
         )
 
 
-def _refuse_code(jobs: Sequence[Job]) -> None:
-    """Refuse functions that workers cannot import: other machines are sent arrays and names only."""
-    for job in jobs:
-        for name, function in functions_of(job.panel):
-            if not is_named(function):
-                raise InputError(
-                    f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
-                    "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
-                )
-
-
-def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
+def _sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
+    """Return each panel as tasks take it: packed where it is small, else a future of one that workers share."""
     sent: dict[int, Any] = {}
     for job in jobs:
-        large = isinstance(job.panel, OutputsPanel) or job.panel.values.nbytes > SHIPPED_WITH_TASK
-        if large and id(job.panel) not in sent:
-            sent[id(job.panel)] = client.submit(_itself, job.panel, pure=False)
+        if id(job.panel) not in sent:
+            packed = _packed(job.panel, code=not cluster.remote)
+            large = len(packed) > SHIPPED_WITH_TASK
+            sent[id(job.panel)] = cluster.client.submit(unpacked, packed, pure=False) if large else packed
     return sent
 
 
-def _itself(panel: AnyPanel) -> AnyPanel:
-    return panel
+def _packed(panel: AnyPanel, *, code: bool) -> bytes:
+    """Pickle a panel, opaque to the scheduler; without `code`, as arrays and names only."""
+    if code:
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps(panel))
+    for name, function in functions_of(panel):
+        if not is_named(function):
+            raise InputError(
+                f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
+                "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
+            )
+    return pickle.dumps(panel)
+
+
+def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
+    """Return a panel that was packed by this program's own driver."""
+    if not isinstance(panel, bytes):
+        return panel
+    found: AnyPanel = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
+    return found

@@ -2,7 +2,8 @@
 
 A result that is lost with its worker before it was fetched is counted again; its counts are the
 same. A task that fails is tried again; one of several jobs is taken apart first, so that what
-fails can be named. A job whose task fails wherever it is tried is given up: the rest goes on.
+fails can be named. What was aboard of workers that died is suspect, and tried again alone when all
+else is done: what kills workers alone is poison. A job with such a task is given up by name.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ WINDOW = 4
 """Tasks in flight for each thread of the cluster."""
 
 MOST_ATTEMPTS = 4
-KILLED = 2
-"""Attempts that one verdict of the scheduler's counts for: it was aboard of six workers that died."""
 
 
 class Part(Protocol):
@@ -59,6 +58,8 @@ class Flight:
         self.given_up: dict[int, Exception] = {}
         self._submit = submit
         self._waiting = iter(range(len(tasks)))
+        self._suspects: list[int] = []
+        self._alone: int | None = None
         self._attempts: dict[int, int] = {}
         self._aloft: dict[str, tuple[int, Any]] = {}
         self._completed = as_completed()
@@ -86,6 +87,9 @@ class Flight:
     def _fill(self) -> None:
         room = WINDOW * self.cluster.n_threads - len(self._aloft)
         self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
+        while self._suspects and not self._aloft:
+            self._alone = self._suspects.pop(0)
+            self._launch([] if self._is_given_up(self._alone) else [self._alone])
 
     def _launch(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -100,18 +104,25 @@ class Flight:
         if self.client.status != "running" or type(error).__name__ == "NoValidWorkerError":
             raise self._lost(error)
         sight.count("sigdask_tasks_retried")
-        parts = [part for part in self.tasks[number] if part.job not in self.given_up]
         if len(self.tasks[number]) > 1:
-            first = len(self.tasks)
-            self.tasks += [(part,) for part in parts]
-            self._launch(range(first, len(self.tasks)))
-            return
-        verdict = KILLED if type(error).__name__ == "KilledWorker" else 1
-        self._attempts[number] = self._attempts.get(number, 0) + verdict
-        if self._attempts[number] < MOST_ATTEMPTS:
-            self._launch([number])
+            self._take_apart(number, error)
+        elif _is_killed(error) and number != self._alone:
+            self._suspects.append(number)
         else:
-            self._give_up(parts[0].job, error)
+            self._attempts[number] = self._attempts.get(number, 0) + 1
+            if self._attempts[number] >= MOST_ATTEMPTS or _is_killed(error):
+                self._give_up(self.tasks[number][0].job, error)
+            else:
+                self._launch([number])
+
+    def _take_apart(self, number: int, error: Exception) -> None:
+        first = len(self.tasks)
+        self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
+        parts = range(first, len(self.tasks))
+        if _is_killed(error):
+            self._suspects += parts
+        else:
+            self._launch(parts)
 
     def _give_up(self, job: int, error: Exception) -> None:
         self.given_up[job] = error
@@ -129,6 +140,11 @@ class Flight:
         word = self.cluster.said()
         detail = f"; the queue says: {word}" if word else ""
         return UnfinishedError(f"the cluster has no workers left ({error}){detail}")
+
+
+def _is_killed(error: Exception) -> bool:
+    """Say whether the scheduler gave a task up since it was aboard of several workers that died."""
+    return type(error).__name__ == "KilledWorker"
 
 
 def fetched(future: Any, client: Any) -> Any:

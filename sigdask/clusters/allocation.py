@@ -16,7 +16,7 @@ from typing import Any
 from sigdask.clusters.base import last_lines
 from sigdask.clusters.certificates import Files
 from sigdask.clusters.description import Description
-from sigdask.clusters.running import Kind, accepts
+from sigdask.clusters.running import QUIET_WORKER, Kind, accepts
 from sigdask.clusters.settings import environment
 
 OPTIONS = ("threads", "host", "srun", "worker_host")
@@ -85,7 +85,7 @@ def worker_command(
     bound = ["--host", options["worker_host"]] if "worker_host" in options else []
     return [
         "srun", "--overlap", "--kill-on-bad-exit=0", f"--ntasks={n_workers}", *options.get("srun", []),
-        sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--nthreads", threads,
+        sys.executable, "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,
         "--death-timeout", "60", *bound, *tls,
     ]  # fmt: skip
 

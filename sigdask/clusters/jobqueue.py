@@ -15,7 +15,7 @@ from typing import Any
 from sigdask.clusters.base import first_line, last_lines
 from sigdask.clusters.certificates import Files
 from sigdask.clusters.description import QUEUES, Description, seconds_of
-from sigdask.clusters.running import Kind
+from sigdask.clusters.running import QUIET_WORKER, Kind
 from sigdask.clusters.settings import environment
 from sigdask.errors import missing_extra
 
@@ -66,7 +66,7 @@ class _Queue:
         given = dict(self.description.options)
         own = {"processes": 1, "death_timeout": 60, **given}
         own["scheduler_options"] = {"dashboard_address": "127.0.0.1:0", **given.get("scheduler_options", {})}
-        own["worker_extra_args"] = ["--no-dashboard", *self._lifetime(), *given.get("worker_extra_args", [])]
+        own["worker_extra_args"] = [*QUIET_WORKER, *self._lifetime(), *given.get("worker_extra_args", [])]
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment().items()]
         own["job_script_prologue"] = [*exports, *given.get("job_script_prologue", [])]
         if files is not None:

@@ -20,6 +20,9 @@ from sigdask.errors import InputError, SigdaskError, UnfinishedError
 ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
 """Four tasks of a second are in flight for each thread, so that a target of 1 s reaches the maximum."""
 
+QUIET_WORKER = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+"""A worker serves pages even without its dashboard; they stay on loopback."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 

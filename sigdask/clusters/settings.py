@@ -10,8 +10,8 @@ from typing import Any
 
 SETTINGS: dict[str, tuple[Any, str]] = {
     "distributed.scheduler.allowed-failures": (
-        5,
-        "the default 3 also counts tasks that waited on a killed worker; the engine itself bounds poison",
+        3,
+        "also counts tasks that only waited on a killed worker; the engine tries those again, one at a time",
     ),
     "distributed.scheduler.worker-ttl": (
         "15s",
@@ -32,6 +32,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "distributed.worker.memory.spill": (False, "likewise; test data stay out of /tmp"),
     "distributed.worker.memory.pause": (0.85, "a worker short of memory takes no more tasks"),
     "distributed.worker.memory.terminate": (0.95, "and is started anew before the host kills it"),
+    "distributed.admin.large-graph-warning-threshold": ("1GB", "arrays of a test set are sent once, on purpose"),
     "distributed.worker.daemon": (True, "workers end with the process that started them"),
     "distributed.worker.profile.enabled": (False, "the sampling profiler costs about 10 % of CPU"),
     "distributed.admin.system-monitor.gil.enabled": (False, "its sampling costs CPU and shows nothing here"),

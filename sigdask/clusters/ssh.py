@@ -57,16 +57,15 @@ class _Hosts:
         scheduler = self.options.get("scheduler", hosts[0])
         self._prepare(list(dict.fromkeys([scheduler, *hosts])), files)
         protocol = {} if files is None else {"protocol": "tls://"}
+        pages = {"dashboard_address": "127.0.0.1:0"}
         return SSHCluster(
             [scheduler, *hosts[: description.workers]],
             connect_options=self.connect,
             remote_python=self.options.get("python"),
-            scheduler_options={
-                "dashboard_address": "127.0.0.1:0", "port": 0, **protocol, **self.options.get("scheduler_options", {}),
-            },
-            worker_options={"dashboard": False, **protocol, **self.options.get("worker_options", {})},
+            scheduler_options={"port": 0, **pages, **protocol, **self.options.get("scheduler_options", {})},
+            worker_options={"dashboard": False, **pages, **protocol, **self.options.get("worker_options", {})},
             **({} if files is None else {"security": files.security()}),
-        )  # fmt: skip
+        )
 
     def _prepare(self, hosts: list[str], files: Files | None) -> None:
         contents = {path: path.read_text(encoding="ascii") for path in files or ()}

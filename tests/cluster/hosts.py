@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -97,9 +96,3 @@ def sshd(folder):
                "known_hosts": str(folder / "known_hosts")}  # fmt: skip
     finally:
         kill(process)
-
-
-def seconds(function, *arguments, **options):
-    """Return what a call returns, and how long it took."""
-    begun = time.monotonic()
-    return function(*arguments, **options), time.monotonic() - begun

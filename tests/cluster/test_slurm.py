@@ -5,7 +5,7 @@ import time
 
 import pytest
 from cluster.slurm import wait
-from cluster.work import counted
+from cluster.work import at_once, counted, slow_jobs
 
 from sigdask.clusters import connect, describe
 from sigdask.errors import UnfinishedError
@@ -74,13 +74,11 @@ def test_a_job_cancelled_while_it_waits_in_the_queue_is_submitted_again(slurm):
 
 @pytest.mark.slow
 def test_jobs_that_hit_their_time_limit_change_no_count(slurm):
-    from cluster.work import slow_jobs
-
     jobs = slow_jobs(40_000)
-    [want] = counted(jobs, cluster="none", workers=None)
+    want = counted(slow_jobs(40_000, function=at_once), cluster="none")
     with connect(described(options={"walltime": "00:01:00"})) as cluster:
         first = set(slurm.jobs("all"))
-        assert counted(jobs, cluster=cluster) == [want]
+        assert counted(jobs, cluster=cluster) == want
         assert not first & set(slurm.jobs("all")), "no job hit its limit"
 
 
