@@ -20,6 +20,8 @@ WINDOW = 4
 """Tasks in flight for each thread of the cluster."""
 
 MOST_ATTEMPTS = 4
+DESERTED = ("NoWorkerError", "NoValidWorkerError")
+"""What tasks end with when no worker is left for as long as no-workers-timeout."""
 
 
 class Part(Protocol):
@@ -101,7 +103,7 @@ class Flight:
         return all(part.job in self.given_up for part in self.tasks[number])
 
     def _again(self, number: int, error: Exception) -> None:
-        if self.client.status != "running" or type(error).__name__ == "NoValidWorkerError":
+        if self.client.status != "running" or type(error).__name__ in DESERTED:
             raise self._lost(error)
         sight.count("sigdask_tasks_retried")
         if len(self.tasks[number]) > 1:

@@ -77,6 +77,8 @@ def started(description: Description, kind: Kind, *, config: dict[str, Any] | No
     import dask
     from distributed import Client
 
+    from sigdask.clusters.hung import HungWorkers
+
     with ExitStack() as stack:
         files = stack.enter_context(provided(description))
         tls = files.config() if files is not None else {}
@@ -90,6 +92,8 @@ def started(description: Description, kind: Kind, *, config: dict[str, Any] | No
         client = stack.enter_context(Client(cluster, security=security))
         _size(cluster, description)
         announce(client)
+        if kind.remote:
+            client.register_plugin(HungWorkers())
         wait_for_workers(
             client, 1, seconds=description.wait, what=description.where, said=kind.said, hopeless=kind.hopeless
         )
