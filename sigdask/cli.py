@@ -136,6 +136,27 @@ def verify(cluster: str, workers: int | None) -> int:
 
 
 @commands.command()
+@click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.toml")
+@click.option("--cluster", required=True, type=click.Path(path_type=Path), metavar="FILE.toml", help="Of class slurm.")
+@click.option("--store", metavar="FILE|URL", help="As in `run`.")
+@click.option("--deadline", metavar="TIME", help="As in `run`.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
+def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
+    """Send the driver itself to Slurm as a batch job that comes back until the plan is done."""
+    import shlex
+
+    from sigdask.submission import prepare
+
+    given = {"--store": store, "--deadline": deadline}
+    options = [word for key, value in given.items() if value is not None for word in (key, value)]
+    ready = prepare(plan, cluster, options=options)
+    if dry_run:
+        click.echo(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END")
+        return
+    click.echo(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it")
+
+
+@commands.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--days", type=float, default=14.0, show_default=True, help="How long they are valid.")
 def certificates(folder: Path, days: float) -> None:

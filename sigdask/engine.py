@@ -16,7 +16,7 @@ from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, sight
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.errors import InputError, TaskError, UnfinishedError
 from sigdask.flight import Flight
 from sigdask.metrics.addresses import functions_of, is_named
 from sigdask.outputs import OutputsPanel
@@ -240,8 +240,9 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
         error = next(iter(flight.given_up.values()))
-        raise UnfinishedError(
-            f"counting {labels} failed on every worker it was tried on ({error}); all else was counted"
+        raise TaskError(
+            f"counting {labels} failed on every worker it was tried on ({error}); all else was counted",
+            tuple(flight.given_up),
         )
 
 

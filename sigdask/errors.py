@@ -22,6 +22,24 @@ class UnfinishedError(SigdaskError):
     exit_status = 3
 
 
+class ClusterLostError(UnfinishedError):
+    """The scheduler went away; what was counted and kept can be gone on from."""
+
+
+class TaskError(UnfinishedError):
+    """Some jobs cannot be counted, wherever they are tried; others can.
+
+    Attributes
+    ----------
+    jobs : tuple of int
+        Which.
+    """
+
+    def __init__(self, message: str, jobs: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.jobs = jobs
+
+
 def missing_extra(package: str, extra: str, purpose: str) -> InputError:
     """Return the error for an optional package that is not installed."""
     return InputError(f"{purpose} needs {package}, which is not installed: pip install 'sigdask[{extra}]'")

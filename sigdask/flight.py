@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from sigdask.clusters import Cluster, sight
 from sigdask.clusters.base import log
-from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
 
 WINDOW = 4
 """Tasks in flight for each thread of the cluster."""
@@ -71,7 +71,7 @@ class Flight:
 
         Raises
         ------
-        UnfinishedError
+        ClusterLostError
             The scheduler or all workers were lost.
         """
         self._fill()
@@ -132,16 +132,16 @@ class Flight:
         log.warning("job %d is given up: %s", job, error, extra={"job": job})
         self.client.cancel([future for number, future in self._aloft.values() if self._is_given_up(number)])
 
-    def _lost(self, error: Exception) -> UnfinishedError:
+    def _lost(self, error: Exception) -> ClusterLostError:
         if self.client.status != "running":
             scheduler = self.client.scheduler
-            return UnfinishedError(
+            return ClusterLostError(
                 f"the dask scheduler at {scheduler.address if scheduler else '?'} was lost; "
                 "the counts so far are not kept by this command: run it again"
             )
         word = self.cluster.said()
         detail = f"; the queue says: {word}" if word else ""
-        return UnfinishedError(f"the cluster has no workers left ({error}){detail}")
+        return ClusterLostError(f"the cluster has no workers left ({error}){detail}")
 
 
 def _is_killed(error: Exception) -> bool:

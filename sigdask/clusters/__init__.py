@@ -7,26 +7,31 @@ machine, loopback on it) and set to recover fast from lost workers.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sigdask.clusters.base import Cluster
-from sigdask.clusters.description import QUEUES, Description, Transport, describe, read
+from sigdask.clusters.description import QUEUES, Description, Transport, describe, inside, read
 from sigdask.clusters.local import cores
 from sigdask.clusters.settings import environment, settings
 from sigdask.errors import InputError
 
 __all__ = [
-    "Cluster", "Description", "choose", "connect", "cores", "describe", "environment", "read", "settings",
+    "KINDS", "Cluster", "Description", "choose", "connect", "cores", "describe", "environment", "read", "settings",
 ]  # fmt: skip
 
 SHORT = 3.0
 """Seconds of work up to which starting anything costs more than it saves."""
 
-EXPECTED = (
+KINDS = (
     "auto, none, threads, local, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
 )
+
+
+INSIDE = "allocation:"
+"""Before a cluster file of class slurm: the same workers, in the job that this process runs in."""
 
 
 def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
@@ -47,13 +52,13 @@ def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
 
 
 @contextmanager
-def connect(cluster: str | Description, *, workers: int | None = None) -> Iterator[Cluster]:
+def connect(cluster: str | Mapping[str, Any] | Description, *, workers: int | None = None) -> Iterator[Cluster]:
     """Start or reach a cluster, and close what was started.
 
     Parameters
     ----------
-    cluster : str or Description
-        none, threads, local, an address, a scheduler file or a cluster file; or one described.
+    cluster : str, mapping or Description
+        none, threads, local, an address, a scheduler file or a cluster file; or what such a file holds.
     workers : int, optional
         Threads or workers to start; by default what the description says, or one a core.
 
@@ -71,12 +76,14 @@ def connect(cluster: str | Description, *, workers: int | None = None) -> Iterat
     elif cluster == "threads":
         yield Cluster("threads", workers or cores())
     else:
-        described = _described(cluster) if isinstance(cluster, str) else cluster
+        described = cluster if isinstance(cluster, Description) else _described(cluster)
         with _entered(described.resized(workers)) as connected:
             yield connected
 
 
-def _described(cluster: str) -> Description:
+def _described(cluster: str | Mapping[str, Any]) -> Description:
+    if not isinstance(cluster, str):
+        return describe(cluster, where="[cluster]")
     if cluster == "local":
         return Description("local", transport=Transport(plain=True))
     if cluster.startswith(("tcp://", "tls://")):
@@ -84,9 +91,11 @@ def _described(cluster: str) -> Description:
         return Description("address", options={"address": cluster}, wait=60, transport=plain, where=cluster)
     if cluster.endswith(".json"):
         return Description("address", options={"scheduler_file": cluster}, wait=60, where=cluster)
+    if cluster.startswith(INSIDE):
+        return inside(read(Path(cluster.removeprefix(INSIDE))))
     if cluster.endswith(".toml"):
         return read(Path(cluster))
-    raise InputError(f"cluster {cluster!r}: expected {EXPECTED}")
+    raise InputError(f"cluster {cluster!r}: expected {KINDS}")
 
 
 @contextmanager

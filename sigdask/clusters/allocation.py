@@ -19,7 +19,7 @@ from sigdask.clusters.description import Description
 from sigdask.clusters.running import QUIET_WORKER, Kind, accepts
 from sigdask.clusters.settings import environment
 
-OPTIONS = ("threads", "host", "srun", "worker_host")
+OPTIONS = ("threads", "host", "srun", "worker_args")
 
 
 def kind(description: Description) -> Kind:
@@ -82,11 +82,10 @@ def worker_command(
     if files is not None:
         tls = ["--tls-ca-file", str(files.ca), "--tls-cert", str(files.certs["worker"]),
                "--tls-key", str(files.keys["worker"])]  # fmt: skip
-    bound = ["--host", options["worker_host"]] if "worker_host" in options else []
     return [
         "srun", "--overlap", "--kill-on-bad-exit=0", f"--ntasks={n_workers}", *options.get("srun", []),
         sys.executable, "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,
-        "--death-timeout", "60", *bound, *tls,
+        "--death-timeout", "60", *options.get("worker_args", []), *tls,
     ]  # fmt: skip
 
 

@@ -171,6 +171,29 @@ def describe(table: Mapping[str, Any], *, where: str, folder: Path = Path()) -> 
     return found
 
 
+def inside(description: Description) -> Description:
+    """Return the same workers as one allocation, for a driver that is itself a Slurm job.
+
+    Raises
+    ------
+    InputError
+        The description is of no Slurm cluster.
+    """
+    if description.kind == "allocation":
+        return description
+    if description.kind != "slurm":
+        raise description.refuse(f"class {description.kind} is no Slurm: only its jobs can hold a whole cluster")
+    given = description.options
+    options = {
+        "threads": given.get("cores"),
+        "host": given.get("scheduler_options", {}).get("host"),
+        "worker_args": given.get("worker_extra_args"),
+    }
+    kept = {key: value for key, value in options.items() if value is not None}
+    workers = description.expected or 1
+    return replace(description, kind="allocation", options=kept, workers=workers, minimum=None, maximum=None)
+
+
 def only(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     """Refuse keys that are not known, naming the nearest that is."""
     for key in table:

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-PROGRAMS = ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "sinfo")
+PROGRAMS = ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "sinfo", "srun", "scontrol")
 
 ALIVE = "PENDING,RUNNING,COMPLETING,CONFIGURING,SUSPENDED,REQUEUED"
 
@@ -20,7 +20,7 @@ SlurmdPort={first}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 CredType=cred/munge
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
