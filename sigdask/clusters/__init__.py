@@ -108,8 +108,8 @@ def _entered(description: Description) -> Iterator[Cluster]:
             yield connected
         return
     room = "jobqueue" if description.kind in QUEUES else "custom" if ":" in description.kind else description.kind
-    kind = importlib.import_module(f"sigdask.clusters.{room}").kind(description)
-    if description.expected is None and room == "local":
-        description = description.resized(cores())
-    with started(description, kind) as connected:
+    module = importlib.import_module(f"sigdask.clusters.{room}")
+    if description.expected is None and hasattr(module, "size"):
+        description = description.resized(module.size(description))
+    with started(description, module.kind(description)) as connected:
         yield connected

@@ -22,6 +22,11 @@ from sigdask.clusters.settings import environment
 OPTIONS = ("threads", "host", "srun", "worker_args")
 
 
+def size(_: Description) -> int:
+    """Return how many workers there are where none are asked for: the allocation's tasks."""
+    return int(os.environ.get("SLURM_NTASKS", "1"))
+
+
 def kind(description: Description) -> Kind:
     """Return how the allocation is used."""
     steps: list[_Step] = []
@@ -76,7 +81,7 @@ def worker_command(
     description: Description, address: str, files: Files | None, options: Mapping[str, Any], env: Mapping[str, str]
 ) -> list[str]:
     """Return the command that starts the workers, as a list: no shell reads it."""
-    n_workers = description.workers or int(env.get("SLURM_NTASKS", 1))
+    n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))
     threads = str(options.get("threads", env.get("SLURM_CPUS_PER_TASK", 1)))
     tls: list[str] = []
     if files is not None:

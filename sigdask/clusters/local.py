@@ -18,6 +18,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def size(_: Description) -> int:
+    """Return how many workers there are where none are asked for."""
+    return cores()
+
+
 def kind(description: Description) -> Kind:
     """Return how a local cluster is started."""
     threads = int(description.options.get("threads_per_worker", 1))

@@ -89,7 +89,8 @@ def started(description: Description, kind: Kind, *, config: dict[str, Any] | No
         stack.callback(kind.after)
         cluster = stack.enter_context(_made(description, kind, files))
         security = files.security() if files is not None else None
-        client = stack.enter_context(Client(cluster, security=security))
+        ours = hasattr(cluster, "worker_spec")
+        client = stack.enter_context(Client(cluster if ours else cluster.scheduler_address, security=security))
         _size(cluster, description)
         announce(client)
         if kind.remote:
@@ -99,7 +100,7 @@ def started(description: Description, kind: Kind, *, config: dict[str, Any] | No
         )
         if kind.remote:
             versions.check(client)
-        if not description.adaptive and description.workers is not None:
+        if not description.adaptive and description.workers is not None and ours:
             stack.enter_context(watched(cluster, client, description.workers, vanished=kind.vanished))
         expected = (description.expected or 0) * kind.threads
         n_threads = max(1, expected, sum(client.nthreads().values()))

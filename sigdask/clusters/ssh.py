@@ -30,6 +30,11 @@ PATIENCE = 30.0
 Contents = dict[Path, str]
 
 
+def size(description: Description) -> int:
+    """Return how many workers there are where none are asked for: one a host."""
+    return len(_hosts(dict(description.options), description))
+
+
 def kind(description: Description) -> Kind:
     """Return how hosts are used."""
     threads = int(description.options.get("worker_options", {}).get("nthreads", 1))
