@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, sight
+from sigdask.clusters import Cluster, sight, versions
 from sigdask.errors import InputError, TaskError, UnfinishedError
 from sigdask.flight import Flight
 from sigdask.metrics.addresses import functions_of, is_named
@@ -262,19 +262,21 @@ def _packed(panel: AnyPanel, *, code: bool) -> bytes:
     if code:
         import cloudpickle
 
-        return bytes(cloudpickle.dumps(panel))
+        return bytes(cloudpickle.dumps((versions.here(), cloudpickle.dumps(panel))))
     for name, function in functions_of(panel):
         if not is_named(function):
             raise InputError(
                 f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
                 "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
             )
-    return pickle.dumps(panel)
+    return pickle.dumps((versions.here(), pickle.dumps(panel)))
 
 
 def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
     """Return a panel that was packed by this program's own driver."""
     if not isinstance(panel, bytes):
         return panel
-    found: AnyPanel = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
+    theirs, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
+    versions.hold(theirs)
+    found: AnyPanel = pickle.loads(packed)  # noqa: S301
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from socket import gethostname
 from typing import Any
 
 from sigdask.errors import InputError
@@ -10,6 +12,8 @@ from sigdask.errors import InputError
 CHECKED = ("sigdask", "dask", "distributed", "numpy", "numba", "scipy", "cloudpickle", "msgpack")
 OF_SCHEDULERS = ("dask", "distributed", "msgpack")
 """A scheduler only passes tasks on."""
+
+REMEDY = "Install the same versions there as here, or run sigdask in the environment that the workers have"
 
 
 def check(client: Any) -> None:
@@ -21,20 +25,38 @@ def check(client: Any) -> None:
         Some differ: names them, who has which, and what to do.
     """
     found = client.get_versions(packages=list(CHECKED))
-    here = _versions(found["client"])
+    own = _versions(found["client"])
     others = {
         "the scheduler": {k: v for k, v in _versions(found["scheduler"]).items() if k in (*OF_SCHEDULERS, "python")}
     }
     others |= {f"worker {address}": _versions(info) for address, info in found["workers"].items()}
-    wrong = differing(here, others)
+    wrong = differing(own, others)
     if wrong:
-        raise InputError(
-            f"versions differ: {'; '.join(wrong)}. Install the same versions there as here, or run "
-            "sigdask in the environment that the workers have"
-        )
+        raise InputError(f"versions differ: {'; '.join(wrong)}. {REMEDY}")
 
 
-def differing(here: Mapping[str, str], others: Mapping[str, Mapping[str, str]]) -> list[str]:
+@cache
+def here() -> dict[str, str]:
+    """Return the checked versions of this process."""
+    from distributed.versions import get_versions
+
+    return _versions(get_versions(packages=list(CHECKED)))
+
+
+def hold(theirs: Mapping[str, str]) -> None:
+    """Refuse to count for a driver of other versions; for workers that join while it runs.
+
+    Raises
+    ------
+    InputError
+        As `check`.
+    """
+    wrong = differing(theirs, {f"worker on {gethostname()}": here()})
+    if wrong:
+        raise InputError(f"versions differ: {'; '.join(wrong)}. {REMEDY}")
+
+
+def differing(own: Mapping[str, str], others: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Say which packages differ, each with one of those who have another version.
 
     Examples
@@ -45,10 +67,10 @@ def differing(here: Mapping[str, str], others: Mapping[str, Mapping[str, str]]) 
     found: dict[tuple[str, str], list[str]] = {}
     for who, versions in others.items():
         for package, version in versions.items():
-            if version != here[package]:
+            if version != own[package]:
                 found.setdefault((package, version), []).append(who)
     return [
-        f"{package} is {here[package]} here and {version} at {who[0]}"
+        f"{package} is {own[package]} here and {version} at {who[0]}"
         + (f" and {len(who) - 1} more" if len(who) > 1 else "")
         for (package, version), who in found.items()
     ]

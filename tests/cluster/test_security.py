@@ -12,7 +12,6 @@ from pathlib import Path
 import psutil
 import pytest
 from cluster.hosts import dask_cluster
-from cluster.slurm import wait
 from cluster.work import counted
 
 from sigdask.clusters import connect, describe
@@ -185,6 +184,14 @@ def test_a_path_that_a_job_script_would_run_is_refused(path, monkeypatch, tmp_pa
         pass
 
 
+def test_a_local_cluster_speaks_tls_where_the_machine_is_shared(exact):
+    pytest.importorskip("cryptography")
+    jobs, want = exact
+    with connect(describe({"class": "local", "workers": 1, "security": "tls"}, where="c")) as cluster:
+        assert cluster.client.scheduler.address.startswith("tls://127.0.0.1:")
+        assert counted(jobs, cluster=cluster) == want
+
+
 def test_prometheus_counts_trials_beside_dasks_own_metrics(exact):
     pytest.importorskip("prometheus_client")
     from urllib.request import urlopen
@@ -216,4 +223,3 @@ def test_certificates_by_the_command_line_are_those_dask_takes(tmp_path, exact):
         file.write_text(file.read_text().replace("ADDRESS", address))
         with connect(str(file)) as cluster:
             assert counted(jobs, cluster=cluster) == want
-    wait(lambda: True, "", 1)
