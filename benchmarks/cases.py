@@ -14,6 +14,7 @@ PAIR = 2**20
 LARGE = 10**4
 ALL50 = 10**5
 BLEU = 10**5
+FAMILY = 2**17
 
 
 def _panel(scores):
@@ -118,6 +119,45 @@ def _all_pairs(n_threads):
     return run, 1.0
 
 
+def _family(method, n_threads):
+    from sigdask.clusters import connect
+    from sigdask.engine import Job, count_jobs
+    from sigdask.families import Family, Member, Relabelling
+
+    panel = _panel(data.trec()[0])
+    rows = np.array([[0, row] for row in range(len(panel.pairs))])
+    member = (Member(panel, 0),)
+    family = Family(member, rows[:, None, :]) if method == "max-t" else Relabelling(member, rows)
+
+    def run(n=FAMILY):
+        with connect("threads", workers=n_threads) as cluster:
+            count_jobs([Job(family, n)], cluster=cluster)
+
+    run(300)
+    return run, 1.0
+
+
+def _sketch(method, few=2**9):
+    """The same in plain NumPy: single-step max-T by a product of signs, Tukey's by permuting labels."""
+    scores = data.trec()[0]
+    i, j = np.triu_indices(scores.shape[1], 1)
+    differences = scores[:, i] - scores[:, j]
+    rng = np.random.default_rng(0)
+
+    def run(n=few):
+        for start in range(0, n, 64):
+            here = min(64, n - start)
+            if method == "max-t":
+                signs = rng.choice([-1.0, 1.0], (here, len(scores)))
+                largest = np.abs(signs @ differences).max(axis=1)
+            else:
+                means = rng.permuted(np.broadcast_to(scores, (here, *scores.shape)), axis=2).sum(axis=1)
+                largest = means.max(axis=1) - means.min(axis=1)
+            (largest[:, None] >= np.abs(differences.sum(axis=0))).sum(axis=0)
+
+    return run, few / FAMILY
+
+
 def _bleu_panel(counts, metrics):
     from sigdask.metrics import find
     from sigdask.panels import Units, build
@@ -200,6 +240,15 @@ CASES = {
     "8,256 pairs of 129 x 50, 2^20 trials": {
         "sigdask, 1 thread": lambda: _all_pairs(1),
         "sigdask, 2 threads": lambda: _all_pairs(2),
+    },
+    "8,256 pairs of 129 x 50, max-T, 2^17 trials": {
+        "sigdask, 1 thread": lambda: _family("max-t", 1),
+        "sigdask, 2 threads": lambda: _family("max-t", 2),
+        "NumPy sketch, single step": lambda: _sketch("max-t"),
+    },
+    "8,256 pairs of 129 x 50, Tukey HSD, 2^17 trials": {
+        "sigdask, 1 thread": lambda: _family("tukey", 1),
+        "NumPy sketch": lambda: _sketch("tukey"),
     },
     "1,225 pairs of 50 x 50, 10^5 trials": {
         "sigdask": lambda: _sigdask(data.scores(50, 50, 4), ALL50),

@@ -1,7 +1,8 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
-Read system outputs with `read`, compare them with `compare_all` (or two arrays with `compare`),
-bring a metric with `metric`.
+Read system outputs with `read`, compare them with `compare_all` (two arrays with `compare`, several
+test sets with `compare_sets`), bring a metric with `metric`. A whole night's comparisons are a plan:
+`load_plan` and `run_plan`.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sigdask.api import as_counts, compare, compare_all
+    from sigdask.api import as_counts, compare, compare_all, compare_sets
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
     from sigdask.metrics import black_box, metric
+    from sigdask.overnight import run_plan
+    from sigdask.plan import Plan, load_plan
     from sigdask.results import Result, Results
 
 __all__ = [
     "Counts",
     "InputError",
+    "Plan",
     "Result",
     "Results",
     "SigdaskError",
@@ -27,13 +31,17 @@ __all__ = [
     "black_box",
     "compare",
     "compare_all",
+    "compare_sets",
+    "load_plan",
     "metric",
     "read",
+    "run_plan",
 ]
 
 _HOMES = {
     "Counts": "counts",
     "InputError": "errors",
+    "Plan": "plan",
     "Result": "results",
     "Results": "results",
     "SigdaskError": "errors",
@@ -42,8 +50,11 @@ _HOMES = {
     "black_box": "metrics",
     "compare": "api",
     "compare_all": "api",
+    "compare_sets": "api",
+    "load_plan": "plan",
     "metric": "metrics",
     "read": "formats",
+    "run_plan": "overnight",
 }
 
 

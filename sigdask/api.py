@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import metrics as known
+from sigdask.adjustment import Adjustment, Together, adjustment, chosen, obstacles
+from sigdask.adjustment import together as take_together
 from sigdask.clusters import Cluster
-from sigdask.comparisons import Asked, Method, list_comparisons, list_jobs
+from sigdask.comparisons import Method
 from sigdask.counts import Counts
-from sigdask.engine import Progress, count_jobs
+from sigdask.engine import Job, Progress, count_jobs
 from sigdask.errors import InputError
-from sigdask.judge import Judge
-from sigdask.metrics.base import BlackBox, Metric
-from sigdask.panels import Pair, Units
+from sigdask.multiplicity import Adjust
+from sigdask.questions import AnyMetric, Cell, Question, Wanted
 from sigdask.randomization import Alternative
-from sigdask.results import Result, Results
+from sigdask.results import FamilyNote, Result, Results
 from sigdask.shuffles import MAX_TRIALS
-
-AnyMetric = str | Metric | BlackBox
+from sigdask.tallies import Tally
 
 
 def compare(
@@ -75,25 +75,7 @@ def compare(
     return compare_all(counts, metrics=[chosen], unit=unit, **options)[0]
 
 
-def compare_all(  # every option of the command line
-    counts: Counts,
-    *,
-    metrics: Sequence[AnyMetric],
-    pairs: Sequence[tuple[str, str]] | None = None,
-    baseline: str | None = None,
-    unit: str | None = None,
-    by: str | None = None,
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    second_run: bool = True,
-    cluster: str | Cluster = "auto",
-    workers: int | None = None,
-    progress: Progress | None = None,
-    blocks_per_task: int | None = None,
-) -> Results:
+def compare_all(counts: Counts, *, by: str | None = None, **options: Any) -> Results:
     """Compare any number of systems under any number of metrics, on shared shuffles.
 
     The same data, seed and number of trials give the same counts on any machine, cluster and
@@ -103,14 +85,69 @@ def compare_all(  # every option of the command line
     ----------
     counts : Counts
         The aligned systems, from `sigdask.read` or a constructor of `Counts`.
+    by : str, optional
+        Compare within each value of this grouping column.
+    **options
+        As in `compare_sets`.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    InputError
+        Something asked for cannot be had from these data; it says what and why.
+    UnfinishedError
+        The cluster was lost.
+
+    Examples
+    --------
+    >>> counts = Counts.from_scores({"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]})
+    >>> results = compare_all(counts, metrics=["mean"])
+    >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
+    [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
+    """
+    return compare_sets([counts], by=by, **options)
+
+
+def compare_sets(  # every option of the command line
+    test_sets: Sequence[Counts],
+    *,
+    metrics: Sequence[AnyMetric],
+    pairs: Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    unit: str | Sequence[str] | None = None,
+    by: str | None = None,
+    alternative: Alternative = "two-sided",
+    method: Method = "auto",
+    trials: int | None = None,
+    seed: int = 0,
+    alpha: float = 0.05,
+    adjust: Adjust | None = None,
+    together: bool = False,
+    beside: bool = True,
+    second_run: bool = True,
+    cluster: str | Cluster = "auto",
+    workers: int | None = None,
+    progress: Progress | None = None,
+    blocks_per_task: int | None = None,
+) -> Results:
+    """Compare systems on several test sets, judged as one family.
+
+    Parameters
+    ----------
+    test_sets : sequence of Counts
+        Of different names; each has its own shuffles.
     metrics : sequence of str, Metric or BlackBox
         Names as `sigdask metrics` lists them, `module:attribute`, or metrics themselves.
     pairs : sequence of (str, str), optional
         Systems to compare; by default all pairs.
     baseline : str, optional
         Compare every other system with this one only, which becomes `b`.
-    unit : str, optional
-        What is exchanged as a whole: "item" or a grouping column.
+    unit : str or sequence of str, optional
+        What is exchanged as a whole: "item" or a grouping column; of several nested ones the
+        coarsest, with the finer ones beside it.
     by : str, optional
         Compare within each value of this grouping column.
     alternative : {"two-sided", "greater", "less"}
@@ -124,6 +161,14 @@ def compare_all(  # every option of the command line
         Of the stream; not negative.
     alpha : float
         Level of the verdicts.
+    adjust : str, optional
+        "none", "holm", "hochberg", "bh", "by", "max-t" (step-down), "single-step-max-t" or "tukey"
+        over everything compared here; by default max-t for three systems and more.
+    together : bool
+        Judge each pair over all sets as well: by the mean of its differences, and by the number of
+        sets in which they replicate.
+    beside : bool
+        Show p with finer units exchanged, and with coarser ones where differences hang together.
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster, workers, progress, blocks_per_task
@@ -132,33 +177,167 @@ def compare_all(  # every option of the command line
     Returns
     -------
     Results
-
-    Raises
-    ------
-    InputError
-        Something asked for cannot be had from these data; it says what and why.
-    UnfinishedError
-        The cluster was lost.
+        In the order of test sets, subsets, pairs and metrics.
     """
     _check_options(alternative, method, trials, alpha)
     if not metrics:
         raise InputError("no metric given; `sigdask metrics` lists them")
-    grouped = counts if unit is None else counts.with_unit(unit)
-    asked = Asked(
-        counts=grouped,
-        units=Units.of(grouped, seed),
-        pairs=_pairs(grouped, pairs, baseline),
-        method=method,
-        trials=trials,
+    levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
+    wanted = Wanted(metrics, pairs, baseline, levels, by, method, trials, seed, beside)
+    asked = [(counts, wanted, alternative) for counts in test_sets]
+    work = prepare(asked, alpha=alpha, adjust=adjust, together=together, second_run=second_run)
+    return work.results(
+        count_jobs(work.jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task)
     )
-    comparisons = list(list_comparisons(asked, [_found(m, grouped) for m in metrics], by))
-    jobs, slots = list_jobs(grouped, comparisons, second_run=second_run)
-    tallies = count_jobs(
-        jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task
-    )  # fmt: skip
-    judged = Judge(asked, alternative, alpha, sum(c.sampled for c in comparisons))
-    results = tuple(judged.result(c, slots[k], tallies) for k, c in enumerate(comparisons))
-    return Results(results, seed, alpha, counts.warnings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What must be counted for some results, and how these are made of the counts.
+
+    Attributes
+    ----------
+    questions : list of Question
+        Of each test set.
+    alternatives : list of str
+        Likewise.
+    families : list of (Adjustment, list of int)
+        The comparisons that are judged together.
+    over : Together or None
+        Each pair over all sets.
+    alpha : float
+        Level of the verdicts.
+    seed : int
+        Of the stream.
+    """
+
+    questions: list[Question]
+    alternatives: list[Alternative]
+    families: list[tuple[Adjustment, list[int]]]
+    over: Together | None
+    alpha: float
+    seed: int
+
+    @property
+    def _batches(self) -> list[list[Job]]:
+        families = [made.jobs() for made, _ in self.families]
+        return [*(question.jobs for question in self.questions), *families, self.over.jobs() if self.over else []]
+
+    @property
+    def jobs(self) -> list[Job]:
+        """What must be counted."""
+        return [job for batch in self._batches for job in batch]
+
+    @property
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """Where each result's counts stand: (job, row, column), the one that its p is of first."""
+        found: list[list[Cell]] = []
+        offset = 0
+        for question in self.questions:
+            found += [[(offset + job, row, column) for job, row, column in own] for own in question.cells]
+            offset += len(question.jobs)
+        for made, places in self.families:
+            for _ in made.jobs():
+                for k in places:
+                    found[k].append((offset, 0, 0))
+                offset += 1
+        return [tuple(own) for own in found]
+
+    def results(self, tallies: Sequence[Tally]) -> Results:
+        """Judge the tallies of `jobs`."""
+        left = iter(tallies)
+        answers = [[next(left) for _ in batch] for batch in self._batches]
+        n_sampled = sum(c.sampled for question in self.questions for _, c in question.asking)
+        asked = list(zip(self.questions, self.alternatives, answers, strict=False))
+        results = [
+            result
+            for question, alternative, own in asked
+            for result in question.results(own, alternative, self.alpha, n_sampled)
+        ]
+        of_families = answers[len(self.questions) : -1]
+        notes = [note for (made, places), own in zip(self.families, of_families, strict=True)
+                 for note in _adjust(results, made, places, own, self.alpha)]  # fmt: skip
+        over = self.over
+        one_sided = [p for question, _, own in asked for p in question.one_sided(own)] if over else []
+        warnings = [
+            *(w for question in self.questions for w in question.main.asked.counts.warnings),
+            *notes,
+            *(w for question in self.questions for w in question.warnings),
+        ]
+        return Results(
+            results=tuple(results),
+            seed=self.seed,
+            alpha=self.alpha,
+            warnings=tuple(dict.fromkeys(warnings)),
+            family=self._family(results),
+            together=over.verdicts(answers[-1][0], results, one_sided, self.alpha) if over else (),
+        )
+
+    def _family(self, results: Sequence[Result]) -> FamilyNote | None:
+        """Say how p-values were adjusted: of several families alike, the largest."""
+        adjusted = [
+            (made, places) for made, places in self.families if any(results[k].p_adjusted is not None for k in places)
+        ]
+        if not adjusted:
+            return None
+        made, places = max(adjusted, key=lambda each: len(each[1]))
+        return made.note(len(places))
+
+
+def _adjust(
+    results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
+) -> list[str]:
+    """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
+    own = [results[k] for k in places]
+    adjusted = made.p_values([r.p_value for r in own], tallies)
+    if adjusted is not None:
+        for k, p in zip(places, adjusted, strict=True):
+            results[k] = replace(results[k], p_adjusted=float(p))
+    return obstacles(made, own, alpha)
+
+
+def prepare(
+    asked: Sequence[tuple[Counts, Wanted, Alternative]],
+    *,
+    alpha: float = 0.05,
+    adjust: Adjust | None = None,
+    by_metric: bool = False,
+    together: bool = False,
+    second_run: bool = True,
+) -> Work:
+    """List what has to be counted for some test sets, without counting it.
+
+    Parameters
+    ----------
+    asked : sequence of (Counts, Wanted, alternative)
+        Test sets of different names, and what is asked of each.
+    alpha, adjust, together, second_run
+        As in `compare_sets`.
+    by_metric : bool
+        Judge the comparisons under each metric together, instead of all.
+    """
+    if not asked:
+        raise InputError("no test set given")
+    _check_names([counts for counts, _, _ in asked])
+    questions = [Question.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
+    asking = [each for question in questions for each in question.asking]
+    sides = [side for (_, _, side), question in zip(asked, questions, strict=True) for _ in question.asking]
+    groups: dict[str, list[int]] = {}
+    for k, (_, c) in enumerate(asking):
+        groups.setdefault(c.metric.name if by_metric else "", []).append(k)
+    families = []
+    for places in groups.values():
+        own = [asking[k] for k in places]
+        families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
+    over = take_together(asking, sides[0]) if together else None
+    return Work(questions, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
+
+
+def _check_names(test_sets: Sequence[Counts]) -> None:
+    names = [counts.name for counts in test_sets]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
 
 
 def _check_options(alternative: str, method: str, trials: int | None, alpha: float) -> None:
@@ -172,22 +351,6 @@ def _check_options(alternative: str, method: str, trials: int | None, alpha: flo
         raise InputError(f"trials = {trials}: the stream has 2**48 = {MAX_TRIALS:,}")
     if not 0 < alpha < 1:
         raise InputError(f"alpha = {alpha}: must lie between 0 and 1")
-
-
-def _found(metric: AnyMetric, counts: Counts) -> Metric | BlackBox:
-    return known.find(metric, counts) if isinstance(metric, str) else metric
-
-
-def _pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:
-    place = {name: k for k, name in enumerate(counts.systems)}
-    for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
-        if name not in place:
-            raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
-    if pairs is not None:
-        return [(place[a], place[b]) for a, b in pairs]
-    if baseline is not None:
-        return [(k, place[baseline]) for k in range(counts.n_systems) if k != place[baseline]]
-    return [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
 
 
 def as_counts(scores: Any, **options: Any) -> Counts:

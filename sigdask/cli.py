@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
     from sigdask.clusters import Cluster
     from sigdask.counts import Counts
     from sigdask.engine import Progress
+    from sigdask.overnight import Outcome
+    from sigdask.overnight.look import Report
+    from sigdask.plan import Plan
     from sigdask.results import Results
 
 INTERRUPTED = 3
@@ -65,8 +67,11 @@ def commands(*, log_json: bool) -> None:  # looked at before anything can go wro
 @click.option("--gold", metavar="FILE", help="File of what is right.")
 @click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="See `sigdask metrics`; may be repeated.")
-@click.option("--unit", default="item", show_default=True, metavar="COLUMN", help="What is exchanged as a whole.")
+@click.option("--unit", "units", multiple=True, metavar="COLUMN",
+              help="What is exchanged as a whole; of several nested ones the coarsest.  [default: item]")  # fmt: skip
 @click.option("--by", metavar="COLUMN", help="Compare within each value of a column.")
+@click.option("--together", is_flag=True, help="With --by: judge each pair over all subsets as well.")
+@click.option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", help="Compare these two; may be repeated.")
 @click.option("--baseline", metavar="NAME", help="Compare every system with this one only, which becomes B.")
 @click.option("--alternative", type=click.Choice(["two-sided", "greater", "less"]), default="two-sided",
               show_default=True, help="Of score A - score B.")  # fmt: skip
@@ -75,6 +80,9 @@ def commands(*, log_json: bool) -> None:  # looked at before anything can go wro
 @click.option("--trials", type=int, metavar="N", help="Random trials.  [default: 1048576; black boxes 10000]")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the verdicts.")
+@click.option("--adjust",
+              type=click.Choice(["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]),
+              help="For many comparisons.  [default: max-t for three systems and more, else none]")  # fmt: skip
 @click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run.")
 @click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles.")
 @click.option("--id", "id_column", metavar="COLUMN", help="Column of item ids.")
@@ -86,8 +94,8 @@ def commands(*, log_json: bool) -> None:  # looked at before anything can go wro
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated.")
 @click.option("--align", type=click.Choice(["auto", "id", "position"]), default="auto", show_default=True,
               help="How rows of several files belong together.")  # fmt: skip
-@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]), default="error", show_default=True,
-              help="What an absent score means.")  # fmt: skip
+@click.option("--missing", type=click.Choice(["error", "pairwise", "zero"]),
+              help="What an absent score means.  [default: error; zero for topics of runs]")  # fmt: skip
 @click.option("--reference", "references", multiple=True, metavar="FILE", help="Further references of segments.")
 @click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,
@@ -99,25 +107,128 @@ def commands(*, log_json: bool) -> None:  # looked at before anything can go wro
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
-    SYSTEM is a file of one system's outputs or scores, or a table with one column a system.
+    SYSTEM is a file of one system's outputs or scores, or a table with one column a system. Several
+    files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
     """
     counts, format_ = _read(options)
     metrics = options["metrics"] or counts.suggested
     json_file = options["json_file"]
     if json_file not in {None, "-"}:
         _check_writable(Path(json_file))
-    _note(f"read as {format_}: {counts.n_systems} systems, {counts.n_items:,} items")
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    _note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
         _note(f"metric: {', '.join(metrics)} (choose with --metric)")
     for warning in counts.warnings:
         logging.getLogger("sigdask").warning(warning)
     results = _compare(counts, metrics, options)
+    for warning in results.warnings:
+        if warning not in counts.warnings:
+            _note(f"warning: {warning}")
     if json_file == "-":
         click.echo(results.to_json())
         return
     _show(results, everything=options["everything"])
     if json_file is not None:
         _write(Path(json_file), results.to_json() + "\n")
+
+
+@commands.command()
+@click.argument("plan", metavar="PLAN.toml", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and leave.")
+def check(plan: str | None, *, schema: bool) -> None:
+    """Validate a plan, read its data and say what it would cost; nothing is compared."""
+    from sigdask import plan as plans
+
+    if schema:
+        click.echo(plans.schema_text(), nl=False)
+        return
+    if plan is None:
+        raise InputError("check: expected a plan file, such as plan.toml")
+    from sigdask.estimate import estimate, n_threads
+    from sigdask.report.cost import render
+
+    loaded = plans.load_plan(plan)
+    click.echo(render(loaded.name, estimate(loaded), n_threads(loaded), width=_width()))
+
+
+@commands.command()
+@click.argument("plan_file", metavar="PLAN.toml")
+@click.option("--store", metavar="FILE|URL", help="Where counts and results are kept.  [default: beside the plan]")
+@click.option("--cluster", help="As in `compare`, instead of the plan's.")
+@click.option("--workers", type=int, metavar="N", help="Threads or processes to start.")
+@click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
+@click.option("--all", "everything", is_flag=True, help="Show every comparison.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
+def run(plan_file: str, everything: bool, json_file: str | None, **options: Any) -> int:
+    """Run a plan: count what is missing, and report.
+
+    Again after a stop it goes on; when nothing is missing it counts nothing.
+    """
+    from sigdask.overnight import parse_deadline, run_plan
+    from sigdask.plan import load_plan
+
+    deadline = parse_deadline(options["deadline"]) if options["deadline"] else None
+    if json_file not in {None, "-"}:
+        _check_writable(Path(str(json_file)))
+    plan = load_plan(plan_file)
+    with _progress() as progress:
+        outcome = run_plan(
+            plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
+            deadline=deadline, progress=progress, note=_note,
+        )  # fmt: skip
+    _tell(plan, outcome, everything=everything, json_file=json_file)
+    return outcome.exit_status
+
+
+@commands.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+def status(where: str, store: str | None, name: str | None, as_json: bool) -> None:
+    """Show how far a plan is, while it runs or after."""
+    import json
+
+    from sigdask.overnight import look
+    from sigdask.report.overnight import status_dict, status_text
+
+    found = look.status(*_store_and_plan(where, store, name))
+    click.echo(json.dumps(status_dict(found), indent=1) if as_json else status_text(found, time.time()))
+
+
+@commands.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--last", type=int, default=30, show_default=True, metavar="N", help="How many runs.")
+def history(where: str, store: str | None, name: str | None, last: int) -> None:
+    """List the runs of a plan."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import history_text
+
+    click.echo(history_text(look.runs(*_store_and_plan(where, store, name), last)))
+
+
+@commands.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
+@click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
+def report(
+    where: str, store: str | None, name: str | None, number: int | None, everything: bool, json_file: str | None
+) -> None:
+    """Show what a plan has found, and what changed since the run before."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import report_text
+
+    found = look.report(*_store_and_plan(where, store, name), number)
+    if json_file != "-":
+        click.echo(report_text(found, everything=everything, width=_width()))
+    if json_file is not None:
+        _write_json(json_file, found)
 
 
 @commands.command()
@@ -191,17 +302,58 @@ def formats() -> None:
         click.echo(f"{name:16}{text}")
 
 
+def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
+    """Return the store and the plan's name that a plan file, or a store, stands for."""
+    if not where.endswith(".toml"):
+        return store or where, name
+    from sigdask.plan import load_plan
+
+    plan = load_plan(where)
+    return store or plan.store, name or plan.name
+
+
+def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> None:
+    """Report a run: results and changes as the store has them, or why there are none."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import report_text
+
+    if outcome.number and outcome.results:
+        found = look.report(outcome.where, plan.name, outcome.number)
+        if json_file != "-":
+            click.echo(report_text(found, everything=everything, width=_width()))
+        if json_file is not None:
+            _write_json(json_file, found)
+    _note(
+        f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
+    )
+    for problem in outcome.problems:
+        click.echo(f"sigdask: error: {problem}", err=True)
+    if outcome.stopped:
+        click.echo(f"sigdask: stopped by {outcome.stopped}; run it again to go on from what is kept", err=True)
+
+
+def _write_json(json_file: str, found: Report) -> None:
+    import json
+
+    from sigdask.report.overnight import report_dict
+
+    text = json.dumps(report_dict(found), indent=1, ensure_ascii=False, allow_nan=False)
+    if json_file == "-":
+        click.echo(text)
+    else:
+        _write(Path(json_file), text + "\n")
+
+
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     from sigdask import formats
 
-    unit, by = options["unit"], options["by"]
     given = formats.Options(
         id_column=options["id_column"],
         gold_column=options["gold_column"],
         prediction_column=options["prediction_column"],
         system_column=options["system_column"],
         score_column=options["score_column"],
-        groups=tuple(dict.fromkeys(name for name in (unit, by) if name not in {None, "item"})),
+        groups=tuple(dict.fromkeys(name for name in (*options["units"], options["by"]) if name not in {None, "item"})),
         ignore=options["ignore"],
         label_map=tuple(formats.parse_map(text) for text in options["maps"]),
         align=options["align"],
@@ -212,8 +364,9 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     )
     sources = [formats.parse_source(text) for text in options["systems"]]
     gold = Path(options["gold"]) if options["gold"] else None
-    chosen = options["format_"] if options["format_"] != "auto" else formats.detect(sources, gold, given)
-    return formats.read(*sources, gold=gold, format=chosen, options=given), chosen.partition(":")[0]
+    asked, own = formats.parse_format(options["format_"])
+    chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+    return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
 
 
 def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:
@@ -225,7 +378,10 @@ def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) 
                 counts,
                 metrics=metrics,
                 baseline=options["baseline"],
-                unit=options["unit"],
+                pairs=options["pairs"] or None,
+                unit=options["units"] or None,
+                adjust=options["adjust"],
+                together=options["together"],
                 by=options["by"],
                 alternative=options["alternative"],
                 method=options["method"],
@@ -285,12 +441,16 @@ def _progress() -> Iterator[Progress | None]:
 
 
 def _show(results: Results, *, everything: bool) -> None:
-    import shutil
-
     from sigdask.report.terminal import render
 
-    width = max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
-    click.echo(render(results, everything=everything, width=width))
+    click.echo(render(results, everything=everything, width=_width()))
+
+
+def _width() -> int | None:
+    """Return the columns of the terminal, None for a pipe."""
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
 
 
 def _note(text: str) -> None:
@@ -303,13 +463,9 @@ def _check_writable(path: Path, option: str = "--json") -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    from sigdask.report.files import write_whole
+
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise UnfinishedError(f"--json {path}: cannot be written ({error.strerror})") from None
+        write_whole(path, text)
+    except UnfinishedError as error:
+        raise UnfinishedError(f"--json {error}") from None

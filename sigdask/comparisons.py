@@ -13,11 +13,15 @@ from sigdask import outputs, panels
 from sigdask.counts import Counts
 from sigdask.engine import Job
 from sigdask.errors import InputError
-from sigdask.metrics.base import BlackBox, BoundMetric, Metric
+from sigdask.metrics import replicates
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.outputs import OutputsPanel
-from sigdask.panels import Pair, Panel, PlacedPanel, Units
+from sigdask.panels import Pair, Panel, Units
+from sigdask.presence import PresencePanel, build_sets
 from sigdask.randomization import DEFAULT_TRIALS
 
+AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
+ComparedPanel = Panel | PresencePanel | OutputsPanel
 Method = Literal["auto", "randomization", "exact", "both"]
 
 
@@ -37,10 +41,10 @@ class Comparison:
     """One pair and metric: where it stands in its panel, and which arrangements are counted."""
 
     pair: Pair
-    metric: BoundMetric | BlackBox
+    metric: BoundMetric | BoundSets | BlackBox
     subset: dict[str, str] | None
     mask: NDArray[np.bool_] | None
-    panel: Panel | OutputsPanel
+    panel: ComparedPanel
     row: int
     column: int
     n_discordant: int
@@ -62,6 +66,11 @@ class Slots:
     second: tuple[int, int] | None = None
     exact: int | None = None
 
+    def cells(self, column: int) -> tuple[tuple[int, int, int], ...]:
+        """Return (job, row, column) of each count."""
+        sampled = [(*where, column) for where in (self.first, self.second) if where is not None]
+        return (*sampled, *([] if self.exact is None else [(self.exact, 0, 0)]))
+
 
 def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | None, NDArray[np.bool_] | None]]:
     if by is None:
@@ -72,36 +81,56 @@ def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | 
         yield {"column": by, "value": value}, column == value
 
 
-def list_comparisons(asked: Asked, chosen: Sequence[Metric | BlackBox], by: str | None) -> Iterator[Comparison]:
+def bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+    """Bind a metric to the data, once: what is bound already stays."""
+    return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
+
+
+def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Iterator[Comparison]:
     """Yield every comparison, in the order of subsets, pairs and metrics."""
-    bound_metrics = [m if isinstance(m, BlackBox) else m.bind(asked.counts) for m in chosen]
+    bound_metrics = [bound(m, asked.counts) for m in chosen]
     summed = [m for m in bound_metrics if isinstance(m, BoundMetric)]
-    columns = {id(m): k for k, m in enumerate(summed)}
+    of_sets = [m for m in bound_metrics if isinstance(m, BoundSets)]
+    columns = {id(m): k for group in (summed, of_sets) for k, m in enumerate(group)}
     for subset, mask in _subsets(asked.counts, by):
-        placed = panels.build(asked.counts, asked.units, summed, asked.pairs, subset=mask) if summed else []
-        where = {k: (p, row) for p in placed for row, k in enumerate(p.of_pairs)}
+        where = _places(asked, summed, of_sets, mask)
         for k, pair in enumerate(asked.pairs):
             for metric in bound_metrics:
                 if isinstance(metric, BlackBox):
                     yield _black_box(asked, metric, pair, subset, mask)
                 else:
-                    yield _of_panel(asked, where[k], columns[id(metric)], metric, pair, subset, mask)
+                    place = where[k, isinstance(metric, BoundSets)]
+                    yield _of_panel(asked, place, columns[id(metric)], metric, pair, subset, mask)
+
+
+def _places(
+    asked: Asked, summed: Sequence[BoundMetric], of_sets: Sequence[BoundSets], mask: NDArray[np.bool_] | None
+) -> dict[tuple[int, bool], tuple[Panel | PresencePanel, int]]:
+    """Return the panel and row of each pair, by (pair, is it for metrics of sets)."""
+    where: dict[tuple[int, bool], tuple[Panel | PresencePanel, int]] = {}
+    if summed:
+        for placed in panels.build(asked.counts, asked.units, summed, asked.pairs, subset=mask):
+            where |= {(k, False): (placed.panel, row) for row, k in enumerate(placed.of_pairs)}
+    if of_sets:
+        for panel, members in build_sets(asked.counts, asked.units, of_sets, asked.pairs, subset=mask):
+            where |= {(k, True): (panel, row) for row, k in enumerate(members)}
+    return where
 
 
 def _of_panel(
     asked: Asked,
-    where: tuple[PlacedPanel, int],
+    where: tuple[Panel | PresencePanel, int],
     column: int,
-    metric: BoundMetric,
+    metric: BoundMetric | BoundSets,
     pair: Pair,
     subset: dict[str, str] | None,
     mask: NDArray[np.bool_] | None,
 ) -> Comparison:
-    placed, row = where
-    n_discordant = int(placed.panel.n_discordant[row, column])
+    panel, row = where
+    n_discordant = int(panel.n_discordant[row, column])
     sampled, enumerated = _how(asked, n_discordant, panels.ENUMERATED_UNITS, metric.name)
     return Comparison(
-        pair, metric, subset, mask, placed.panel, row, column, n_discordant, sampled, enumerated,
+        pair, metric, subset, mask, panel, row, column, n_discordant, sampled, enumerated,
         asked.trials or DEFAULT_TRIALS,
     )  # fmt: skip
 
@@ -155,8 +184,10 @@ def list_jobs(counts: Counts, comparisons: Sequence[Comparison], *, second_run: 
     return jobs, slots
 
 
-def _sampled_rows(comparisons: Sequence[Comparison]) -> Iterator[tuple[Panel | OutputsPanel, list[int]]]:
-    found: dict[int, tuple[Panel | OutputsPanel, set[int]]] = {}
+def _sampled_rows(
+    comparisons: Sequence[Comparison],
+) -> Iterator[tuple[ComparedPanel, list[int]]]:
+    found: dict[int, tuple[ComparedPanel, set[int]]] = {}
     for c in comparisons:
         if c.sampled:
             found.setdefault(id(c.panel), (c.panel, set()))[1].add(c.row)

@@ -72,6 +72,10 @@ class Counts:
         Metrics that suit these data, where none is asked for.
     warnings : tuple of str
         What the reader noticed.
+    replicates : tuple of Counts
+        Where systems have several replicates (optimizer runs, seeds): the counts of each; a score
+        is the mean of theirs. The items here are those of one replicate, swapped in all of them
+        together, or those of all, one after the other.
     """
 
     systems: tuple[str, ...]
@@ -87,6 +91,7 @@ class Counts:
     outputs: Outputs | None = None
     suggested: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    replicates: tuple[Counts, ...] = ()
 
     def __post_init__(self) -> None:
         _check_names(self.systems)
@@ -101,6 +106,16 @@ class Counts:
     def n_systems(self) -> int:
         """Number of systems."""
         return len(self.systems)
+
+    @property
+    def of_one(self) -> Counts:
+        """Counts of the first replicate; these counts where there are none."""
+        return self.replicates[0] if self.replicates else self
+
+    @property
+    def apart(self) -> bool:
+        """Whether the replicates of an item are items of their own."""
+        return self.n_items != self.of_one.n_items
 
     def field(self, name: str) -> Array:
         """Return one field, shape (n_items, n_systems) or (n_items, 1)."""
@@ -173,6 +188,75 @@ class Counts:
             outputs=Outputs(tuple(values.T.astype(object))),
             suggested=("mean",),
             warnings=tuple(warnings),
+        )
+
+    def in_order(self, ids: Sequence[str]) -> Counts:
+        """Return the same items in another order of their ids."""
+        if self.ids is None or self.ids == tuple(ids):
+            return self
+        place = {item: k for k, item in enumerate(self.ids)}
+        order = np.array([place[item] for item in ids])
+        outputs = self.outputs
+        if outputs is not None:
+            gold = None if outputs.gold is None else outputs.gold[order]
+            outputs = Outputs(tuple(system[order] for system in outputs.systems), gold)
+        return replace(
+            self,
+            fields=_Reordered(self.fields, order),
+            ids=tuple(ids),
+            groups={name: tuple(column[k] for k in order) for name, column in self.groups.items()},
+            present=None if self.present is None else self.present[order],
+            outputs=outputs,
+        )
+
+    @staticmethod
+    def of_replicates(replicates: Sequence[Counts], *, apart: bool = False) -> Counts:
+        """Make counts of systems that have several replicates each.
+
+        Parameters
+        ----------
+        replicates : sequence of Counts
+            The same systems on the same items, once a replicate. An item that one of them lacks is
+            lacking.
+        apart : bool
+            Swap the replicates of an item each for itself, as MultEval does; their column
+            "segment" still tells which belong together.
+
+        Raises
+        ------
+        InputError
+            Where systems or items are not the same.
+        """
+        first = replicates[0]
+        if len(replicates) == 1:
+            return first
+        for r, other in enumerate(replicates[1:], start=2):
+            _same_parts(first, other, r)
+        ordered = [first, *(r if first.ids is None else r.in_order(first.ids) for r in replicates[1:])]
+        gaps = [r.present for r in ordered if r.present is not None]
+        present = np.logical_and.reduce(gaps) if gaps else None
+        how = "each for itself" if apart else "together"
+        note = (
+            f"{len(ordered)} replicates of each system: a score is the mean of theirs, and an item's are swapped {how}"
+        )
+        times = len(ordered) if apart else 1
+        n_items = first.n_items * times
+        groups = {name: column * times for name, column in first.groups.items()}
+        ids = first.ids
+        if apart:
+            names = first.ids or tuple(str(k) for k in range(1, first.n_items + 1))
+            groups.setdefault("segment", names * times)
+            ids = tuple(f"{name} {r}" for r in range(1, times + 1) for name in names)
+        return replace(
+            first,
+            fields={"items": np.ones((n_items, 1), np.int64)},
+            n_items=n_items,
+            ids=ids,
+            groups=groups,
+            present=None if present is None else np.tile(present, (times, 1)),
+            outputs=None,
+            warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
+            replicates=tuple(ordered),
         )
 
     @staticmethod
@@ -256,6 +340,23 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Reordered(Mapping[str, Array]):
+    """Fields whose items stand in another order."""
+
+    fields: Mapping[str, Array]
+    order: NDArray[np.intp]
+
+    def __getitem__(self, name: str) -> Array:
+        return np.asarray(self.fields[name][self.order])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LabelFields(Mapping[str, Array]):
     """Fields of labelled items, made from label codes when asked for.
 
@@ -323,6 +424,20 @@ def _check_names(systems: Sequence[str]) -> None:
         found = f"only {systems[0]!r}" if systems else "none"
         raise InputError(f"a comparison needs two systems or more, found {found}")
     _check_unique(systems, "system name")
+
+
+def _same_parts(first: Counts, other: Counts, r: int) -> None:
+    """Refuse replicates of other systems or other items."""
+    if other.systems != first.systems:
+        listed = " and ".join(", ".join(counts.systems) for counts in (first, other))
+        raise InputError(f"replicates 1 and {r} hold different systems: {listed}; each needs all, in the same order")
+    if other.n_items != first.n_items:
+        raise InputError(
+            f"replicate {r} of the systems has {other.n_items} items, replicate 1 has {first.n_items}; "
+            "replicates are compared item by item"
+        )
+    for item in sorted({*(first.ids or ())} ^ {*(other.ids or ())}):
+        raise InputError(f"item {item!r} is in one of the replicates 1 and {r} alone; each needs the same items")
 
 
 def _check_unique(names: Sequence[str], what: str) -> None:

@@ -54,8 +54,8 @@ def runs_agree(k1: int, k2: int, n_trials: int) -> float:
     if k1 == k2:
         return 1.0
     start = _log_choose(n_trials, low) + _log_choose(n_trials, total - low) - _log_choose(2 * n_trials, total)
-    # P(x - 1) / P(x), downwards from x = low; terms beyond 40 standard deviations add nothing
-    span = min(low, 100 + int(40 * np.sqrt(total)))
+    # P(x - 1) / P(x), downwards from x = low; terms beyond 16 standard deviations add nothing
+    span = min(low, 100 + int(8 * np.sqrt(total)))
     x = low - np.arange(span, dtype=np.float64)
     ratios = x * (n_trials - total + x) / ((total - x + 1) * (n_trials - x + 1))
     tail = np.exp(start) * (1 + np.cumprod(ratios).sum())

@@ -16,15 +16,17 @@ from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, sight, versions
-from sigdask.errors import InputError, TaskError, UnfinishedError
+from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
+from sigdask.families import Relabelling
 from sigdask.flight import Flight
 from sigdask.metrics.addresses import functions_of, is_named
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import Tally, count
+from sigdask.presence import PresencePanel
+from sigdask.randomization import AnyPanel, count
 from sigdask.shuffles import BLOCK
+from sigdask.tallies import Tally
 
-AnyPanel = Panel | OutputsPanel
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
 
@@ -38,27 +40,27 @@ SHIPPED_WITH_TASK = 16 * 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """Trials 0 to n_trials - 1 of one run of one panel.
+    """Trials `first` to `first + n_trials - 1` of one run of one panel.
 
     Attributes
     ----------
-    panel : Panel or OutputsPanel
+    panel : Panel, PresencePanel, OutputsPanel, Family or Relabelling
         What is counted.
     n_trials : int
         Number of trials.
     run : int
         0 for the first run, 1 for the second.
-    joint : bool
-        Count the joint tail as well.
     label : str
         What is compared, for errors.
+    first : int
+        The first trial.
     """
 
     panel: AnyPanel
     n_trials: int
     run: int = 0
-    joint: bool = False
     label: str = ""
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,10 @@ class Piece:
     run: int
     first: int
     n_trials: int
-    joint: bool
 
 
 Task = tuple[Piece, ...]
-Counted = list[tuple[int, Tally]]
+Counted = list[tuple[Piece, "Tally | SigdaskError"]]
 
 
 def count_jobs(
@@ -110,7 +111,7 @@ def count_jobs(
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
     if isinstance(cluster, Cluster):
         return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
-    chosen = clusters.choose(cluster, work, vectorised=all(isinstance(job.panel, Panel) for job in jobs))
+    chosen = clusters.choose(cluster, work, vectorised=not any(isinstance(job.panel, OutputsPanel) for job in jobs))
     with clusters.connect(chosen, workers=workers) as connected:
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
 
@@ -124,12 +125,14 @@ def _count_on(
     blocks_per_task: int | None,
 ) -> list[Tally]:
     tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
-    totals = [Tally.zero(job.panel.shape) for job in jobs]
+    totals = [Tally.zero(job.panel.shape, job.panel.n_tails) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
-    for counted in _run(cluster, jobs, tasks):
-        for number, tally in counted:
-            totals[number] += tally
-            done += tally.n_trials
+    for counted in run_tasks(cluster, jobs, tasks):
+        for piece, tally in counted:
+            if isinstance(tally, SigdaskError):
+                raise tally
+            totals[piece.job] += tally
+            done += piece.n_trials
         if progress is not None:
             progress(done, n_trials)
     for job, total in zip(jobs, totals, strict=True):
@@ -170,14 +173,15 @@ def partition(
     open_task: list[Piece] = []
     left = seconds
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
-        grain = BLOCK if isinstance(job.panel, Panel) else 1
+        grain = 1 if isinstance(job.panel, OutputsPanel) else BLOCK
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
-        for first in range(0, job.n_trials, size):
-            here = min(size, job.n_trials - first)
+        end = job.first + job.n_trials
+        for first in range(job.first, end, size):
+            here = min(size, end - first)
             if open_task and (blocks_per_task or here * cost > left):
                 tasks.append(tuple(open_task))
                 open_task, left = [], seconds
-            open_task.append(Piece(k, job.run, first, here, job.joint))
+            open_task.append(Piece(k, job.run, first, here))
             left -= here * cost
     if open_task:
         tasks.append(tuple(open_task))
@@ -188,7 +192,9 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     """Measure what a trial costs here; for enumerations, which are short, state it."""
     if isinstance(panel, Panel) and panel.enumerated:
         return 1e-8 * max(1, len(panel.lattices))
-    few = BLOCK if isinstance(panel, Panel) else 2
+    if isinstance(panel, PresencePanel) and panel.enumerated:
+        return 1e-8 * len(panel.metrics)
+    few = {OutputsPanel: 2, Relabelling: 256}.get(type(panel), BLOCK)
     timed = partial(count, panel, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     start = time.perf_counter()
@@ -197,17 +203,27 @@ def seconds_per_trial(panel: AnyPanel) -> float:
 
 
 def count_task(task: Task, *panels: AnyPanel | bytes) -> Counted:
-    """Count the pieces of a task; `panels` stand beside its pieces, small ones packed."""
-    return [
-        (
-            piece.job,
-            count(unpacked(panel), run=piece.run, first=piece.first, n_trials=piece.n_trials, joint=piece.joint),
-        )
-        for piece, panel in zip(task, panels, strict=True)
-    ]
+    """Count the pieces of a task; `panels` stand beside its pieces. What a metric refuses is told of its piece."""
+    return [(piece, _count_piece(piece, panel)) for piece, panel in zip(task, panels, strict=True)]
 
 
-def _run(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+def _count_piece(piece: Piece, panel: AnyPanel | bytes) -> Tally | SigdaskError:
+    try:
+        return count(unpacked(panel), run=piece.run, first=piece.first, n_trials=piece.n_trials)
+    except SigdaskError as error:
+        return error
+
+
+def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+    """Count tasks and yield what each found, in the order in which they finish.
+
+    Raises
+    ------
+    ClusterLostError
+        The scheduler went away.
+    TaskError
+        A task failed wherever it was tried; it names the jobs.
+    """
     if cluster.client is not None:
         return _on_client(cluster, jobs, tasks)
     calls = [partial(count_task, task, *(jobs[piece.job].panel for piece in task)) for task in tasks]
@@ -220,7 +236,7 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
     """Run on dask's threaded scheduler, a few rounds so that progress shows."""
     import dask
 
-    step = 4 * n_threads
+    step = 2 * n_threads
     for start in range(0, len(calls), step):
         lazy = [dask.delayed(call, pure=False)() for call in calls[start : start + step]]
         yield from dask.compute(*lazy, scheduler="threads", num_workers=n_threads)
@@ -235,7 +251,7 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
 
     flight = Flight(cluster, tasks, submit)
     for counted in flight:
-        sight.count("sigdask_trials", sum(tally.n_trials for _, tally in counted))
+        sight.count("sigdask_trials", sum(piece.n_trials for piece, _ in counted))
         yield counted
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))

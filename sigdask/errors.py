@@ -40,6 +40,24 @@ class TaskError(UnfinishedError):
         self.jobs = jobs
 
 
+class HeldError(SigdaskError):
+    """Another driver is at work on this store."""
+
+
+class StoreError(UnfinishedError):
+    """The store cannot be reached or written; what it has committed is intact.
+
+    Attributes
+    ----------
+    lost : bool
+        The connection was lost, so that trying again may help.
+    """
+
+    def __init__(self, message: str, *, lost: bool = False) -> None:
+        super().__init__(message)
+        self.lost = lost
+
+
 def missing_extra(package: str, extra: str, purpose: str) -> InputError:
     """Return the error for an optional package that is not installed."""
     return InputError(f"{purpose} needs {package}, which is not installed: pip install 'sigdask[{extra}]'")

@@ -13,12 +13,13 @@ from sigdask import crosscheck
 from sigdask.classical import correlations, sign_test
 from sigdask.comparisons import Asked, Comparison, Slots
 from sigdask.counts import Counts
-from sigdask.metrics.base import BlackBox, BoundMetric
+from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import TAILS, Alternative, Tally, bound, interval, trials_to_decide
+from sigdask.randomization import Alternative, bound, interval, trials_to_decide
 from sigdask.results import Exact, Result, SecondRun
+from sigdask.tallies import TAILS, Tally
 
 
 class Judge:
@@ -37,13 +38,11 @@ class Judge:
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
         exact = self._exact(c, slots, tallies)
-        if slots.first is None:
-            n_trials, n_extreme = 2**c.n_discordant, self._extreme(tallies, (slots.exact or 0, 0), 0)
-            p, limits = n_extreme / n_trials, (n_extreme / n_trials,) * 2
-        else:
-            n_trials, n_extreme = tallies[slots.first[0]].n_trials, self._extreme(tallies, slots.first, c.column)
-            p, limits = bound(n_extreme, n_trials), interval(n_extreme, n_trials)
-        again = self._second_run(c, slots, tallies, n_extreme)
+        n_trials, n_extreme = self._counted(c, slots, tallies)
+        p = self.p_value(c, slots, tallies)
+        is_exact = slots.first is None and exact is not None
+        limits = (p, p) if is_exact else interval(n_extreme, n_trials)
+        again = self._second_run(c, slots, tallies, n_trials, n_extreme)
         result = Result(
             test_set=counts.name,
             subset=c.subset,
@@ -56,10 +55,10 @@ class Judge:
             score_b=score_b,
             difference=score_a - score_b,
             alternative=self.alternative,
-            n_items=c.panel.n_items if isinstance(c.panel, Panel) else len(c.panel.a),
-            n_units=c.panel.n_units if isinstance(c.panel, Panel) else len(np.unique(c.panel.index)),
+            n_items=len(c.panel.a) if isinstance(c.panel, OutputsPanel) else c.panel.n_items,
+            n_units=len(np.unique(c.panel.index)) if isinstance(c.panel, OutputsPanel) else c.panel.n_units,
             n_discordant=c.n_discordant,
-            method="exact" if slots.first is None else "approximate",
+            method="exact" if is_exact else "approximate",
             n_trials=n_trials,
             n_extreme=n_extreme,
             p_value=p,
@@ -67,13 +66,27 @@ class Judge:
             r12=self._correlation(c),
             second_run=again,
             exact=exact,
-            checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=slots.first is not None),
+            checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=not is_exact),
+            signature=c.metric.signature if isinstance(c.metric, BoundMetric) else None,
         )
         return _with_notes(result, c, self.alpha)
 
-    def _extreme(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> int:
+    def p_value(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> float:
+        """Return one comparison's p: exact where all arrangements were counted, else the bound."""
+        n_trials, n_extreme = self._counted(c, slots, tallies)
+        exact = slots.first is None and n_trials > 0
+        return n_extreme / n_trials if exact else bound(n_extreme, n_trials)
+
+    def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
+        """Return trials and exceedances; of arrangements all, or none where some are not counted yet."""
+        if slots.first is not None:
+            return self._trials(tallies, slots.first, c.column)
+        counted = self._trials(tallies, (slots.exact or 0, 0), 0)
+        return counted if counted[0] == 2**c.n_discordant else (0, 0)
+
+    def _trials(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> tuple[int, int]:
         job, row = where
-        return int(tallies[job].counts[row, column, self.tail])
+        return tallies[job].trials_of(row, column), int(tallies[job].counts[row, column, self.tail])
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
         if isinstance(c.panel, OutputsPanel):
@@ -84,13 +97,20 @@ class Judge:
     def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
         if slots.exact is None:
             return None
-        p = self._extreme(tallies, (slots.exact, 0), 0) / 2**c.n_discordant
+        n_arrangements, n_extreme = self._trials(tallies, (slots.exact, 0), 0)
+        if n_arrangements < 2**c.n_discordant:
+            return None
+        p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_extreme: int) -> SecondRun | None:
+    def _second_run(
+        self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_trials: int, n_extreme: int
+    ) -> SecondRun | None:
         if slots.second is None:
             return None
-        n_trials, again = tallies[slots.second[0]].n_trials, self._extreme(tallies, slots.second, c.column)
+        n_again, again = self._trials(tallies, slots.second, c.column)
+        if n_again != n_trials or n_trials == 0:  # stopped before its end: runs of unequal length are not compared
+            return None
         agreement = crosscheck.runs_agree(n_extreme, again, n_trials)
         return SecondRun(n_trials, again, bound(again, n_trials), agreement)
 
@@ -131,7 +151,7 @@ class Judge:
 
     def _correlation(self, c: Comparison) -> float | None:
         """Return r12 where the metric is a mean over a fixed set of items."""
-        if isinstance(c.metric, BlackBox) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
+        if not isinstance(c.metric, BoundMetric) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
             return None
         counts = self.asked.counts
         if counts.present is not None:
@@ -148,13 +168,17 @@ class Judge:
 def _item_scores(
     counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: list[int]
 ) -> NDArray[np.float64]:
-    """Return numerators of the items that the denominator counts, shape (n_items, n_systems)."""
+    """Return numerators of the items that the denominator counts, shape (n_items, n_systems).
+
+    Where items are of different sizes (sentences of tokens), what they have above the system's share of
+    their size: else the correlation would be that of a size with itself.
+    """
     form = metric.form
     assert isinstance(form, Ratios)
-    shape = (counts.n_items, counts.n_systems)
-    above, below = np.zeros(shape), np.zeros(shape)
+    above, below = np.zeros((counts.n_items, len(systems))), np.zeros((counts.n_items, len(systems)))
     for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
-        field = np.broadcast_to(metric.field(name, counts), shape)
+        values = metric.field(name, counts)
+        field = values if values.shape[1] == 1 else values[:, systems]
         above += up * field
         below += down * field
     kept = (below > 0).all(axis=1)
@@ -162,7 +186,10 @@ def _item_scores(
         kept &= mask
     if counts.present is not None:
         kept &= counts.present[:, systems].all(axis=1)
-    return above[kept][:, systems]
+    scores, sizes = above[kept], below[kept]
+    if (sizes == sizes[:1]).all():
+        return scores
+    return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))
 
 
 def _signs(c: Comparison) -> tuple[int, int] | None:
@@ -187,11 +214,13 @@ def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
         notes.append("nothing was compared: no item that both systems have")
     elif result.n_discordant == 0:
         notes.append("identical: no unit differs in what the metric counts")
-    if isinstance(c.panel, Panel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
+    if not isinstance(c.panel, OutputsPanel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
             if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
                 notes.append(f"{name}: 0/0 scored {form.zero_division:g}")
-    if result.is_undecided(alpha):
+    if result.n_trials == 0:
+        notes.append("not reached: no trial is counted yet, and 1 bounds every p")
+    elif result.is_undecided(alpha):
         needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
         remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
         low, high = result.p_interval

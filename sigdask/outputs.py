@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key, swap_bits
+from sigdask.tallies import TAILS
 
 ENUMERATED_UNITS = 12
 """Discordant units up to which a black-box metric is enumerated."""
@@ -53,11 +55,18 @@ class OutputsPanel:
     n_units: int
     enumerated: bool = False
 
+    n_tails: ClassVar[int] = len(TAILS)
+
     @staticmethod
     def of(
         counts: Counts, units: Units, metric: BlackBox, pair: Pair, subset: NDArray[np.bool_] | None = None
     ) -> OutputsPanel:
         """Take one pair out of `counts`, on the items both have."""
+        if counts.replicates:
+            raise InputError(
+                f"metric {metric.name!r} is a black box, which takes no replicates; give one file a system, or a "
+                "metric of sums (`sigdask metrics`)"
+            )
         if counts.outputs is None:
             raise InputError(f"metric {metric.name!r} needs whole outputs, which this format does not keep")
         mask = np.ones(counts.n_items, np.bool_) if subset is None else subset.copy()
@@ -71,6 +80,11 @@ class OutputsPanel:
     def shape(self) -> tuple[int, int]:
         """Numbers of pairs and metrics."""
         return 1, 1
+
+    @property
+    def nbytes(self) -> float:
+        """Size of its outputs: not known, and never small."""
+        return math.inf
 
     @cached_property
     def discordant(self) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from sigdask.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.shuffles import Key, stream_key
+from sigdask.tallies import TAILS
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
@@ -83,8 +84,8 @@ class Panel:
         Key of the stream.
     addresses : int64 array, shape (n_kept,)
         Addresses of the units in which any two systems differ; the others need no swapping.
-    values : int64 array, shape (n_kept, n_systems, n_fields)
-        What these units contribute.
+    values : int array, shape (n_kept, n_systems, n_fields)
+        What these units contribute, in the smallest type that holds their differences as well.
     totals : int64 array, shape (n_systems, n_fields)
         Sums over all units, concordant ones included.
     lattices : tuple of Lattice, length n_fields
@@ -103,7 +104,7 @@ class Panel:
 
     key: Key
     addresses: NDArray[np.int64]
-    values: NDArray[np.int64]
+    values: NDArray[Any]
     totals: NDArray[np.int64]
     lattices: tuple[Lattice, ...]
     pairs: NDArray[np.int64]
@@ -113,10 +114,17 @@ class Panel:
     n_units: int
     enumerated: bool = False
 
+    n_tails: ClassVar[int] = len(TAILS)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of pairs and metrics."""
         return len(self.pairs), len(self.metrics)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays, about."""
+        return self.values.nbytes
 
     def sums(self, metric: int, totals: NDArray[np.int64]) -> NDArray[Any]:
         """Return integer sums, shape (..., n_fields), as the arguments of a metric's score."""
@@ -126,6 +134,32 @@ class Panel:
     def scores(self) -> NDArray[np.float64]:
         """Observed scores, shape (n_systems, n_metrics)."""
         return np.column_stack([m.form.score(self.sums(k, self.totals)) for k, m in enumerate(self.metrics)])
+
+    @cached_property
+    def differences(self) -> NDArray[np.float64]:
+        """Observed differences of scores, shape (n_pairs, n_metrics).
+
+        Of linear metrics by their numerators: scores of a large size and a small difference cancel.
+        """
+        found = np.asarray(self.scores[self.pairs[:, 0]] - self.scores[self.pairs[:, 1]])
+        for m in np.flatnonzero(self.linear):
+            above = self.numerators(int(m))
+            found[:, m] = (above[self.pairs[:, 0]] - above[self.pairs[:, 1]]) * self.unit_of(int(m))
+        return found
+
+    def numerators(self, metric: int) -> NDArray[np.int64]:
+        """Return the observed numerators of a metric of one ratio, shape (n_systems,)."""
+        form, fields = self.metrics[metric].form, list(self.metrics[metric].fields)
+        assert isinstance(form, Ratios)
+        return np.asarray(self.totals[:, fields] @ np.array(form.numerators[0]))
+
+    def unit_of(self, metric: int) -> float:
+        """Return what one step of the numerator is worth, where the metric is linear."""
+        form, fields = self.metrics[metric].form, list(self.metrics[metric].fields)
+        assert isinstance(form, Ratios)
+        below = int(self.totals[0, fields] @ np.array(form.denominators[0]))
+        steps = {self.lattices[f].step for f, w in zip(fields, form.numerators[0], strict=True) if w}
+        return max(steps, default=1.0) / below
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
@@ -253,6 +287,40 @@ def build(
     return placed
 
 
+def joint(
+    counts: Counts,
+    units: Units,
+    metric: BoundMetric,
+    pairs: Sequence[Pair],
+    subset: NDArray[np.bool_] | None = None,
+) -> Panel:
+    """Make one panel of all systems of some pairs, on the same items and one lattice.
+
+    Parameters
+    ----------
+    counts, units, metric, pairs, subset
+        As in `build`, with one metric; the panel's pairs stand as given.
+    """
+    systems = sorted({s for pair in pairs for s in pair})
+    mask = np.ones(counts.n_items, np.bool_) if subset is None else subset
+    if counts.present is not None and not counts.present[mask][:, systems].all():
+        missing = next(s for s in systems if not counts.present[mask, s].all())
+        raise InputError(
+            f"adjust tukey: {counts.systems[missing]!r} lacks items, and relabelling needs every system on every "
+            "item; use max-t, or leave the system out"
+        )
+    fields = [metric.field(name, counts) for name in metric.fields]
+    scales = _scales(fields, counts)
+    lattices = []
+    for f in range(len(fields)):
+        own = [scales[f][s] for s in systems] if f in scales else []
+        digits = None if any(s.digits is None for s in own) else max((s.digits or 0 for s in own), default=0)
+        widest = Scale(digits, max((s.exponent for s in own), default=0))
+        lattices.append(lattice_for(widest, widest, counts.n_items) if own else COUNTS)
+    bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
+    return _panel(units, fields, lattices, pairs, (bound,), mask)
+
+
 def _scales(fields: Sequence[NDArray[Any]], counts: Counts) -> dict[int, list[Scale]]:
     scales = {}
     for f, field in enumerate(fields):
@@ -303,7 +371,7 @@ def _panel(
     return Panel(
         key=units.key,
         addresses=where[kept],
-        values=np.ascontiguousarray(summed[kept]),
+        values=_smallest(summed[kept]),
         totals=summed.sum(axis=0),
         lattices=tuple(lattices),
         pairs=np.array([[place[i], place[j]] for i, j in pairs], dtype=np.int64).reshape(-1, 2),
@@ -312,6 +380,13 @@ def _panel(
         n_items=int(np.count_nonzero(mask)),
         n_units=len(where),
     )
+
+
+def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds the difference of any two."""
+    most = 2 * int(np.abs(values).max(initial=0))
+    fits = next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64)
+    return np.ascontiguousarray(values, fits)
 
 
 def _unit_sums(

@@ -11,7 +11,9 @@ from importlib.metadata import version
 from typing import Any, overload
 
 from sigdask.crosscheck import Check
+from sigdask.dependence import Dependence
 from sigdask.errors import missing_extra
+from sigdask.groups import Ranked, achieved_significance, discriminative_power, ranking
 from sigdask.shuffles import SCHEME
 
 
@@ -33,6 +35,83 @@ class Exact:
     p_hi: float
     method: str
     guarantee: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The same comparison with another unit exchanged, for contrast."""
+
+    unit: str
+    n_units: int
+    method: str
+    n_trials: int
+    n_extreme: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyNote:
+    """How p-values were adjusted.
+
+    Attributes
+    ----------
+    adjust : str
+        The method.
+    n_comparisons : int
+        Comparisons judged together.
+    n_trials : int or None
+        Trials (or arrangements) counted for the whole family; None where p-values were enough.
+    exact : bool
+        All arrangements were counted.
+    """
+
+    adjust: str
+    n_comparisons: int
+    n_trials: int | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OverSets:
+    """One verdict over several test sets or subsets: the mean of the differences.
+
+    Attributes
+    ----------
+    a, b, metric : str
+        What was compared.
+    n_sets : int
+        Sets.
+    difference : float
+        Mean over sets of score_a - score_b.
+    n_trials, n_extreme : int
+        Trials with swaps inside each set, and those whose mean is at least as extreme.
+    p_value : float
+        Of the mean difference.
+    p_adjusted : float or None
+        By step-down max-T over all pairs and metrics.
+    method : {"approximate", "exact"}
+        Random trials, or all arrangements.
+    greater_in, less_in : int
+        In how many sets at least A scores above B, and below (Benjamini & Heller 2008), each
+        direction at half of alpha when two-sided.
+    p_greater, p_less : float
+        p of that many sets (of one where it is 0).
+    """
+
+    a: str
+    b: str
+    metric: str
+    n_sets: int
+    difference: float
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    p_adjusted: float | None
+    method: str
+    greater_in: int
+    p_greater: float
+    less_in: int
+    p_less: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +156,14 @@ class Result:
         The exact value, where one is at hand.
     checks : tuple of Check
         Cross-checks and their verdicts.
+    dependence : tuple of Dependence
+        How much differences hang together within coarser groups than the unit.
+    beside : tuple of Beside
+        The same with other units exchanged.
     warnings : tuple of str
         Notes on this comparison.
+    signature : str or None
+        How the scorer library counted, in its own words.
     """
 
     test_set: str
@@ -105,7 +190,10 @@ class Result:
     second_run: SecondRun | None = None
     exact: Exact | None = None
     checks: tuple[Check, ...] = ()
+    dependence: tuple[Dependence, ...] = ()
+    beside: tuple[Beside, ...] = ()
     warnings: tuple[str, ...] = ()
+    signature: str | None = None
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""
@@ -122,7 +210,9 @@ class Result:
         return self.p_interval[0] <= alpha < self.p_interval[1]
 
     def verdict(self, alpha: float) -> str:
-        """Say in words what p means at alpha."""
+        """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
+        if self.p_adjusted is not None:
+            return "significant" if self.p_adjusted <= alpha else "not significant"
         if self.is_undecided(alpha):
             return f"undecided at {alpha:g}"
         return "significant" if self.p_value <= alpha else "not significant"
@@ -142,12 +232,18 @@ class Results(Sequence[Result]):
         Level of the verdicts.
     warnings : tuple of str
         Notes on the whole.
+    family : FamilyNote or None
+        How p-values were adjusted.
+    together : tuple of OverSets
+        Verdicts over several sets, where asked for.
     """
 
     results: tuple[Result, ...]
     seed: int
     alpha: float
     warnings: tuple[str, ...] = ()
+    family: FamilyNote | None = None
+    together: tuple[OverSets, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -170,12 +266,26 @@ class Results(Sequence[Result]):
             "seed": self.seed,
             "alpha": self.alpha,
             "warnings": list(self.warnings),
+            "family": _plain(asdict(self.family)) if self.family else None,
             "results": [_plain(asdict(result)) for result in self.results],
+            "rankings": [_plain(asdict(ranking)) for ranking in self.rankings()],
+            "together": [_plain(asdict(verdict)) for verdict in self.together],
         }
+
+    def rankings(self) -> list[Ranking]:
+        """Rank the systems of each test set, subset and metric of which all pairs were compared."""
+        grouped: dict[tuple[str, str | None, str], list[Result]] = {}
+        for r in self.results:
+            grouped.setdefault((r.test_set, r.subset["value"] if r.subset else None, r.metric), []).append(r)
+        return [_ranking(own, self.alpha) for own in grouped.values() if _all_pairs(own)]
 
     def to_json(self) -> str:
         """Return the JSON text that `--json` writes."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+    def achieved_significance(self) -> list[float]:
+        """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
+        return achieved_significance([r.p_value for r in self.results])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row a comparison.
@@ -193,6 +303,53 @@ class Results(Sequence[Result]):
             raise missing_extra(library, "all", f"to_frame({library!r})") from None
         make = getattr(module, "DataFrame", None) or module.table
         return make(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Systems by score, with letters: those that share one are not told apart.
+
+    Attributes
+    ----------
+    test_set : str
+        Its name.
+    subset : dict or None
+        {"column", "value"} of `--by`.
+    metric : str
+        As it was asked for.
+    discriminative_power : float
+        Share of pairs with unadjusted p at most alpha (Sakai 2006).
+    systems : tuple of Ranked
+        Best first.
+    """
+
+    test_set: str
+    subset: dict[str, str] | None
+    metric: str
+    discriminative_power: float
+    systems: tuple[Ranked, ...]
+
+
+MOST_RANKED = 500
+"""Systems up to which letters are worked out."""
+
+
+def _all_pairs(results: Sequence[Result]) -> bool:
+    systems = {name for r in results for name in (r.a, r.b)}
+    pairs = {frozenset((r.a, r.b)) for r in results}
+    return 3 <= len(systems) <= MOST_RANKED and len(pairs) == len(systems) * (len(systems) - 1) // 2
+
+
+def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
+    scores: dict[str, float] = {}
+    for r in results:
+        scores.setdefault(r.a, r.score_a)
+        scores.setdefault(r.b, r.score_b)
+    apart = [(r.a, r.b) for r in results if r.verdict(alpha) == "significant"]
+    first = results[0]
+    ranked = ranking(list(scores.items()), apart, higher_is_better=first.higher_is_better)
+    power = discriminative_power([r.p_value for r in results], alpha)
+    return Ranking(first.test_set, first.subset, first.metric, power, tuple(ranked))
 
 
 def _flat(result: Result) -> dict[str, Any]:

@@ -10,6 +10,8 @@ Philox4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as ea
 - counter word 0: low 32 bits of the trial; word 1: high 16 bits of the trial, 8 bits run, 8 bits
   purpose; word 2: column of 128 units; word 3: 0;
 - unit u is bit u mod 32 of output word (u mod 128) // 32 in column u // 128.
+
+Relabelling needs several words a unit: there word 2 is the unit and word 3 the number of the call.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from sigdask.counts import canonical
 from sigdask.errors import InputError
 
 SCHEME = 1
-SWAP = 0
+SWAP, RELABEL = 0, 1
 """Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap."""
 
 BLOCK = 4096
@@ -109,6 +111,11 @@ def counting_words(first: int, words: NDArray[np.uint32]) -> None:
     words[1:] = 0
 
 
+def relabel_word(run: int) -> np.uint32:
+    """Return run and purpose of a relabelling, as they stand in counter word 1."""
+    return np.uint32(run << 16 | RELABEL << 24)
+
+
 @njit(nogil=True, cache=True)
 def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Fill `words`, shape (4, n_trials), with Philox4x32-10 at counters (first + t, c1, c2, 0).
@@ -118,22 +125,29 @@ def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noq
     """
     for t in range(words.shape[1]):
         trial = np.uint64(first) + np.uint64(t)
-        x0 = np.uint32(trial)
-        x1 = c1 | np.uint32(trial >> np.uint64(32))
-        x2 = c2
-        x3 = np.uint32(0)
-        a = k0
-        b = k1
-        for _ in range(10):
-            p = np.uint64(x0) * np.uint64(0xD2511F53)
-            q = np.uint64(x2) * np.uint64(0xCD9E8D57)
-            x0 = np.uint32(q >> np.uint64(32)) ^ x1 ^ a
-            x1 = np.uint32(q)
-            x2 = np.uint32(p >> np.uint64(32)) ^ x3 ^ b
-            x3 = np.uint32(p)
-            a = np.uint32(a + np.uint32(0x9E3779B9))
-            b = np.uint32(b + np.uint32(0xBB67AE85))
+        x0, x1, x2, x3 = philox_call(k0, k1, trial, c1, c2, np.uint32(0))
         words[0, t] = x0
         words[1, t] = x1
         words[2, t] = x2
         words[3, t] = x3
+
+
+@njit(inline="always")
+def philox_call(k0, k1, trial, c1, c2, c3):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return the four words of Philox4x32-10 at the counter (trial, c1, c2, c3)."""
+    x0 = np.uint32(trial)
+    x1 = c1 | np.uint32(trial >> np.uint64(32))
+    x2 = c2
+    x3 = c3
+    a = k0
+    b = k1
+    for _ in range(10):
+        p = np.uint64(x0) * np.uint64(0xD2511F53)
+        q = np.uint64(x2) * np.uint64(0xCD9E8D57)
+        x0 = np.uint32(q >> np.uint64(32)) ^ x1 ^ a
+        x1 = np.uint32(q)
+        x2 = np.uint32(p >> np.uint64(32)) ^ x3 ^ b
+        x3 = np.uint32(p)
+        a = np.uint32(a + np.uint32(0x9E3779B9))
+        b = np.uint32(b + np.uint32(0xBB67AE85))
+    return x0, x1, x2, x3

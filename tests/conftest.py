@@ -1,5 +1,6 @@
 """What several tests need: the shared real data and Yeh's example."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,11 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def yeh() -> Counts:
     return read(YEH)
+
+
+@pytest.fixture(scope="session")
+def oracles():
+    file = ROOT.parent / "shared" / "oracles.json"
+    if not file.is_file():
+        pytest.skip("the oracles are not beside the project (../shared/oracles.json)")
+    return {o["name"]: o for o in json.loads(file.read_text())}

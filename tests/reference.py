@@ -63,3 +63,28 @@ def exceedances(score, a, b, bits):
 def all_arrangements(n_units):
     """Every swap of n units, shape (2**n, n)."""
     return (np.arange(2**n_units)[:, None] >> np.arange(n_units) & 1).astype(bool)
+
+
+def relabellings(key, run, first, n_trials, n_units, n_systems):
+    """Labels of each unit after relabelling (purpose 1): Fisher-Yates with Lemire's unbiased draws."""
+    found = np.zeros((n_trials, n_units, n_systems), np.int64)
+    for t in range(n_trials):
+        trial = first + t
+        for u in range(n_units):
+            words = _words((trial & MASK, (trial >> 32) | run << 16 | 1 << 24, u), key)
+            labels = list(range(n_systems))
+            for i in range(n_systems - 1, 0, -1):
+                product = next(words) * (i + 1)
+                while product & MASK < (1 << 32) % (i + 1):
+                    product = next(words) * (i + 1)
+                j = product >> 32
+                labels[i], labels[j] = labels[j], labels[i]
+            found[t, u] = labels
+    return found
+
+
+def _words(counter, key):
+    call = 0
+    while True:
+        yield from philox4x32_10((*counter, call), key)
+        call += 1

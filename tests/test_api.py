@@ -1,6 +1,7 @@
 """compare and compare_all: what changes no count, units, subsets, gaps, JSON."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,10 +22,13 @@ DOCUMENTS = [f"d{k % 30}" for k in range(120)]
 
 # DESIGN: keys of the JSON that stay
 TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
+FURTHER_TOP_KEYS = {"family", "rankings", "together"}
+FURTHER_KEYS = {"subset", "dependence", "beside"}
 KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
     "r12", "second_run", "exact", "checks", "warnings",
+    "signature",
 }  # fmt: skip
 
 
@@ -90,8 +94,11 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
     with pytest.raises(InputError, match="'c' has no score for item 'i0'"):
         Counts.from_scores(gappy, ids=IDS)
     data = Counts.from_scores(gappy, ids=IDS, missing="pairwise")
-    results = {(r.a, r.b): r for r in compare_all(data, metrics=["mean"], trials=5000)}
-    full = {(r.a, r.b): r for r in compare_all(counts("abc"), metrics=["mean"], trials=5000)}
+    results = {(r.a, r.b): r for r in compare_all(data, metrics=["mean"], trials=5000, adjust="none")}
+    full = {
+        (r.a, r.b): replace(r, dependence=())
+        for r in compare_all(counts("abc"), metrics=["mean"], trials=5000, adjust="none")
+    }
     assert results["a", "b"] == full["a", "b"]
     assert results["a", "c"].n_items == 113
     assert results["a", "c"].score_a == pytest.approx(SCORES["a"][7:].mean(), rel=1e-12)
@@ -154,6 +161,16 @@ def test_mirrored_systems_give_mirrored_counts_for_scores_and_labels():
             assert x.difference == -y.difference
 
 
+def test_r12_of_items_of_different_sizes_is_not_that_of_their_sizes():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 40, 2000)
+    right = rng.binomial(sizes[:, None], [0.9, 0.8])  # two systems that have nothing in common
+    counts = Counts(("a", "b"), {"correct": right, "items": sizes[:, None]}, len(sizes))
+    [r] = compare_all(counts, metrics=["accuracy"], trials=64)
+    assert np.corrcoef(right.T)[0, 1] > 0.9
+    assert abs(r.r12) < 0.1
+
+
 def test_r12_is_the_pearson_correlation_of_item_scores():
     for r in compare_all(counts("abc"), metrics=["mean"], trials=10):
         assert r.r12 == pytest.approx(np.corrcoef(SCORES[r.a], SCORES[r.b])[0, 1], rel=1e-9)
@@ -192,9 +209,9 @@ def test_a_baseline_is_b():
 def test_the_json_has_the_keys_that_stay(yeh):
     results = compare_all(yeh, metrics=["recall"], trials=1000)
     written = json.loads(results.to_json())
-    assert set(written) == TOP_KEYS
+    assert set(written) == TOP_KEYS | FURTHER_TOP_KEYS
     row = written["results"][0]
-    assert set(row) == KEYS | {"subset"}  # subset is of --by
+    assert set(row) == KEYS | FURTHER_KEYS
     assert set(row["second_run"]) == {"n_trials", "n_extreme", "p_value", "agreement_p"}
     assert set(row["checks"][0]) == {"name", "verdict", "p_value", "detail"}
     assert set(compare([1, 2], [0, 0]).exact.__slots__) == {"p_lo", "p_hi", "method", "guarantee"}
@@ -203,7 +220,7 @@ def test_the_json_has_the_keys_that_stay(yeh):
 def test_the_json_of_an_enumeration_and_of_a_subset():
     results = compare_all(counts("ab"), metrics=["mean"], by="document")
     row = json.loads(results.to_json())["results"][0]
-    assert set(row) == KEYS | {"subset"}
+    assert set(row) == KEYS | FURTHER_KEYS
     assert row["subset"] == {"column": "document", "value": "d0"}
     assert (row["method"], row["n_trials"]) == ("exact", 2 ** row["n_discordant"])
     assert row["second_run"] is None

@@ -64,14 +64,39 @@ def test_hans_by_its_30_clusters_says_less_than_by_item(hans):
 
 def test_hans_by_heuristic_has_its_official_accuracies(shared_data, hans):
     official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
-    for r in compare_all(hans, metrics=["accuracy"], by="heuristic", trials=100):
-        by = official[f"{r.a}.txt"]["by_heuristic"]
-        both = [by[f"{r.subset['value']}/{label}"] for label in ("entailment", "non-entailment")]
-        assert r.score_a == pytest.approx(sum(both) / 2, abs=1e-6)
+    metrics = {f"recall[{label}]": label for label in ("entailment", "non-entailment")}  # accuracy on items of a label
+    seen = set()
+    for r in compare_all(hans, metrics=[*metrics, "accuracy"], by="heuristic", trials=64):
+        for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
+            by = official[f"{system}.txt"]["by_heuristic"]
+            if r.metric == "accuracy":
+                both = [by[f"{r.subset['value']}/{label}"] for label in metrics.values()]
+                assert score == pytest.approx(sum(both) / 2, abs=1e-6)
+                continue
+            key = f"{r.subset['value']}/{metrics[r.metric]}"
+            assert round(score, 4) == by[key]
+            seen.add((system, key))
+    assert len(seen) == sum(len(scores["by_heuristic"]) for scores in official.values())
 
 
-def test_the_ids_of_spinn_stand_in_another_order_and_are_joined(hans):
-    assert any("spinn" in w and "another order" in w for w in hans.warnings)
+def test_hans_has_its_official_numbers_of_items_and_labels(shared_data, hans):
+    folder = shared_data / "class_hans"
+    official = json.loads((folder / "reference_scores.json").read_text())
+    assert hans.n_items == official["n_items"]
+    assert len(set(hans.group("subcase"))) == official["n_subcases"]
+    raw = read(*(folder / f for f in HANS), gold=folder / "gold.csv")
+    for k, file in enumerate(HANS):
+        counts = {
+            label: int(raw.field(f"predicted[{label}]")[:, k].sum()) for label in (*raw.labels, *raw.predicted_labels)
+        }
+        assert {label: n for label, n in counts.items() if n} == official["scores"][file]["label_counts_raw"]
+
+
+def test_the_ids_of_spinn_stand_in_another_order_and_are_joined(shared_data, hans):
+    official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
+    for file in HANS:
+        in_order = not any(file in w and "another order" in w for w in hans.warnings)
+        assert in_order == official[file]["file_in_pairID_order"]
 
 
 def test_alpaca_pairs_with_gaps_leave_out_their_own_items_only(shared_data):

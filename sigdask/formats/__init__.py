@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.formats import replicates
 from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source
 from sigdask.formats.tables import Table, read_table
 
@@ -32,15 +35,72 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "segments": (
         "sigdask.formats.segments:read_segments",
-        "translations, one a line; --gold REFERENCE, --reference for more, --documents for units",
+        "translations, one a line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML",
+    ),
+    "speech": (
+        "sigdask.formats.speech:read_speech",
+        "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
+    ),
+    "terms": (
+        "sigdask.formats.terms:read_terms",
+        "lists of terms a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
+    ),
+    "spans": (
+        "sigdask.formats.spans:read_spans",
+        "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
+    ),
+    "pairs": (
+        "sigdask.formats.pairs:read_pairs",
+        "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
     ),
     "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
+    "conll": (
+        "sigdask.formats.conll:read_conll",
+        "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
+    ),
+    "timbl": (
+        "sigdask.formats.timbl:read_timbl",
+        "TiMBL's output: features, class, predicted class; distributions and distances are passed over",
+    ),
+    "mbt": (
+        "sigdask.formats.timbl:read_mbt",
+        "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
+    ),
+    "trec": (
+        "sigdask.formats.trec:read_trec",
+        "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
+    ),
+    "ratings": (
+        "sigdask.formats.ratings:read_ratings",
+        "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
+    ),
+    "samples": (
+        "sigdask.formats.samples:read_samples",
+        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders; epochs averaged",
+    ),
+    "battles": (
+        "sigdask.formats.battles:read_battles",
+        "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
+    ),
 }
 """Name to where its reader stands and what it reads."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
-SNIFFERS: dict[str, str] = {}
+SNIFFERS: dict[str, str] = {
+    "samples": "sigdask.formats.samples:sniff",
+    "battles": "sigdask.formats.battles:sniff",
+    "ratings": "sigdask.formats.ratings:sniff",
+    "spans": "sigdask.formats.spans:sniff",
+    "terms": "sigdask.formats.terms:sniff",
+    "pairs": "sigdask.formats.pairs:sniff",
+    "conll": "sigdask.formats.conll:sniff",
+    "mbt": "sigdask.formats.timbl:sniff_mbt",
+    "timbl": "sigdask.formats.timbl:sniff_timbl",
+    "trec": "sigdask.formats.trec:sniff",
+    "speech": "sigdask.formats.speech:sniff",
+    "segments": "sigdask.formats.segments:sniff",  # plain prose: after all that has a shape of its own
+}
 """Name to the function that knows the format by its files; tried in this order, before tables."""
 
 
@@ -56,11 +116,15 @@ def read(
     ----------
     *systems : Source, Path or "NAME=PATH"
         Files of one or more systems: TSV, CSV, JSON lines or Parquet; gz, BOM and CRLF as they are.
+        Several files under one NAME are replicates of a system (optimizer runs, seeds): its score
+        is the mean of theirs.
     gold : Path, optional
         File of what is right.
     format : str
         A name in `FORMATS`, or "auto" (see `detect`); options of one format follow its name, as in
-        "conll:scheme=IOBES".
+        "conll:scheme=IOBES". Every format takes replicates=together (swap all replicates of an
+        item as one, the default) or replicates=each (each for itself). A reader of your own is named
+        MODULE:FUNCTION.
     options : Options
         Columns, alignment, missing scores.
 
@@ -73,6 +137,8 @@ def read(
         raise InputError("no file given; expected a table, or one file a system")
     sources = [parse_source(str(s)) if not isinstance(s, Source) else s for s in systems]
     gold_path = None if gold is None else Path(gold)
+    if is_address(format):
+        return _read_own(format, sources, gold_path, options)
     asked, own = parse_format(format)
     name = detect(sources, gold_path, options) if asked == "auto" else asked
     if name not in FORMATS:
@@ -80,7 +146,28 @@ def read(
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
     reader: Reader = _load(FORMATS[name][0])
-    return reader(sources, gold_path, options.with_own(own))
+    apart, options = _apart(options.with_own(own))
+    parts = [reader(files, gold_path, options) for files in replicates.by_replicate(sources)]
+    return Counts.of_replicates(parts, apart=apart)
+
+
+def is_address(format_: str) -> bool:
+    """Say whether a format is named MODULE:FUNCTION.
+
+    Examples
+    --------
+    >>> is_address("mine:read"), is_address("conll:scheme=IOBES"), is_address("wide")
+    (True, False, False)
+    """
+    name, colon, rest = format_.partition(":")
+    return bool(colon and rest) and "=" not in rest and name not in FORMATS
+
+
+def _read_own(address: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    counts = addresses.load(address, "format")(sources, gold, options)
+    if not isinstance(counts, Counts):
+        raise InputError(f"format {address!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
+    return counts
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
@@ -93,6 +180,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     """
     from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
 
+    sources = replicates.by_replicate(sources)[0]
     if options.documents is not None or options.references:
         return "segments"
     for name, address in SNIFFERS.items():
@@ -115,6 +203,13 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         f"{table.path}: cannot tell the format (columns: {', '.join(table.columns)}); give --format "
         f"({', '.join(FORMATS)}), and --gold FILE where gold labels are in a file of their own"
     )
+
+
+def _apart(options: Options) -> tuple[bool, Options]:
+    """Return whether replicates are swapped each for itself, and the options of the format alone."""
+    how = options.choice("replicates", replicates.CHOICES)
+    own = {key: value for key, value in options.own.items() if key != "replicates"}
+    return how == "each", replace(options, own=own)
 
 
 def _load(address: str) -> Any:

@@ -17,6 +17,8 @@ from typing import IO, TextIO, cast
 from sigdask.errors import InputError
 
 GZIP = b"\x1f\x8b"
+HEAD = 1 << 16
+"""Bytes looked at to tell a format."""
 
 
 @contextmanager
@@ -78,6 +80,18 @@ def read_lines(path: Path) -> list[str]:
     if not lines:
         raise empty(path)
     return lines
+
+
+def head_lines(path: Path) -> list[str]:
+    """Return the first lines of a text file, to tell its format by; none of what cannot be read as text."""
+    try:
+        with open_bytes(path) as stream:
+            start = stream.read(HEAD)
+        whole = start if len(start) < HEAD else start[: start.rfind(b"\n") + 1]
+        text = whole.decode("utf-8-sig")
+    except (InputError, UnicodeDecodeError):
+        return []
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def empty(path: Path) -> InputError:

@@ -22,9 +22,14 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
     if gold is None and len(sources) == 1:
         return _one_table(read_table(sources[0].path), options)
     tables = [read_table(source.path) for source in sources]
+    return from_tables(sources, tables, None if gold is None else read_table(gold), options)
+
+
+def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table | None, options: Options) -> Counts:
+    """Bring a table a system together with gold labels, of a table of their own or a column of each."""
     if gold is None:
         _gold_in_each(tables, options)
-    first = tables[0] if gold is None else read_table(gold)
+    first = tables[0] if gold is None else gold
     others = tables[1:] if gold is None else tables
     ids, orders, warnings = align(first, others, options)
     if gold is None:
@@ -37,7 +42,9 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
             raise InputError(f"two systems are called {name!r}; name them NAME=FILE")
         column = table.columns[_prediction(table, options)]
         predictions[name] = [column[row] for row in order]
-    return _counts(first, first.columns[_gold(first, options)], predictions, ids, options, (tables, orders), warnings)
+    return _counts(
+        first, first.columns[_gold(first, options)], predictions, ids, options, (list(tables), orders), warnings
+    )
 
 
 def _one_table(table: Table, options: Options) -> Counts:
@@ -65,9 +72,9 @@ def _counts(
         if "" in column:
             where = ids[column.index("")] if ids else f"line {first.lines[column.index('')]}"
             raise InputError(f"{first.path}: {what} has no label for item {where!r}; every item needs one")
-    mapped = {source: target for target, sources in options.label_map for source in sources}
+    mapped = options.mapped
     known = {*gold}.union(*predictions.values())
-    warnings = warnings + [f"--map: no label {source!r} in gold or systems" for source in mapped if source not in known]
+    warnings = warnings + options.unmapped(known)
     groups = {name: _group(name, first, files) for name in options.groups}
     return Counts.from_labels(
         [mapped.get(label, label) for label in gold],

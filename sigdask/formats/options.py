@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -53,8 +53,9 @@ class Options:
         Labels to be read as another: (target, sources).
     align : {"auto", "id", "position"}
         How rows of several files belong together; "auto" takes ids where every file has them.
-    missing : {"error", "pairwise", "zero"}
-        What an absent score means; see `Counts.from_scores`.
+    missing : {"error", "pairwise", "zero"}, or None
+        What an absent score means; see `Counts.from_scores`. None is what the format's users expect:
+        an error, but 0 for a topic that a run lacks.
     references : tuple of Path
         Further reference files, besides the gold file.
     documents : Path or None
@@ -74,21 +75,36 @@ class Options:
     ignore: tuple[str, ...] = ()
     label_map: LabelMap = ()
     align: Align = "auto"
-    missing: Missing = "error"
+    missing: Missing | None = None
     references: tuple[Path, ...] = ()
     documents: Path | None = None
     name: str = ""
     own: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def missing_policy(self) -> Missing:
+        """What an absent score means where the format has no custom of its own: an error."""
+        return self.missing or "error"
+
     def __post_init__(self) -> None:
         _check_choice("align", self.align, get_args(Align))
-        _check_choice("missing", self.missing, get_args(Missing))
+        if self.missing is not None:
+            _check_choice("missing", self.missing, get_args(Missing))
         for name in sorted({*self.groups} & {*self.ignore}):
             raise InputError(f"column {name!r} is both a unit or subset and ignored: choose one")
 
     def with_own(self, own: Mapping[str, str]) -> Options:
         """Return these options with what one format alone takes."""
         return replace(self, own={**self.own, **own})
+
+    @property
+    def mapped(self) -> dict[str, str]:
+        """What each label of the label map is read as."""
+        return {source: target for target, sources in self.label_map for source in sources}
+
+    def unmapped(self, known: Collection[str]) -> list[str]:
+        """Return a warning for each label of the label map that does not occur."""
+        return [f"--map: no label {source!r} in gold or systems" for source in self.mapped if source not in known]
 
     def only(self, format_: str, **choices: tuple[str, ...]) -> None:
         """Refuse own options that a format does not have; empty choices take any value."""
@@ -99,6 +115,12 @@ class Options:
                 raise InputError(f"format {format_}: no option {key!r}{hint}")
             if choices[key]:
                 _check_choice(f"format {format_}: {key}", value, choices[key])
+
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return an own option that every format takes; by default the first choice."""
+        value = self.own.get(key, choices[0])
+        _check_choice(key, value, choices)
+        return value
 
 
 def parse_source(text: str) -> Source:

@@ -46,9 +46,9 @@ def delimited_rows(path: Path) -> Iterator[Row]:
             blank = blank or line
             continue
         if blank:
-            raise _ragged(path, blank, 0, len(header[1]))
+            raise ragged(path, blank, 0, len(header[1]))
         if len(cells) != len(header[1]):
-            raise _ragged(path, line, len(cells), len(header[1]))
+            raise ragged(path, line, len(cells), len(header[1]))
         yield line, cells
 
 
@@ -62,21 +62,34 @@ def record_rows(path: Path) -> Iterator[Row]:
     InputError
         For a line that is no JSON object, and for a key that the first record does not have.
     """
+    columns: dict[str, None] = {}
+    for number, record in records(path):
+        if not columns:
+            columns = dict.fromkeys(record)
+            yield number, tuple(columns)
+        for key in record.keys() - columns.keys():
+            raise InputError(
+                f"{path}, line {number}: key {key!r} is not in the first record, which has "
+                f"{', '.join(columns)}; give every record the same keys"
+            )
+        yield number, [as_text(record.get(column)) for column in columns]
+
+
+def records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a JSON-lines file with their lines; the keys may differ.
+
+    Raises
+    ------
+    InputError
+        For a line that is no JSON object, and for a file without any.
+    """
+    found = False
     with open_text(path) as text:
-        lines = ((number, line) for number, line in enumerate(text, start=1) if line.strip())
-        columns: dict[str, None] = {}
-        for number, line in lines:
-            record = _record(path, number, line)
-            if not columns:
-                columns = dict.fromkeys(record)
-                yield number, tuple(columns)
-            for key in record.keys() - columns.keys():
-                raise InputError(
-                    f"{path}, line {number}: key {key!r} is not in the first record, which has "
-                    f"{', '.join(columns)}; give every record the same keys"
-                )
-            yield number, [as_text(record.get(column)) for column in columns]
-    if not columns:
+        for number, line in enumerate(text, start=1):
+            if line.strip():
+                found = True
+                yield number, _record(path, number, line)
+    if not found:
         raise empty(path)
 
 
@@ -123,7 +136,8 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def _ragged(path: Path, line: int, found: int, expected: int) -> InputError:
+def ragged(path: Path, line: int, found: int, expected: int) -> InputError:
+    """Return the error for a row of another width than the header."""
     return InputError(
         f"{path}, line {line}: found {found} field{'s' * (found != 1)}, expected {expected} as in the header; "
         "complete the row, or remove it"

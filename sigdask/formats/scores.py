@@ -37,7 +37,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
             scores[name or stem(source.path)] = table.numbers(column)[order]
     groups = group_columns(tables[0], options)
     return Counts.from_scores(
-        scores, ids=ids, groups=groups, name=options.name, missing=options.missing, warnings=warnings
+        scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings
     )
 
 
@@ -69,7 +69,9 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     absent = (np.nan, Path(), 0)
     scores = {name: np.array([cells.get((name, key), absent)[0] for key in items]) for name in systems}
     columns = {name: [group[k] for group in items.values()] for k, name in enumerate(options.groups)}
-    return Counts.from_scores(scores, ids=list(items), groups=columns, name=options.name, missing=options.missing)
+    return Counts.from_scores(
+        scores, ids=list(items), groups=columns, name=options.name, missing=options.missing_policy
+    )
 
 
 def long_columns(table: Table, options: Options) -> tuple[str, str, str]:

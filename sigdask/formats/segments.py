@@ -1,4 +1,4 @@
-"""Segments: one a line, LF only, a file a system and one or several reference files."""
+"""Segments: one a line, LF only, a file a system and one or several reference files; or WMT XML."""
 
 from __future__ import annotations
 
@@ -6,77 +6,92 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from sigdask.counts import Counts, Outputs
+from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text, stem
+from sigdask.formats import wmt
+from sigdask.formats.files import open_text, stem
 from sigdask.formats.options import Options, Source
+from sigdask.formats.texts import evened, text_counts, text_lines
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
+SUGGESTED = ("BLEU", "chrF")
+HEAD = 20
+"""Lines looked at to know a format."""
 
 
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read translations, references and, with `documents`, the document of each line.
+    """Read translations and references: WMT XML, or one segment a line."""
+    if wmt.is_xml(sources[0].path):
+        return wmt.read_xml(sources, gold, options, SUGGESTED)
+    options.only("segments")
+    return read_lines(sources, gold, options, SUGGESTED)
+
+
+def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, suggested: tuple[str, ...]) -> Counts:
+    """Read texts, references and, with `documents`, the document of each line.
 
     The first line of WMT files, a canary, is left out. Empty lines are outputs.
     """
-    options.only("segments")
     paths = (() if gold is None else (gold,)) + options.references
     if not paths:
         raise InputError("format segments: no reference; give --gold FILE")
-    references = [_lines(path) for path in paths]
-    systems = {source.name or stem(source.path): _lines(source.path) for source in sources}
-    if len(systems) < len(sources):
+    names = [source.name or stem(source.path) for source in sources]
+    if len({*names}) < len(names):
         raise InputError("two systems have the same name; name them NAME=FILE")
-    groups = _documents(options)
-    first = references[0]
-    for path, lines in [
-        *zip(paths, references, strict=True),
-        *zip((s.path for s in sources), systems.values(), strict=True),
-    ]:
-        _same_length(path, lines, paths[0], len(first))
-    start = 1 if CANARY.search(first[0]) else 0
-    for name, column in groups.items():
-        if len(column) != len(first):
-            raise InputError(f"{options.documents}: {len(column)} lines ({name}), but {paths[0]} has {len(first)}")
-    n_items = len(first) - start
-    gold_texts = np.empty(n_items, object)
-    gold_texts[:] = list(zip(*(r[start:] for r in references), strict=True))
-    return Counts(
-        systems=tuple(systems),
-        fields={"segments": np.ones((n_items, 1), np.int64), "items": np.ones((n_items, 1), np.int64)},
-        n_items=n_items,
-        name=options.name,
-        groups={name: tuple(column[start:]) for name, column in groups.items()},
-        outputs=Outputs(tuple(np.array(lines[start:], object) for lines in systems.values()), gold_texts),
-        suggested=("BLEU", "chrF"),
-        warnings=(f"{paths[0]}: line 1, a benchmark canary, is left out",) if start else (),
+    beside = () if options.documents is None else (options.documents,)
+    files = [*paths, *(source.path for source in sources), *beside]
+    lines = evened([(path, text_lines(path)) for path in files])
+    start = 1 if CANARY.search(lines[0][0]) else 0
+    parts = [part[start:] for part in lines]
+    return text_counts(
+        dict(zip(names, parts[len(paths) :], strict=False)),
+        parts[: len(paths)],
+        options,
+        groups=_documents(parts[-1]) if beside else {},
+        suggested=suggested,
+        warnings=[f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else [],
     )
 
 
-def _lines(path: Path) -> list[str]:
-    """Split on LF alone: str.splitlines would also split on U+2028 and U+0085."""
-    with open_text(path) as text:
-        lines = text.read().split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    if not lines:
-        raise empty(path)
-    return [line.removesuffix("\r") for line in lines]
-
-
-def _same_length(path: Path, lines: list[str], reference: Path, n_lines: int) -> None:
-    if len(lines) != n_lines:
-        raise InputError(f"{path}: {len(lines)} lines, but {reference} has {n_lines}; segments are aligned by line")
-
-
-def _documents(options: Options) -> dict[str, list[str]]:
+def _documents(lines: list[str]) -> dict[str, list[str]]:
     """Read DOCUMENT or DOMAIN tab DOCUMENT, one a line."""
-    if options.documents is None:
-        return {}
-    rows = [line.split("\t") for line in _lines(options.documents)]
-    columns = {"document": ["\t".join(row) for row in rows]}
+    rows = [line.split("\t") for line in lines]
+    columns = {"document": lines}
     if all(len(row) == 2 for row in rows):
         columns["domain"] = [row[0] for row in rows]
     return columns
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Know WMT XML by its first element, and lines of text beside a reference by their words."""
+    path = sources[0].path
+    if wmt.is_xml(path):
+        return True
+    if gold is None or path.suffix.lower() in {".parquet", ".jsonl"}:
+        return False
+    try:
+        return _is_prose(path) and _is_prose(gold) and _n_lines(path) == _n_lines(gold)
+    except InputError:
+        return False
+
+
+def _is_prose(path: Path) -> bool:
+    """Whether lines hold sentences: no tabs, several words, and not as many in each line."""
+    with open_text(path) as text:
+        lines = [line.strip() for _, line in zip(range(HEAD), text, strict=False)]
+    lines = [line for line in lines if line]
+    if any("\t" in line or line.startswith(("{", "<", "#")) for line in lines):
+        return False
+    widths = [_n_words(line) for line in lines]
+    several = len({*widths}) > 1 or len(lines) == 1
+    return several and widths[0] > 1 and sum(widths) >= 3 * len(lines)
+
+
+def _n_words(line: str) -> int:
+    """Count what looks like words; in scripts without spaces, from Thai on, a character is one."""
+    return sum(word.strip(".,;:!?()\"'„“”‘’»«-").isalpha() for word in line.split()) + sum(c >= "\u0e00" for c in line)
+
+
+def _n_lines(path: Path) -> int:
+    with open_text(path) as text:
+        return text.read().rstrip("\n").count("\n")

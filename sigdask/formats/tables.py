@@ -119,21 +119,22 @@ def read_table(path: Path) -> Table:
         return _parquet(path)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
     if head.startswith("{"):
-        return _table(path, list(record_rows(path)))
+        return table_of(path, list(record_rows(path)))
     first = head.split("\n", 1)[0].strip()
     if head and delimiter_of(first) is None:
         return _one_column(path, first)
-    return _table(path, list(delimited_rows(path)))
+    return table_of(path, list(delimited_rows(path)))
 
 
 def _one_column(path: Path, first: str) -> Table:
     lines = read_lines(path)
     if first.lower() in (*ID_NAMES, "gold", "score", "label", "prediction"):
-        return _table(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
+        return table_of(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
     return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
 
 
-def _table(path: Path, rows: list[tuple[int, Sequence[str]]]) -> Table:
+def table_of(path: Path, rows: list[tuple[int, Sequence[str]]]) -> Table:
+    """Return rows of cells, the header first, as a table."""
     if len(rows) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
     names = [name.strip() for name in rows[0][1]]

@@ -1,7 +1,6 @@
 """Counting how often a shuffled difference is at least as extreme as the observed one.
 
-Ties count (`>=`). Three tails at once: greater, less and two-sided. Where `largest` has room, the
-largest |difference| over all pairs is kept for each trial, for family-wise inference.
+Ties count (`>=`). Three tails at once: greater, less and two-sided.
 
 With D = moved_j - moved_i the shuffled difference of a pair is t + 2 D on the scale of numerators,
 so in one dimension the observed difference is reached exactly when D >= 0.
@@ -19,7 +18,7 @@ TIE = 64 * np.finfo(np.float64).eps
 
 
 @njit(nogil=True, cache=True)
-def count_linear(moved, pairs, observed, slack, counts, largest):
+def count_linear(moved, pairs, observed, slack, counts):
     """Count pairs of integer totals.
 
     Parameters
@@ -30,8 +29,6 @@ def count_linear(moved, pairs, observed, slack, counts, largest):
         Observed differences of totals; steps within which a sum is a tie.
     counts : int64 array, shape (n_pairs, 3)
         Added to.
-    largest : float64 array, shape (n_trials,) or (0,)
-        Raised to the largest |difference|.
     """
     number = moved.dtype.type  # keeps 32-bit sums in 32-bit lanes
     n_trials = moved.shape[1]
@@ -61,13 +58,10 @@ def count_linear(moved, pairs, observed, slack, counts, largest):
         # the two ends of two-sided meet where |t| lies within the slack: then every trial counts
         meet = abs(t) <= 2 * slack[p]
         counts[p, 2] += n_trials if meet else far + (greater if t >= 0 else less)
-        if largest.size:
-            for k in range(n_trials):
-                largest[k] = max(largest[k], abs(t + 2.0 * (b[k] - a[k])))
 
 
 @njit(nogil=True, cache=True)
-def count_ratio(above, below, total_above, total_below, pairs, zero_division, observed, counts, largest):
+def count_ratio(above, below, total_above, total_below, pairs, zero_division, observed, counts):
     """Count pairs of one ratio a system, cross-multiplied so that no division rounds.
 
     With A = u/x and B = v/y, A - B >= t is u y - v x >= t x y; ties within TIE (|A| + |B|).
@@ -81,7 +75,7 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
     zero_division : float
         Value of 0/0.
     observed : float64 array, shape (n_pairs,)
-    counts, largest
+    counts
         As in `count_linear`.
     """
     n_trials = above.shape[1]
@@ -103,15 +97,13 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
             greater += np.int32(difference >= bar - tie)
             less += np.int32(difference <= bar + tie)
             either += np.int32(abs(difference) >= size * (x * y) - tie)
-            if largest.size:
-                largest[k] = max(largest[k], abs(difference) / (x * y))
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
 
 
 @njit(nogil=True, cache=True)
-def count_scores(a, b, observed, counts, largest):
+def count_scores(a, b, observed, counts):
     """Count one pair by its scores.
 
     Parameters
@@ -121,8 +113,6 @@ def count_scores(a, b, observed, counts, largest):
     observed : float
     counts : int64 array, shape (3,)
         Added to.
-    largest
-        As in `count_linear`.
     """
     size = abs(observed)
     greater, less, either = np.int32(0), np.int32(0), np.int32(0)
@@ -132,8 +122,6 @@ def count_scores(a, b, observed, counts, largest):
         greater += np.int32(difference >= observed - tie)
         less += np.int32(difference <= observed + tie)
         either += np.int32(abs(difference) >= size - tie)
-        if largest.size:
-            largest[k] = max(largest[k], abs(difference))
     counts[0] += greater
     counts[1] += less
     counts[2] += either

@@ -37,7 +37,7 @@ def parameters(form: Form) -> Parameters | None:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts, largest):
+def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts):
     """Count pairs of one fused score.
 
     Scores are made tile by tile, field by field in plain loops over trials, which LLVM turns into
@@ -52,7 +52,7 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
     totals : float64 array, shape (n_systems, n_fields)
     pairs : int64 array, shape (n_pairs, 2)
     observed : float64 array, shape (n_pairs,)
-    counts, largest
+    counts
         As in `count_linear`.
     """
     n_trials = moved.shape[2]
@@ -67,24 +67,21 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
             end = min(start + TILE, n_trials)
             x, y = moved[i, :, start:end], moved[j, :, start:end]
             a, b = scores[0, : end - start], scores[1, : end - start]
-            _score(kind, above, below, number, totals[i], x, y, a, room)
-            _score(kind, above, below, number, totals[j], y, x, b, room)
+            score_tile(kind, above, below, number, totals[i], x, y, a, room)
+            score_tile(kind, above, below, number, totals[j], y, x, b, room)
             for k in range(end - start):
                 difference = a[k] - b[k]
                 tie = TIE * (abs(a[k]) + abs(b[k]))
                 greater += np.int32(difference >= t - tie)
                 less += np.int32(difference <= t + tie)
                 either += np.int32(abs(difference) >= size - tie)
-            if largest.size:
-                for k in range(end - start):
-                    largest[start + k] = max(largest[start + k], abs(a[k] - b[k]))
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _score(kind, above, below, number, total, x, y, out, room):
+def score_tile(kind, above, below, number, total, x, y, out, room):
     """Score the sums total + y - x, shape (n_fields, n_trials), into `out`."""
     if kind == MACRO:
         _macro(above, below, number, total, x, y, out, room)

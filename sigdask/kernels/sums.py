@@ -98,15 +98,14 @@ class Layout:
 @lru_cache(maxsize=8)
 def layout(panel: Panel) -> Layout:
     """Arrange a panel for summing (kept for the last few panels of this process)."""
-    relative = panel.values - panel.values[:, :1]  # (n_kept, n_systems, n_fields)
-    _, n_systems, n_fields = relative.shape
+    _, n_systems, n_fields = panel.values.shape
     columns: list[NDArray[np.int64]] = []
     seen: dict[bytes, int] = {}
     column_of = np.full((n_systems, n_fields), -1, np.int64)
     sign_of = np.ones((n_systems, n_fields), np.int64)
     for s in range(1, n_systems):
         for f in range(n_fields):
-            column = np.ascontiguousarray(relative[:, s, f])
+            column = panel.values[:, s, f].astype(np.int64) - panel.values[:, 0, f]
             nonzero = np.flatnonzero(column)
             if not len(nonzero):
                 continue

@@ -10,6 +10,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from sigdask.addresses import look_in
 from sigdask.errors import InputError
 
 Function = Callable[..., Any]
@@ -51,8 +52,22 @@ def is_named(function: Any) -> bool:
         return False
 
 
-def function_at(address: str) -> Function:
-    """Return the function of an address; modules are looked for on the path and in the current folder.
+def folder_of(function: Any) -> str:
+    """Return the folder from which a function's module was imported here; workers may share it."""
+    name = function.__module__
+    file = getattr(sys.modules[name], "__file__", None)
+    return str(Path(file).resolve().parents[name.count(".")]) if file else ""
+
+
+def function_at(address: str, folder: str = "") -> Function:
+    """Return the function of an address.
+
+    Parameters
+    ----------
+    address : str
+        `module:name`; modules are looked for on the path, in the current folder, and in `folder`.
+    folder : str
+        Where the driver has it.
 
     Raises
     ------
@@ -60,26 +75,28 @@ def function_at(address: str) -> Function:
         It cannot be imported here; says where.
     """
     module, _, name = address.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+    look_in(Path.cwd())
+    if folder and Path(folder).is_dir():
+        look_in(Path(folder))
     try:
         found: Function = _attribute(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"metric {address!r} cannot be imported by a worker ({error}): put its module on the workers' path "
-            "(install it, PYTHONPATH, or a shared current folder)"
+            "(install it, PYTHONPATH, or a shared folder)"
         ) from None
     return found
 
 
 def functions_of(panel: Any) -> Iterator[tuple[str, Function]]:
-    """Yield the users' functions within a panel, with the names of their metrics."""
+    """Yield the users' functions within a panel, or the panels of a family, with the names of their metrics."""
+    for member in getattr(panel, "members", ()):
+        yield from functions_of(member.panel)
     black_box = getattr(panel, "metric", None)
     if black_box is not None:
         yield black_box.name, black_box.function
     for metric in getattr(panel, "metrics", ()):
-        function = getattr(metric.form, "function", None)
+        function = getattr(getattr(metric, "form", None), "function", None)
         if function is not None:
             yield metric.name, function
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from sigdask.counts import Array, Counts
 from sigdask.errors import InputError
-from sigdask.metrics.addresses import address_of, function_at
-from sigdask.metrics.forms import Form
+from sigdask.metrics.addresses import address_of, folder_of, function_at
+from sigdask.metrics.forms import Form, Ratios
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class BoundMetric:
         Whether more of it is better.
     own : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
         Fields that the metric counted itself, from whole outputs.
+    signature : str or None
+        What the scorer library says of how it counted, for reports to repeat it.
     """
 
     name: str
@@ -37,6 +39,7 @@ class BoundMetric:
     form: Form
     higher_is_better: bool = True
     own: Mapping[str, Array] = field(default_factory=dict)
+    signature: str | None = None
 
     def field(self, name: str, counts: Counts) -> Array:
         """Return one of the fields it sums."""
@@ -44,19 +47,41 @@ class BoundMetric:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundSets:
+    """A metric on the sets of all that was given anywhere, bound to data with sets item by item.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    form : Ratios
+        The score of the numbers of distinct right, given and gold terms; one ratio.
+    fields : tuple of int
+        Which of these three the form takes.
+    higher_is_better : bool
+        Whether more of it is better.
+    """
+
+    name: str
+    form: Ratios
+    fields: tuple[int, ...] = (0, 1, 2)
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
-    """A score of counts summed over items.
+    """A score of counts summed over items, or of sets brought together over items.
 
     Attributes
     ----------
     name : str
         As the user wrote it.
     bind : callable
-        Counts -> BoundMetric; raises InputError where the data lack what it needs.
+        Counts -> BoundMetric or BoundSets; raises InputError where the data lack what it needs.
     """
 
     name: str
-    bind: Callable[[Counts], BoundMetric]
+    bind: Callable[[Counts], BoundMetric | BoundSets]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +107,11 @@ class BlackBox:
         address = address_of(self.function)
         if address is None:
             return BlackBox, (self.name, self.function, self.higher_is_better)
-        return _black_box_at, (self.name, self.higher_is_better, address)
+        return _black_box_at, (self.name, self.higher_is_better, address, folder_of(self.function))
 
 
-def _black_box_at(name: str, higher_is_better: bool, address: str) -> BlackBox:
-    return BlackBox(name, function_at(address), higher_is_better)
+def _black_box_at(name: str, higher_is_better: bool, address: str, folder: str) -> BlackBox:
+    return BlackBox(name, function_at(address, folder), higher_is_better)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +163,30 @@ class Spec:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} is not a number of 0 or more")
         return text
 
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return an option that must be one of several, the first by default."""
+        text = self.options.get(key, choices[0])
+        if text not in choices:
+            raise InputError(f"metric {self.name!r}: {key} = {text!r} must be one of {', '.join(choices)}")
+        return text
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Return an option that must be 0 or 1."""
+        text = self.options.get(key, str(int(default)))
+        if text not in {"0", "1"}:
+            raise InputError(f"metric {self.name!r}: {key} = {text!r} must be 0 or 1")
+        return text == "1"
+
     def zero_division(self) -> float:
         """Return the value of 0/0: 0 unless the option says 1."""
-        text = self.options.get("zero_division", "0")
-        if text not in {"0", "1"}:
-            raise InputError(f"metric {self.name!r}: zero_division = {text!r} must be 0 or 1")
-        return float(text)
+        return float(self.flag("zero_division"))
+
+
+def texts_of(name: str, counts: Counts) -> tuple[tuple[Array, ...], Array]:
+    """Return each system's texts and each item's tuple of references, or say that there are none."""
+    if counts.outputs is None or counts.outputs.gold is None or "segments" not in counts.fields:
+        known = ", ".join(list(counts.fields)[:6])
+        raise InputError(
+            f"metric {name!r} needs texts and references (formats segments, speech); these data have: {known}"
+        )
+    return counts.outputs.systems, counts.outputs.gold

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.metrics.addresses import address_of, function_at
+from sigdask.metrics.addresses import address_of, folder_of, function_at
 
 Array = NDArray[Any]
 
@@ -85,7 +85,9 @@ class Formula:
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel by the function's address where it has one, so that no code is sent."""
         address = address_of(self.function)
-        return (Formula, (self.name, self.function)) if address is None else (_formula_at, (self.name, address))
+        if address is None:
+            return Formula, (self.name, self.function)
+        return _formula_at, (self.name, address, folder_of(self.function))
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Score sums of shape (..., n_fields)."""
@@ -102,8 +104,8 @@ class Formula:
         return scores
 
 
-def _formula_at(name: str, address: str) -> Formula:
-    return Formula(name, function_at(address))
+def _formula_at(name: str, address: str, folder: str) -> Formula:
+    return Formula(name, function_at(address, folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,31 @@ class Bleu:
         penalty = np.where(short, np.exp(1 - reference / np.maximum(length, 1.0)) * (length > 0), 1.0)
         score = 100 * penalty * np.sqrt(np.sqrt(product))
         return np.asarray(np.where((correct[..., 0] == 0) | (total == 0).any(axis=-1), 0.0, score))
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOf:
+    """The mean of the scores of replicates, whose fields stand one replicate after the other.
+
+    Attributes
+    ----------
+    forms : tuple of Form
+        The score of each replicate.
+    widths : tuple of int
+        How many fields each takes.
+    """
+
+    forms: tuple[Form, ...]
+    widths: tuple[int, ...]
+
+    def score(self, sums: Array) -> NDArray[np.float64]:
+        """Score sums of shape (..., sum of widths)."""
+        total = np.zeros(sums.shape[:-1])
+        start = 0
+        for form, width in zip(self.forms, self.widths, strict=True):
+            total += form.score(sums[..., start : start + width])
+            start += width
+        return np.asarray(total / len(self.forms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +182,39 @@ class ChrF:
         factor = self.beta**2
         below = factor * precision + recall
         return np.asarray(100 * (1 + factor) * precision * recall / np.where(below == 0, 1.0, below))
+
+
+def gradient(form: Form, sums: Array) -> NDArray[np.float64]:
+    """Return the change of the score with each field, at sums of shape (n_fields,).
+
+    Parameters
+    ----------
+    form : Form
+        The score.
+    sums : array, shape (n_fields,)
+        As the form takes them; need not be whole numbers.
+
+    Returns
+    -------
+    float64 array, shape (n_fields,)
+        0 where the score does not change smoothly (0/0).
+    """
+    at = np.asarray(sums, np.float64)
+    if isinstance(form, Ratios):
+        above, below = np.array(form.numerators, np.float64), np.array(form.denominators, np.float64)
+        n, d = above @ at, below @ at  # (n_rows,)
+        safe = np.where(d == 0, 1.0, d)
+        slopes = (above * safe[:, None] - below * n[:, None]) / (safe**2)[:, None]
+        return np.asarray(np.where((d == 0)[:, None], 0.0, slopes).mean(axis=0))
+    found = np.zeros(len(at))
+    for f, value in enumerate(at):
+        step = 1e-4 * abs(value) or 1.0
+        around = np.stack([at, at])
+        around[:, f] += (step, -step if value else 0.0)
+        try:
+            high, low = form.score(around)
+        except InputError:
+            continue
+        change = (high - low) / (around[0, f] - around[1, f])
+        found[f] = change if np.isfinite(change) else 0.0
+    return found

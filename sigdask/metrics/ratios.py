@@ -115,7 +115,9 @@ def _share(name: str, of: str, counts: Counts, *, higher_is_better: bool = True)
             raise InputError(f"metric {name!r}: name one of the columns of scores: {', '.join(columns)}")
         has = "labels (formats labels, conll, ...)" if of == "correct" else "item scores (formats wide, long, ...)"
         raise InputError(f"metric {name!r} needs {has}; these data have: {_list(counts)}")
-    return BoundMetric(name, (of, "items"), Ratios(((1, 0),), ((0, 1),)), higher_is_better)
+    own = of.replace("score[", "items[")  # what items count in this column of scores, where that differs
+    items = own if own != of and own in counts.fields else "items"
+    return BoundMetric(name, (of, items), Ratios(((1, 0),), ((0, 1),)), higher_is_better)
 
 
 def _of_counts(spec: Spec, weights: Weights, *options: str) -> Metric:

@@ -5,7 +5,8 @@ The sums are sacrebleu's own sufficient statistics, and the score of a sum is it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,17 +14,21 @@ import numpy as np
 
 from sigdask.counts import Array, Counts
 from sigdask.errors import InputError, missing_extra
-from sigdask.metrics.base import BoundMetric, Metric, Spec
+from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
-TOKENIZERS = ("13a", "none", "char", "intl", "zh")
+TOKENIZERS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200")
+"""Of sacrebleu; the Japanese and Korean ones need its extras, the last three fetch a model."""
 
 
 def bleu(spec: Spec) -> Metric:
-    """Return corpus BLEU (options tokenize=13a|none|char|intl|zh, lowercase=0|1)."""
+    """Return corpus BLEU (options tokenize=13a|none|char|intl|zh|..., lowercase=0|1)."""
     spec.only("tokenize", "lowercase")
-    tokenize = _choice(spec, "tokenize", TOKENIZERS)
-    options = {"tokenize": tokenize, "lowercase": _choice(spec, "lowercase", ("0", "1")) == "1", "force": True}
+    options = {
+        "tokenize": spec.choice("tokenize", TOKENIZERS),
+        "lowercase": spec.flag("lowercase"),
+        "force": True,
+    }
     return Metric(spec.name, partial(_bind, spec.name, "BLEU", options, Bleu(), True))
 
 
@@ -34,61 +39,53 @@ def chrf(spec: Spec) -> Metric:
     options = {
         "word_order": 2 if spec.base == "chrF++" else 0,
         "beta": beta,
-        "lowercase": _choice(spec, "lowercase", ("0", "1")) == "1",
+        "lowercase": spec.flag("lowercase"),
     }
     return Metric(spec.name, partial(_bind, spec.name, "CHRF", options, ChrF(beta), True))
 
 
 def ter(spec: Spec) -> Metric:
-    """Return corpus TER in percent of reference words (options normalized=0|1, case_sensitive=0|1)."""
-    spec.only("normalized", "case_sensitive")
-    options = {key: _choice(spec, key, ("0", "1")) == "1" for key in ("normalized", "case_sensitive")}
+    """Return corpus TER in percent of reference words (options of sacrebleu, each 0|1)."""
+    names = ("normalized", "case_sensitive", "no_punct", "asian_support")
+    spec.only(*names)
     form = Ratios(((100, 0),), ((0, 1),))
-    return Metric(spec.name, partial(_bind, spec.name, "TER", options, form, False))
-
-
-def _choice(spec: Spec, key: str, choices: tuple[str, ...]) -> str:
-    text = spec.options.get(key, choices[0])
-    if text not in choices:
-        raise InputError(f"metric {spec.name!r}: {key} = {text!r} must be one of {', '.join(choices)}")
-    return text
+    return Metric(spec.name, partial(_bind, spec.name, "TER", {name: spec.flag(name) for name in names}, form, False))
 
 
 def _bind(
     name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool, counts: Counts
 ) -> BoundMetric:
-    if counts.outputs is None or "segments" not in counts.fields:
-        known = ", ".join(list(counts.fields)[:6])
-        raise InputError(f"metric {name!r} needs texts and references (format segments); these data have: {known}")
-    statistics = extract(scorer, options, counts)  # (n_items, n_systems, n_fields)
+    systems, gold = texts_of(name, counts)
+    statistics, signature = extract(scorer, options, systems, gold)  # (n_items, n_systems, n_fields)
     fields = tuple(f"{name}#{k}" for k in range(statistics.shape[2]))
     own = {field: statistics[:, :, k] for k, field in enumerate(fields)}
-    return BoundMetric(name, fields, form, higher_is_better, own)
+    return BoundMetric(name, fields, form, higher_is_better, own, signature)
 
 
-def extract(scorer: str, options: Mapping[str, Any], counts: Counts) -> Array:
-    """Return sacrebleu's statistics of each segment, shape (n_items, n_systems, n_fields), integers.
+def extract(scorer: str, options: Mapping[str, Any], systems: Sequence[Array], gold: Array) -> tuple[Array, str]:
+    """Return sacrebleu's statistics of each segment, shape (n_items, n_systems, n_fields), and its signature.
 
     Raises
     ------
     InputError
-        sacrebleu is not installed; or reference lengths that are no integers (TER of several references).
+        sacrebleu, or what its tokenizer needs, is not installed.
     """
     try:
         from sacrebleu import metrics
     except ImportError:
         raise missing_extra("sacrebleu", "mt", scorer) from None
-    assert counts.outputs is not None
-    assert counts.outputs.gold is not None
-    references = [list(stream) for stream in zip(*counts.outputs.gold, strict=True)]
-    tool = getattr(metrics, scorer)(references=references, **options)
+    references = [list(stream) for stream in zip(*gold, strict=True)]
+    try:
+        tool = getattr(metrics, scorer)(references=references, **options)
+    except (ImportError, RuntimeError, OSError, SystemExit) as error:
+        raise InputError(f"{scorer} with {options}: sacrebleu cannot be had so ({error})") from None
     # the statistics have no public name in sacrebleu; its own paired tests take them from here
     of_system = tool._extract_corpus_statistics  # noqa: SLF001
-    systems = [np.array(of_system(outputs.tolist(), None), np.float64) for outputs in counts.outputs.systems]
-    statistics = np.stack(systems, axis=1)
+    statistics = np.stack([np.array(of_system(outputs.tolist(), None), np.float64) for outputs in systems], axis=1)
     if scorer == "TER":
-        statistics = statistics[:, :, :2] * len(references)  # mean reference length, made whole
+        # the reference length is a mean over 1, 2, ... references: made whole
+        statistics = statistics[:, :, :2] * math.lcm(*range(1, len(references) + 1))
     whole = np.rint(statistics)
     if not np.allclose(whole, statistics, atol=1e-6):
         raise InputError(f"{scorer}: the statistics of a segment are no integers")
-    return whole.astype(np.int64)
+    return whole.astype(np.int64), tool.get_signature().format()

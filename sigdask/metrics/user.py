@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, overload
 
+from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
@@ -101,17 +99,9 @@ def load(name: str) -> Metric | BlackBox:
 
     Modules are looked for on the path and in the current folder.
     """
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(f"metric {name!r}: cannot import {module_name!r} ({error})") from None
-    found = getattr(module, attribute, None)
+    found = addresses.load(name, "metric")
     if isinstance(found, (Metric, BlackBox)):
         return found
     if callable(found):
         return black_box(found, name=name)
-    raise InputError(f"metric {name!r}: {module_name!r} has no metric or function {attribute!r}")
+    raise InputError(f"metric {name!r}: is {type(found).__name__}, expected a metric or a function")

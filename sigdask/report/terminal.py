@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 
 from sigdask.classical import inflation
-from sigdask.results import Result, Results
+from sigdask.results import Ranking, Result, Results
 from sigdask.shuffles import SCHEME
+
+MOST_LETTERS = 20
 
 SHOWN = 40
 """Comparisons shown unless all are asked for."""
@@ -50,11 +52,16 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     lines = [_table(shown, results.alpha, width)]
     if len(shown) < len(results):
         n = sum(r.p_value <= results.alpha for r in results)
-        summary = f"{len(results):,} comparisons, {n:,} with p <= {results.alpha:g}; the {len(shown)} smallest p are "
-        lines += [summary + "shown (--all shows all, --json FILE keeps them)", ""]
+        summary = f"{len(results):,} comparisons, {n:,} with p <= {results.alpha:g}"
+        if results.family is not None:
+            m = sum((r.p_adjusted or 0.0) <= results.alpha for r in results)
+            summary += f", {m:,} after {results.family.adjust}"
+        lines += [f"{summary}; the {len(shown)} smallest p are shown (--all shows all, --json FILE keeps them)", ""]
+    lines += [line for ranking in results.rankings() for line in _ranking(ranking, results)]
+    lines += _together(results, width)
     if len(shown) <= 12:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
-    lines += _alarms(results)
+    lines += _alarms(results) + _signatures(results)
     lines.append(_citation(results))
     return "\n".join(lines)
 
@@ -62,31 +69,107 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
 def _shown(results: Results, *, everything: bool) -> list[Result]:
     if everything or len(results) <= SHOWN:
         return list(results)
-    return sorted(results, key=lambda r: (r.p_value, -abs(r.difference)))[:SHOWN]
+    return sorted(results, key=lambda r: (r.p_adjusted or 0.0, r.p_value, -abs(r.difference)))[:SHOWN]
 
 
 def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
+    with_set = len({r.test_set for r in shown}) > 1
+    with_subset = any(r.subset for r in shown)
+    adjusted = any(r.p_adjusted is not None for r in shown)
+    names = [*(["test set"] if with_set else []), *(["subset"] if with_subset else [])]
+    names += ["A", "B", "metric", "score A", "score B", "A - B", "p", *(["p adjusted"] if adjusted else [])]
+    rows = []
+    for r in shown:
+        row = [r.test_set] if with_set else []
+        row += [r.subset["value"] if r.subset else ""] if with_subset else []
+        row += [r.a, r.b, r.metric, _score(r.score_a), _score(r.score_b), f"{r.difference:+.4f}", p_text(r.p_value)]
+        row += [p_text(r.p_adjusted) if r.p_adjusted is not None else ""] if adjusted else []
+        rows.append([*row, how(r), r.verdict(alpha) + (" !" if r.disagreements() else "")])
+    return lay_out([*names, "method", ""], rows, width)
+
+
+NUMBERS = (
+    "score",
+    "A - B",
+    "mean A - B",
+    "p",
+    "p adjusted",
+    "rank",
+    "systems",
+    "items",
+    "units",
+    "comparisons",
+    "trials",
+    "time",
+)
+
+
+def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
+    """Return a table as text, columns of `NUMBERS` to the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    with_subset = any(r.subset for r in shown)
-    names = [*(["subset"] if with_subset else []), "A", "B", "metric", "score A", "score B", "A - B", "p", "method", ""]
     for name in names:
-        table.add_column(
-            name, justify="right" if name[:5] in {"score", "A - B", "p"} else "left", no_wrap=width is None
-        )
-    for r in shown:
-        row = [r.subset["value"] if r.subset else ""] if with_subset else []
-        row += [r.a, r.b, r.metric, _score(r.score_a), _score(r.score_b), f"{r.difference:+.4f}", p_text(r.p_value)]
-        row += [how(r), r.verdict(alpha) + (" !" if r.disagreements() else "")]
+        right = name in NUMBERS or name.startswith("score")
+        table.add_column(name, justify="right" if right else "left", no_wrap=width is None)
+    for row in rows:
         table.add_row(*(Text(_printable(cell)) for cell in row))
     console = Console(width=width or 10_000, no_color=True, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))
+
+
+def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
+    """Show systems best first; those that share a letter are not told apart."""
+    where = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
+    name = f"{ranking.test_set}: " if ranking.test_set else ""
+    rows = [[str(s.rank), s.system, _score(s.score), _letters(s.letters)] for s in ranking.systems[:SHOWN]]
+    yield _printable(f"{name}ranking by {ranking.metric}{where}; systems that share a letter are not told apart")
+    yield lay_out(["rank", "system", "score", "groups"], rows, None)
+    if len(ranking.systems) > SHOWN:
+        yield f"and {len(ranking.systems) - SHOWN} more (--json FILE keeps them)"
+    yield f"discriminative power {ranking.discriminative_power:.1%}: pairs with unadjusted p <= {results.alpha:g}"
+    yield ""
+
+
+def _letters(letters: Sequence[str]) -> str:
+    """Write letters, not more than can be read."""
+    shown = letters[:MOST_LETTERS]
+    more = f" and {len(letters) - len(shown)} more" if len(letters) > len(shown) else ""
+    return ("" if all(len(x) == 1 for x in shown) else " ").join(shown) + more
+
+
+def _together(results: Results, width: int | None) -> list[str]:
+    if not results.together:
+        return []
+    names = ["A", "B", "metric", "mean A - B", "p", "p adjusted", "A above B in", "below in", "method"]
+    rows = [
+        [
+            v.a, v.b, v.metric, f"{v.difference:+.4f}", p_text(v.p_value),
+            p_text(v.p_adjusted) if v.p_adjusted is not None else "",
+            f"{v.greater_in} of {v.n_sets}", f"{v.less_in} of {v.n_sets}",
+            "exact" if v.method == "exact" else f"approximate, {v.n_trials:,} trials",
+        ]
+        for v in results.together
+    ]  # fmt: skip
+    title = f"over all sets: mean difference, and in how many sets at least it is shown at {results.alpha:g}"
+    return [title, lay_out(names, rows, width), ""]
+
+
+def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of text: the first column to the left, numbers to the right."""
+    cells = [list(names), *([_printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(names))]
+    right = [k > 0 and all(row[k][:1].isdigit() for row in cells[1:]) for k in range(len(names))]
+    lines = [
+        "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True)).rstrip()
+        for row in cells
+    ]
+    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
 def _score(score: float) -> str:
@@ -109,7 +192,7 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
         yield _printable(
             f"{r.metric}{where}: {better} is better than {other}, {_score(high)} against {_score(low)}; "
             f"p {sign} {p_text(r.p_value)} ({how(r)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units differ): "
-            f"{r.verdict(alpha)}{'' if r.is_undecided(alpha) else f' at {alpha:g}'}."
+            f"{_adjusted(r)}{r.verdict(alpha)}{'' if r.verdict(alpha).startswith('undecided') else f' at {alpha:g}'}."
         )
     for check in r.checks:
         if check.verdict != "not applicable":
@@ -118,8 +201,18 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
         cost = inflation(r.r12)
         times = "without bound" if math.isinf(cost) else f"{cost:.2f} times"
         yield f"    r12 = {r.r12:.3f}: a test that takes the systems for independent has intervals {times} as wide"
+    for d in r.dependence:
+        yield _printable(
+            f"    within {d.column}: ICC {d.icc:.3f}, design effect {d.design_effect:.2f} (F test p = {d.p_value:.2g})"
+        )
+    for b in r.beside:
+        yield _printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: p = {p_text(b.p_value)}")
     for note in r.warnings:
         yield _printable(f"    note: {note}")
+
+
+def _adjusted(r: Result) -> str:
+    return "" if r.p_adjusted is None else f"adjusted p = {p_text(r.p_adjusted)}, "
 
 
 def _alarms(results: Results) -> list[str]:
@@ -131,11 +224,36 @@ def _alarms(results: Results) -> list[str]:
     return [*lines, "!!! Do not use these p-values; run `sigdask verify` and report this.", ""] if lines else []
 
 
+def _signatures(results: Results) -> list[str]:
+    """Say once for each metric how the scorer library counted."""
+    known = {r.metric: r.signature for r in results if r.signature is not None}
+    return [_printable(f"{metric}: {signature}") for metric, signature in known.items()]
+
+
 def _citation(results: Results) -> str:
     from importlib.metadata import version
 
     first = results[0]
     return (
         f"sigdask {version('sigdask')}, scheme {SCHEME}, seed {results.seed}: stratified shuffling by {first.unit}, "
-        f"{first.alternative}, alpha {results.alpha:g}"
+        f"{first.alternative}, alpha {results.alpha:g}{_family(results)}"
     )
+
+
+def _family(results: Results) -> str:
+    note = results.family
+    if note is None:
+        return ""
+    counted = "" if note.n_trials is None else f", {note.n_trials:,} {'arrangements' if note.exact else 'trials'}"
+    return f"; p adjusted by {ADJUSTED[note.adjust]} over {note.n_comparisons:,} comparisons{counted}"
+
+
+ADJUSTED = {
+    "holm": "Holm",
+    "hochberg": "Hochberg",
+    "bh": "Benjamini-Hochberg (false discovery rate)",
+    "by": "Benjamini-Yekutieli (false discovery rate)",
+    "max-t": "step-down max-T on shared swaps",
+    "single-step-max-t": "single-step max-T on shared swaps",
+    "tukey": "randomised Tukey HSD",
+}

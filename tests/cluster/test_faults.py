@@ -90,12 +90,26 @@ def test_code_is_sent_to_no_other_machine(certificates, tmp_path):
         assert counted(jobs, cluster=cluster) == counted(jobs, cluster="none")
 
 
+def forget():
+    """Make a worker import the module anew."""
+    import sys
+
+    sys.modules.pop("only_here", None)
+    sys.path[:] = [path for path in sys.path if not path.endswith("hidden")]
+
+
 def test_a_module_that_workers_lack_is_the_users_error(tmp_path, monkeypatch):
-    (tmp_path / "only_here.py").write_text("def score(outputs, gold):\n    return float(sum(outputs))\n")
+    module = tmp_path / "hidden" / "only_here.py"
+    module.parent.mkdir()
+    module.write_text("def score(outputs, gold):\n    return float(sum(outputs))\n")
     with dask_cluster(tmp_path) as address, connect(address) as cluster:
-        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.syspath_prepend(module.parent)
         import only_here
 
+        shared = slow_jobs(100, function=only_here.score, label="shared")
+        assert counted(shared, cluster=cluster) == counted(slow_jobs(100), cluster="none")
+        cluster.client.run(forget)
+        module.parent.rename(tmp_path / "gone")
         jobs = slow_jobs(100, function=only_here.score, label="only_here:score")
         with pytest.raises(InputError, match=r"only_here:score.*cannot be imported by a worker"):
             count_jobs(jobs, cluster=cluster)

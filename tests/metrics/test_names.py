@@ -51,11 +51,15 @@ def test_a_metric_that_the_data_cannot_give_says_what_they_lack(name, message):
 def test_every_built_in_metric_binds_to_some_data(name, tmp_path):
     for file in "xyr":
         (tmp_path / file).write_text("some words\nmore words\n")
+        (tmp_path / f"{file}.trec").write_text("1 Q0 a 1 2 tag\n" if file != "r" else "1 0 a 1\n")
+    (tmp_path / "t").write_text("id\tterm\n1\tsome\n")
     data = [
         read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "r", format="segments"),
+        read(tmp_path / "x.trec", tmp_path / "y.trec", gold=tmp_path / "r.trec", format="trec"),
         LABELS,
         Counts.from_scores({"a": [1, 2], "b": [2, 1]}),
         Counts.from_responses([1, 0], {"a": [1, 0], "b": [0, 1]}),
+        read(tmp_path / "t", f"y={tmp_path / 't'}", gold=tmp_path / "t", format="terms"),
     ]
     bound = 0
     for counts in data:

@@ -84,7 +84,7 @@ def test_the_fused_score_is_that_of_the_form(form, n_fields):
         totals = sums[:, k].astype(float)
         observed = np.array([a[k] - b[k]])
         moved = np.zeros((2, n_fields, 1))
-        count_scored(*parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1], np.empty(0))
+        count_scored(*parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1])
     assert (counted == 1).all()
 
 
@@ -154,3 +154,93 @@ def test_wmt24_has_its_official_scores(shared_data):
             assert r.p_value == 1.0
         else:
             assert r.n_units == 170
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("references", ["refA", "refB", "multi_ref"])
+def test_every_system_of_wmt24_has_its_official_scores(shared_data, references):
+    folder = shared_data / "mt_wmt24_en-de"
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]
+    first, *more = [folder / f"en-de.{r}.txt" for r in ("refA", "refB") if references in {r, "multi_ref"}]
+    files = [folder / "systems" / f"{name}.txt" for name in official]
+    counts = read(*files, gold=first, options=Options(references=tuple(more)))
+    assert (counts.systems, counts.n_items) == (tuple(official), 997)
+    for name, key in (("BLEU", "BLEU"), ("chrF", "chrF2")):
+        assert scores_of(counts, name) == [official[system][references][key] for system in official]
+
+
+def test_ted_has_its_official_scores_and_two_conclusions(shared_data):
+    folder = shared_data / "mt_ted_comparemt"
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]
+    keys = {
+        "": (("BLEU:tokenize=none", "BLEU_tokenized_text_tok_none"),),
+        "detok.": (("BLEU", "BLEU_detok_13a"), ("chrF", "chrF2_detok")),
+    }
+    for kind, metrics in keys.items():
+        counts = read(*(f"{n}={folder / n}.{kind}eng" for n in official), gold=folder / f"ted.ref.{kind}eng")
+        assert counts.n_items == 2445
+        for name, key in metrics:
+            assert scores_of(counts, name) == [official[system][key] for system in official]
+    bleu, chrf = compare_all(counts, metrics=["BLEU", "chrF"], trials=2000)
+    assert (bleu.better(), chrf.better()) == ("ted.sys2", "ted.sys1")
+
+
+def scores_of(counts, metric):
+    bound = find(metric).bind(counts)
+    sums = np.stack([bound.field(f, counts).sum(0) for f in bound.fields], axis=-1)
+    return bound.form.score(sums).round(6).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("folder", "gold", "systems"),
+    [
+        ("mt_multeval", "refs.test2010.lc.tok.en.0", ["baseline.opt0", "baseline.opt1", "baseline.opt2", "sys1.opt0"]),
+        ("mt_ted_comparemt", "ted.ref.eng", ["ted.sys1.eng", "ted.sys2.eng"]),
+        ("mt_ted_comparemt", "sum.ref.eng", ["sum.sys1.eng", "sum.sys2.eng"]),
+    ],
+)
+def test_p_agrees_with_sacrebleus_own_paired_test(shared_data, folder, gold, systems):
+    from sacrebleu.significance import PairedTest
+
+    files = [shared_data / folder / (f"hyps.lc.tok.en.{n}" if folder == "mt_multeval" else n) for n in systems]
+    metrics = ["BLEU:tokenize=none", "chrF"]
+    counts = read(*(f"{n}={f}" for n, f in zip(systems, files, strict=True)), gold=shared_data / folder / gold)
+    results = compare_all(counts, metrics=metrics, pairs=[(n, systems[0]) for n in systems[1:]], trials=2**18)
+    named = [(n, outputs.tolist()) for n, outputs in zip(systems, counts.outputs.systems, strict=True)]
+    references = [[text for (text,) in counts.outputs.gold]]
+    tools = {"BLEU": sacrebleu.BLEU(tokenize="none", force=True), "chrF": sacrebleu.CHRF()}
+    n = 10_000
+    _, scores = PairedTest(named, tools, references, test_type="ar", n_samples=n)()
+    scores = dict(zip(metrics, (scores["BLEU"], scores["chrF2"]), strict=True))
+    for r in results:
+        theirs = scores[r.metric][systems.index(r.a)]
+        assert r.score_a == pytest.approx(theirs.score, rel=1e-9)
+        p = max(r.p_value, 1 / n)
+        assert abs(r.p_value - theirs.p_value) <= 4.5 * (p * (1 - p) * (1 / n + 1 / 2**18)) ** 0.5 + 1 / n
+
+
+def test_results_repeat_the_signature(counts):
+    from sigdask.report.terminal import render
+
+    results = compare_all(counts, metrics=["BLEU:tokenize=char,lowercase=1", "TER"], trials=100)
+    known = [r.signature for r in results]
+    assert known[0] == f"nrefs:2|case:lc|eff:no|tok:char|smooth:exp|version:{sacrebleu.__version__}"
+    assert known[1].startswith("nrefs:2|case:lc|tok:tercom|")
+    text = render(results)
+    for r in results:
+        assert f"{r.metric}: {r.signature}" in text
+    assert [r["signature"] for r in json.loads(results.to_json())["results"]] == known
+
+
+def test_a_tokenizer_that_cannot_be_had_is_an_error(counts, monkeypatch):
+    with pytest.raises(InputError, match="tokenize = 'de' must be one of 13a, none"):
+        find("BLEU:tokenize=de")
+
+    def missing(**_options):
+        raise RuntimeError('Please install "sacrebleu[ja]"')
+
+    monkeypatch.setattr(sacrebleu.metrics, "BLEU", missing)
+    with pytest.raises(InputError, match="sacrebleu cannot be had so .*sacrebleu\\[ja\\]"):
+        find("BLEU:tokenize=ja-mecab").bind(counts)

@@ -1,0 +1,271 @@
+"""Run `sigdask compare` on every set of real data and hold its scores against the official ones.
+
+    python docs/make_formats.py            # writes the table of docs/formats.md
+    python docs/make_formats.py NAME...    # makes the rows of these sets alone again
+
+The sets lie in ../shared/data; each row of ROWS says which command is run in which of them and where
+its `reference_scores.json` keeps the official score of each system.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+DATA = HERE.parent.parent / "shared" / "data"
+PAGE = HERE / "formats.md"
+BEGIN, END = "<!-- made by docs/make_formats.py: begin -->", "<!-- made by docs/make_formats.py: end -->"
+QUICK = ("--trials", "64", "--no-second-run")
+MOST_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Official:
+    """Where an official score stands: keys into the reference file, {system}, {subset} and so on filled in.
+
+    `scale` and `shift` turn a score of sigdask into the official unit; `within` is the sampling error
+    of an official p-value, whose `what` is p_value instead of a score, and `only` the pair it is of.
+    """
+
+    metric: str
+    keys: Sequence[str | int]
+    scale: float = 1.0
+    shift: float = 0.0
+    what: str = "score"
+    within: float = 0.0
+    only: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One command on one set."""
+
+    folder: str
+    command: str
+    official: Sequence[Official]
+    options: Sequence[str] = QUICK
+    note: str = ""
+
+
+def of(table: Mapping[str, Sequence[str | int]], **more: Any) -> list[Official]:
+    """Return the places of several metrics."""
+    return [Official(metric, keys, **more) for metric, keys in table.items()]
+
+
+HANS = "*_preds*.txt --gold gold.csv --map non-entailment=neutral,contradiction"
+TED_NAMES = "ted.sys1=ted.sys1{0}.eng ted.sys2=ted.sys2{0}.eng --gold ted.ref{0}.eng --format segments"
+MULTEVAL = ("baseline", "sys1")
+TREC = ("P_5", "P_10", "P_20", "Rprec", "bpref", "map", "ndcg", "ndcg_cut_10", "ndcg_cut_20", "recall_100",
+        "recall_1000", "recip_rank")  # fmt: skip
+REFERENCES = {"refA": "--gold en-de.refA.txt", "refB": "--gold en-de.refB.txt",
+              "multi_ref": "--gold en-de.refA.txt --reference en-de.refB.txt"}  # fmt: skip
+URBANO = ("adhoc5_ap", "adhoc8_ap", "adhoc8_p10", "adhoc8_rr", "web2010_err20", "web2010_ndcg20")
+MQM = ("mqm_newstest2020_ende", "mqm_newstest2021_zhen")
+SLOTS = ("PerpInd", "PerpOrg", "Target", "Victim", "Weapon")
+PUBLISHED = ("published", "{a} vs {b}")
+
+ROWS = [
+    Row("class_hans", HANS, of({"accuracy": ("scores", "{system}.txt", "accuracy"),
+                                "macro-f1": ("scores", "{system}.txt", "macro_f1"),
+                                "f1[non-entailment]": ("scores", "{system}.txt", "f1_non-entailment")})),
+    Row("class_hans", f"{HANS} --by heuristic",
+        of({f"recall[{label}]": ("scores", "{system}.txt", "by_heuristic", f"{{subset}}/{label}")
+            for label in ("entailment", "non-entailment")})),
+    *(Row("matrix_trec_urbano", f"{name}.csv --baseline run1",
+          of({"mean": ("sets", name, "means", "{system}")})) for name in URBANO),
+    *(Row("matrix_trec_urbano", f"adhoc8_ap.csv --baseline run125 --alternative {side}",
+          [Official("mean", ("known_p_values_from_source_README", "mean_difference_126_minus_125"), what="difference",
+                    only=("run125", "run126")),
+           Official("mean", ("known_p_values_from_source_README", "one_tailed_two_tailed", "permutation_1e6", k),
+                    what="p_value", within=within, only=("run125", "run126"))], options=(),
+          note="p within the sampling error of the 1,000,000 permutations published")
+      for k, side, within in ((0, "greater", 0.00018), (1, "two-sided", 0.00025))),
+    Row("matrix_alpacaeval2",
+        "preferences.csv --unit dataset --missing pairwise --baseline FuseChat-Gemma-2-9B-Instruct",
+        [Official("mean", ("systems", "{system}", key), scale=100, shift=-100)
+         for key in ("win_rate_from_file", "published_win_rate")]),
+    *(Row("matrix_mqm", f"{name}.avg_seg_scores.tsv",
+          [Official("mean", ("sets", name, "systems", "{system}", "mean")),
+           Official("mean", ("sets", name, "published_readme", "{head}"), scale=-1, within=0.0055)],
+          note="those of the README, rounded twice, to 0.0055")
+      for name in MQM),
+    *(Row("known_results_ar", f"{a}={a}.scores {b}={b}.scores --alternative {side}",
+          [Official("mean", ("means", "{system}")),
+           Official("mean", (*PUBLISHED, "test_statistic"), what="difference"),
+           Official("mean", (*PUBLISHED, "tail_p"), what="p_value", within=within)], options=(),
+          note="p of one tail, within the sampling error of the 10,000 shuffles published")
+      for a, b, side, within in (("ngram", "fluency", "less", 0.0006), ("fluency", "reversible", "greater", 0.008))),
+    Row("ir_trec_robust03", "runs/*.gz --gold robust03_qrels.txt --format trec",
+        [Official(name, ("runs", "{system}", "scores", f"{name}{of_all}")) for name in TREC
+         for of_all in ("", "__complete")],
+        note="measures by ir-measures; means over topics and over all judged topics"),
+    Row("ir_cleftar2017_topic_scores", "*.results --format trec --missing pairwise --baseline BASELINE.BM25",
+        of({"ap": ("systems", "{system}", "mean_ap")})),
+    Row("mt_ted_comparemt", TED_NAMES.format(".detok"),
+        of({"BLEU": ("scores", "{system}", "BLEU_detok_13a"), "chrF": ("scores", "{system}", "chrF2_detok")})),
+    Row("mt_ted_comparemt", TED_NAMES.format(""),
+        of({"BLEU:tokenize=none": ("scores", "{system}", "BLEU_tokenized_text_tok_none")})),
+    *(Row("mt_multeval", " ".join(f"{name}.opt{k}=hyps.lc.tok.en.{name}.opt{k}" for name in MULTEVAL) + " --gold "
+          "refs.test2010.lc.tok.en.0 --format segments",
+          of({"BLEU:tokenize=none": ("scores", "hyps.lc.tok.en.{system}", "BLEU_tok_none"),
+              "chrF": ("scores", "hyps.lc.tok.en.{system}", "chrF2")})) for k in range(3)),
+    Row("mt_multeval", " ".join(f"{name}=hyps.lc.tok.en.{name}.opt{k}" for name in MULTEVAL for k in range(3))
+        + " --gold refs.test2010.lc.tok.en.0",
+        of({"BLEU:tokenize=none": ("mean_BLEU_over_optimizer_runs", "{system}")}),
+        note="three replicates a system in one test"),
+    *(Row("mt_wmt24_en-de", f"systems/*.txt {files} --documents en-de.docs --baseline MSLC --unit document",
+          of({"BLEU": ("scores", "{system}", reference, "BLEU"), "chrF": ("scores", "{system}", reference, "chrF2")}))
+      for reference, files in REFERENCES.items()),
+    Row("mt_wmt22_liv-en_xml", "wmttest2022.liv-en.all.xml",
+        of({"BLEU": ("scores", "{system}", "ref", "BLEU"), "chrF": ("scores", "{system}", "ref", "chrF2")})
+        + of({"BLEU": ("published_scores", "{system}", "bleu-all")})
+        + of({"chrF": ("published_scores", "{system}", "chrf-all")})),
+    Row("seqlab_wnut17", "submissions/* --gold emerging.test.annotated --format conll",
+        of({name: ("scores", "{system}", key) for name, key in
+            (("f1", "f1"), ("precision", "precision"), ("recall", "recall"), ("accuracy", "token_accuracy"))})
+        + of({"f1": ("published_F1_entity", "{system}")}, scale=100)),
+    Row("timbl_dimin", " ".join(f"{name}={name}" for name in (
+            "dimin.train.bug21.out1", "dimin.train.bug21.out2", "dimin.train.bug21.out3",
+            "dimin.train.loo.M.nw.k1.out")) + " --format timbl",
+        of({"accuracy": ("scores", "{system}", "accuracy"), "macro-f1": ("scores", "{system}", "macro_f1")})),
+    *(Row("seg_sigmorphon2022", f"systems/{name}.*.predictions --gold gold/{name}.test.gold.tsv --format pairs "
+          "--align position",
+          of({metric: ("sets", name, "scores", "{last}", key) for metric, key in
+              (("precision", "precision"), ("recall", "recall"), ("f1", "f_measure"))}, scale=100)
+          + of({"f1": ("sets", name, "scores", "{last}", "published_f_measure")}, scale=100)
+          + of({"accuracy": ("sets", name, "scores", "{last}", "accuracy")}),
+          note="by line, as the official scorer reads: one file is shuffled")
+      for name in ("ces.word", "mon.word")),
+    Row("terms_ateit2026", "system_results/* --gold subtask_a_test_with_labels.json --format terms",
+        of({metric: ("scores", "{system}", kind, k) for kind, metric, k in (
+            ("micro", "precision", 3), ("micro", "recall", 4), ("micro", "f1", 5),
+            ("type", "type-precision", 3), ("type", "type-recall", 4), ("type", "type-f1", 5))})),
+    Row("spans_muc4", " ".join(f"{name}={name}" for name in (
+            "preds_s_t.out", "preds_s_t_no_offset_constraint.out", "preds_s_t_sep_downweigh.out"))
+        + " --gold test.json --format spans",
+        of({f"{metric}{label}": ("scores", "{system}", slot, key)
+            for metric, key in (("precision", "P"), ("recall", "R"), ("f1", "F1"))
+            for slot, label in [("micro", ""), *((slot, f"[{slot}]") for slot in SLOTS)]})),
+]  # fmt: skip
+
+
+def main(names: Sequence[str]) -> None:
+    """Make the rows of all sets, or of some, and write them; the other rows stay as they are."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    old, _, after = rest.partition(END)
+    lines = {line.split(" | ")[1]: line for line in old.splitlines() if line.count(" | ") > 1}
+    table = ["| set | command, in the set's folder | official scores |", "| --- | --- | --- |"]
+    for row in ROWS:
+        if not names or row.folder in names:
+            started = time.monotonic()
+            lines[shown(row)] = f"| {row.folder} | {shown(row)} | {agreement(row)} |"
+            print(f"{lines[shown(row)]}  ({time.monotonic() - started:.0f} s)", flush=True)
+        if shown(row) in lines:
+            table.append(lines[shown(row)])
+    PAGE.write_text(before + "\n".join([BEGIN, *table, END]) + after)
+
+
+def shown(row: Row) -> str:
+    """Return the command as a user writes it; of the labels of a metric the first stands for all."""
+    metrics: dict[str, str] = {}
+    for own in row.official:
+        base, bracket, _ = own.metric.partition("[")
+        metrics.setdefault(base + bracket, f"--metric {quoted(own.metric)}")
+    command = f"`sigdask compare {' '.join([row.command, *metrics.values()])}`"
+    names = {own.metric for own in row.official}
+    return command if len(names) == len(metrics) else f"{command} and so for the other labels"
+
+
+def quoted(text: str) -> str:
+    """Quote what a shell would take apart."""
+    return f"'{text}'" if {*text} & {*"[]()*"} else text
+
+
+def expanded(folder: str, argument: str) -> list[str]:
+    """Expand a pattern as a shell does."""
+    if "*" not in argument:
+        return [argument]
+    return sorted(str(path.relative_to(DATA / folder)) for path in (DATA / folder).glob(argument))
+
+
+def agreement(row: Row) -> str:
+    """Run a row's command and say how its scores stand to the official ones."""
+    reference = json.loads((DATA / row.folder / "reference_scores.json").read_text())
+    arguments = [a for part in row.command.split() for a in expanded(row.folder, part)]
+    metrics = [a for name in dict.fromkeys(own.metric for own in row.official) for a in ("--metric", name)]
+    command = [sys.executable, "-m", "sigdask", "compare", *arguments, *metrics, *row.options, "--json", "-"]
+    done = subprocess.run(command, cwd=DATA / row.folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"FAILED: {done.stderr.strip().splitlines()[-1]}"
+    results = json.loads(done.stdout)["results"]
+    compared = [pair for own in row.official for pair in pairs(results, own, reference)]
+    systems = {name for r in results for name in (r["a"], r["b"])}
+    unequal = [pair for pair in compared if not equal(*pair[1:])]
+    if unequal or not compared:
+        what, found, official, _ = unequal[0] if unequal else ("nothing", None, None, 0)
+        return f"{len(unequal)} of {len(compared)} DIFFER: {what} is {found!r}, official {official!r}"
+    exact = sum(not within for *_, within in compared)
+    text = f"{len(systems)} systems, {exact} scores, all equal to the printed digits"
+    if exact < len(compared):
+        text += f"; {len(compared) - exact} more to the error stated here"
+    return f"{text}; {row.note}" if row.note else text
+
+
+def pairs(
+    results: Sequence[Mapping[str, Any]], own: Official, reference: Any
+) -> Iterator[tuple[str, float, float, float]]:
+    """Yield what is compared, sigdask's value, the official one, and how far apart they may be."""
+    if own.what != "score":
+        for r in results:
+            official = find(reference, own.keys, a=r["a"], b=r["b"])
+            if official is not None and r["metric"] == own.metric and {*own.only} <= {r["a"], r["b"]}:
+                yield f"{own.what} of {r['a']} and {r['b']}", r[own.what], official, own.within
+        return
+    for (system, subset), (score, _) in scores(results, own.metric).items():
+        head, _, last = system.rpartition(".")
+        official = find(reference, own.keys, system=system, head=head or system, last=last, subset=subset)
+        if official is not None:
+            yield f"{own.metric} of {system}", own.scale * score + own.shift, official, own.within
+
+
+def scores(results: Sequence[Mapping[str, Any]], metric: str) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return each system's score on the most items it was compared on."""
+    found: dict[tuple[str, str], tuple[float, int]] = {}
+    for r in results:
+        if r["metric"] != metric:
+            continue
+        subset = r["subset"]["value"] if r["subset"] else ""
+        for side in "ab":
+            key = (r[side], subset)
+            if key not in found or found[key][1] < r["n_items"]:
+                found[key] = (r[f"score_{side}"], r["n_items"])
+    return found
+
+
+def find(reference: Any, keys: Sequence[str | int], **names: str) -> float | None:
+    """Follow keys into the reference file; None where it has no such score."""
+    value = reference
+    for key in keys:
+        try:
+            value = value[key.format(**names) if isinstance(key, str) else key]
+        except (KeyError, IndexError):
+            return None
+    return None if value is None else float(value)
+
+
+def equal(found: float, official: float, within: float) -> bool:
+    """Whether a value rounds to the official one at the digits it is printed with."""
+    _, _, decimals = repr(official).partition(".")
+    digits = 0 if "e" in repr(official) else min(len(decimals), MOST_DIGITS)
+    return abs(found - official) <= (within or 0.5000001 * 10.0**-digits)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,344 @@
+"""From comparisons to families: what is judged together, on which scale, and what p becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask import panels
+from sigdask.comparisons import Asked, Comparison
+from sigdask.engine import Job
+from sigdask.errors import InputError
+from sigdask.families import SIDES, Family, Member, Relabelling, root_mean_square, spread, swap_deviations
+from sigdask.metrics.base import BoundMetric
+from sigdask.multiplicity import OF_P_VALUES, Adjust, replicated, step_down, trials_needed
+from sigdask.outputs import OutputsPanel
+from sigdask.panels import Panel
+from sigdask.randomization import Alternative, bound
+from sigdask.results import FamilyNote, OverSets, Result
+from sigdask.tallies import FAMILY_TAILS, TAILS, Tally
+
+SINGLE_STEP, STEP_DOWN = FAMILY_TAILS.index("single-step"), FAMILY_TAILS.index("step-down")
+FEW_UNITS = 20
+MAX_T: tuple[str, ...] = ("max-t", "single-step-max-t")
+
+TUKEY_CAVEAT = (
+    "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are told "
+    "apart too often (9 to 16 % at 5 % in simulation); --adjust max-t is not so"
+)
+
+Asking = tuple[Asked, Comparison]
+
+
+@dataclass(frozen=True, eq=False)
+class Adjustment:
+    """How the p-values of some comparisons are adjusted, and what must be counted for it.
+
+    Attributes
+    ----------
+    method : str
+        As in `Adjust`.
+    family : Family, Relabelling or None
+        What is counted; None where p-values are enough.
+    n_trials : int
+        Trials of the family: one number for all of it.
+    """
+
+    method: Adjust
+    family: Family | Relabelling | None = None
+    n_trials: int = 0
+
+    def jobs(self) -> list[Job]:
+        """Return what must be counted."""
+        if self.family is None:
+            return []
+        label = f"the family of {self.family.shape[0]} comparisons"
+        return [Job(self.family, self.n_trials, label=label)]
+
+    def p_values(self, single: Sequence[float], tallies: Sequence[Tally]) -> NDArray[np.float64] | None:
+        """Return adjusted p-values, none below the p-value of the single comparison.
+
+        Parameters
+        ----------
+        single : sequence of float
+            p of each comparison.
+        tallies : sequence of Tally
+            Of `jobs`.
+        """
+        if self.method == "none" or not len(single):
+            return None
+        if self.family is None:
+            adjusted = OF_P_VALUES[self.method](single)
+        else:
+            adjusted = joint_p_values(self.family, self.method, tallies[0])
+        return np.asarray(np.maximum(adjusted, single))
+
+    def note(self, n_comparisons: int) -> FamilyNote:
+        """Say what was done."""
+        exact = self.family is not None and self.family.enumerated
+        return FamilyNote(self.method, n_comparisons, self.n_trials or None, exact)
+
+
+def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> NDArray[np.float64]:
+    """Return the p-values of a counted family: exact when enumerated, else (nc + 1) / (nt + 1)."""
+    tail = 0 if isinstance(family, Relabelling) else STEP_DOWN if method == "max-t" else SINGLE_STEP
+    extreme = tally.counts[:, 0, tail]
+    if family.enumerated and tally.n_trials < family.n_arrangements:
+        return np.ones(len(extreme))  # stopped before its end: 1 bounds every p
+    p = rates(extreme, tally.n_trials, exact=family.enumerated)
+    return step_down(p, family.order) if isinstance(family, Family) and tail == STEP_DOWN else p
+
+
+def rates(extreme: NDArray[np.int64], n_trials: int, *, exact: bool) -> NDArray[np.float64]:
+    """Return p-values of counts of exceedances."""
+    return np.array([int(k) / n_trials if exact else bound(int(k), n_trials) for k in extreme])
+
+
+def chosen(adjust: Adjust | None, comparisons: Sequence[Asking]) -> Adjust:
+    """Return the adjustment asked for; by default max-T for three systems and more, Holm for scores not of sums."""
+    if adjust is not None and adjust not in get_args(Adjust):
+        raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
+    if adjust is not None:
+        return adjust
+    systems = {asked.counts.systems[s] for asked, c in comparisons for s in c.pair}
+    if len(systems) < 3 or len(comparisons) < 2:
+        return "none"
+    return "holm" if any(not isinstance(c.panel, Panel) for _, c in comparisons) else "max-t"
+
+
+def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alternative) -> Adjustment:
+    """Make the family of some comparisons.
+
+    Parameters
+    ----------
+    method : str
+        As in `Adjust`.
+    comparisons : sequence of (Asked, Comparison)
+        Pairs x metrics x test sets x subsets, all judged together.
+    alternative : str
+        Of all of them.
+    """
+    if method == "none" or method in OF_P_VALUES or not comparisons:
+        return Adjustment(method)
+    if apart := [c for _, c in comparisons if not isinstance(c.panel, Panel)]:
+        raise InputError(f"adjust {method}: {_kind(apart[0])}, which shares no sums; use holm")
+    if method == "tukey":
+        return _with_trials(method, _relabelling(comparisons, alternative), comparisons)
+    members, rows = _members(comparisons)
+    return _with_trials(method, Family(members, rows[:, None, :], SIDES[alternative]), comparisons)
+
+
+def _kind(c: Comparison) -> str:
+    return f"{c.metric.name} is {'a black box' if isinstance(c.panel, OutputsPanel) else 'a score of sets'}"
+
+
+def _with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequence[Asking]) -> Adjustment:
+    sampled = all(asked.method == "randomization" for asked, _ in comparisons)
+    if family.can_enumerate and not sampled:
+        whole = family.enumeration() if isinstance(family, Family) else replace(family, enumerated=True)
+        return Adjustment(method, whole, family.n_arrangements)
+    return Adjustment(method, family, max(c.n_trials for _, c in comparisons))
+
+
+def _members(comparisons: Sequence[Asking]) -> tuple[tuple[Member, ...], NDArray[np.int64]]:
+    """Return the members, on one scale, and each comparison's (member, row)."""
+    found: dict[tuple[int, int], int] = {}
+    made: list[tuple[Panel, int]] = []
+    groups: dict[Any, set[int]] = {}
+    rows = []
+    for asked, c in comparisons:
+        assert isinstance(c.panel, Panel)
+        key = (id(c.panel), c.column)
+        if key not in found:
+            found[key] = len(made)
+            made.append((c.panel, c.column))
+        groups.setdefault(_group(asked, c), set()).add(found[key])
+        rows.append((found[key], c.row))
+    weights = np.ones(len(made))
+    if len(groups) > 1:
+        for own in groups.values():
+            deviations = np.concatenate([swap_deviations(*made[k]) for k in sorted(own)])
+            weights[sorted(own)] = 1 / root_mean_square(deviations)
+    members = tuple(Member(*panel, float(w)) for panel, w in zip(made, weights, strict=True))
+    return members, np.array(rows, np.int64)
+
+
+def _group(asked: Asked, c: Comparison) -> tuple[int, str | None, str]:
+    """Return what must share a scale: test set, subset and metric."""
+    return id(asked), c.subset["value"] if c.subset else None, c.metric.name
+
+
+def _relabelling(comparisons: Sequence[Asking], alternative: Alternative) -> Relabelling:
+    if alternative != "two-sided":
+        raise InputError(f"adjust tukey: is two-sided, not {alternative}; use max-t")
+    grouped: dict[Any, list[int]] = {}
+    for k, (asked, c) in enumerate(comparisons):
+        grouped.setdefault(_group(asked, c), []).append(k)
+    members: list[Member] = []
+    rows = np.zeros((len(comparisons), 2), np.int64)
+    for places in grouped.values():
+        asked, first = comparisons[places[0]]
+        assert isinstance(first.metric, BoundMetric)
+        pairs = [comparisons[k][1].pair for k in places]
+        panel = panels.joint(asked.counts, asked.units, first.metric, pairs, first.mask)
+        weight = 1.0 if len(grouped) == 1 else 1 / root_mean_square(np.array([spread(panel, 0)]))
+        rows[places] = [(len(members), row) for row in range(len(pairs))]
+        members.append(Member(panel, 0, weight))
+    return Relabelling(tuple(members), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """One verdict over several sets a pair and metric: the mean difference, swapped inside each set.
+
+    Attributes
+    ----------
+    family : Family
+        One hypothesis a pair and metric.
+    members : tuple of tuple of int
+        The comparisons that each hypothesis takes together.
+    n_trials : int
+        Trials of the family.
+    """
+
+    family: Family
+    members: tuple[tuple[int, ...], ...]
+    n_trials: int
+
+    def jobs(self) -> list[Job]:
+        """Return what must be counted."""
+        return [Job(self.family, self.n_trials, label=f"{len(self.members)} comparisons over all sets")]
+
+    def verdicts(
+        self, tally: Tally, results: Sequence[Result], one_sided: Sequence[tuple[float, float]], alpha: float
+    ) -> tuple[OverSets, ...]:
+        """Return the verdict on each pair and metric.
+
+        Parameters
+        ----------
+        tally : Tally
+            Of `jobs`.
+        results : sequence of Result
+            Of the comparisons.
+        one_sided : sequence of (float, float)
+            Their p greater and p less.
+        alpha : float
+            Level of replication.
+        """
+        two_sided = self.family.side == 0
+        tail = TAILS.index(results[0].alternative)
+        extreme = tally.counts[:, 0, tail]
+        exact = self.family.enumerated and tally.n_trials == self.family.n_arrangements
+        done = exact or not self.family.enumerated
+        p = rates(extreme, tally.n_trials, exact=exact) if done else np.ones(len(extreme))
+        adjusted = np.maximum(joint_p_values(self.family, "max-t", tally), p)
+        level = alpha / 2 if two_sided else alpha
+        verdicts = []
+        for h, places in enumerate(self.members):
+            own = [results[k] for k in places]
+            greater, less = (replicated([one_sided[k][side] for k in places], level) for side in (0, 1))
+            verdicts.append(
+                OverSets(
+                    a=own[0].a,
+                    b=own[0].b,
+                    metric=own[0].metric,
+                    n_sets=len(own),
+                    difference=sum(r.difference for r in own) / len(own),
+                    n_trials=tally.n_trials,
+                    n_extreme=int(extreme[h]),
+                    p_value=float(p[h]),
+                    p_adjusted=float(adjusted[h]) if len(self.members) > 1 else None,
+                    method="exact" if self.family.enumerated else "approximate",
+                    greater_in=greater[0],
+                    p_greater=greater[1],
+                    less_in=less[0],
+                    p_less=less[1],
+                )
+            )
+        return tuple(verdicts)
+
+
+def together(comparisons: Sequence[Asking], alternative: Alternative) -> Together:
+    """Take the comparisons of one pair and metric together over test sets and subsets."""
+    grouped: dict[tuple[str, str, str], list[int]] = {}
+    for k, (asked, c) in enumerate(comparisons):
+        if not isinstance(c.panel, Panel):
+            raise InputError(f"{_kind(c)}, which cannot be taken together over sets")
+        a, b = (asked.counts.systems[s] for s in c.pair)
+        grouped.setdefault((a, b, c.metric.name), []).append(k)
+    members, rows = _members(comparisons)
+    size = max(len(places) for places in grouped.values())
+    for (a, b, metric), places in grouped.items():
+        if len(places) != size:
+            raise InputError(f"{a} and {b} by {metric} are compared on {len(places)} sets, others on {size}")
+    if size < 2:
+        raise InputError("there is one set alone: several test sets, or --by COLUMN, can be taken together")
+    weights = np.ones(len(members))
+    scales = {c.metric.name: 1.0 for _, c in comparisons}
+    if len(scales) > 1:
+        scales = {name: _scale(comparisons, grouped, name) for name in scales}
+    parts = rows[list(grouped.values())]  # (n_hypotheses, n_sets, 2)
+    for (member, _), (_, c) in zip(rows, comparisons, strict=True):
+        weights[member] = 1 / (size * scales[c.metric.name])
+    weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
+    made = _with_trials("max-t", Family(weighted, parts, SIDES[alternative]), comparisons)
+    assert isinstance(made.family, Family)
+    return Together(made.family, tuple(tuple(places) for places in grouped.values()), made.n_trials)
+
+
+def _scale(comparisons: Sequence[Asking], grouped: dict[tuple[str, str, str], list[int]], metric: str) -> float:
+    """Return the root mean square, over pairs, of a mean difference's deviation under swaps."""
+    squares = []
+    for (_, _, name), places in grouped.items():
+        if name != metric:
+            continue
+        total = 0.0
+        for k in places:
+            c = comparisons[k][1]
+            assert isinstance(c.panel, Panel)
+            total += float(swap_deviations(c.panel.only([c.row]), c.column)[0]) ** 2
+        squares.append(total)
+    return root_mean_square(np.sqrt(np.array(squares)))
+
+
+def obstacles(made: Adjustment, results: Sequence[Result], alpha: float) -> list[str]:
+    """Return what stands in the way of a verdict, with remedies."""
+    return [note for check in (_few_trials, _few_units, _caveats) for note in check(made, results, alpha)]
+
+
+def _few_trials(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
+    sampled = [r for r in results if r.method == "approximate"]
+    if made.method in OF_P_VALUES and sampled:
+        needed = trials_needed(len(results), alpha)
+        if (least := min(r.n_trials for r in sampled)) < needed:
+            yield (
+                f"{least:,} trials cannot bring a single p of {len(results):,} to {alpha:g} after {made.method}: "
+                f"it takes {needed:,} (--trials {needed})"
+            )
+    elif made.family is not None and not made.family.enumerated and 1 / (made.n_trials + 1) > alpha:
+        needed = trials_needed(1, alpha)
+        yield f"{made.n_trials:,} trials cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
+    elif sampled and 1 / (max(r.n_trials for r in sampled) + 1) > alpha:
+        needed = trials_needed(1, alpha)
+        yield f"the trials asked for cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
+
+
+def _few_units(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
+    few = sorted({(r.n_units, r.unit) for r in results if 0 < r.n_units < FEW_UNITS})
+    for n_units, unit in few:
+        least = 2.0 ** (-n_units + (results[0].alternative == "two-sided"))
+        if made.method in OF_P_VALUES:
+            least *= len(results)
+        finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
+        after = "" if made.method == "none" else f" after {made.method}"
+        reach = f"; {alpha:g} cannot be reached{after}: more units are needed{finer}" if least > alpha else ""
+        yield f"only {n_units} units ({unit}): a test of so few says little{reach}"
+
+
+def _caveats(made: Adjustment, _results: Sequence[Result], _alpha: float) -> Iterable[str]:
+    if made.method == "tukey":
+        yield TUKEY_CAVEAT

@@ -1,0 +1,175 @@
+"""What is counted, by content: equal digests mean equal counts, whatever files, names or plans they came from.
+
+A pair's digest holds the key of its stream (seed, test set, unit ids), the score's form, and what
+the two systems contribute to each unit, and nothing of any other system: changing one system file
+of twenty leaves the other pairs' digests, and so their counts, as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.lattice import MOST_DIGITS, Lattice
+from sigdask.outputs import OutputsPanel
+from sigdask.panels import Panel
+from sigdask.presence import PresencePanel
+from sigdask.shuffles import SCHEME
+
+COUNTING = 1
+"""Raised when a correction changes counts, so that none made before is used again."""
+
+BYTES = 20
+
+Digests = NDArray[np.object_]
+
+
+def digests(panel: Any) -> Digests:
+    """Return the digest of each pair and metric of a panel, shape (n_pairs, n_metrics); of a family (1, 1)."""
+    if isinstance(panel, Panel):
+        found = np.empty(panel.shape, object)
+        for m in range(len(panel.metrics)):
+            found[:, m] = _of_pairs(panel, m)
+        return found
+    if isinstance(panel, PresencePanel):
+        return _of_sets(panel)
+    return np.array([[_digest(panel)]], object)
+
+
+def is_whole(panel: Any) -> bool:
+    """Whether a panel is counted as a whole, as families are, and not pair by pair."""
+    return not isinstance(panel, (Panel, PresencePanel, OutputsPanel))
+
+
+def _of_pairs(panel: Panel, m: int) -> list[str]:
+    own = list(panel.metrics[m].fields)
+    lattices = [panel.lattices[f] for f in own]
+    header = _digest(("pair", panel.key, panel.enumerated, panel.metrics[m].form, [_kind(x) for x in lattices]))
+    scales = np.array([_factor(lattice) for lattice in lattices], np.uint64)
+    totals = panel.totals[:, own].astype(np.uint64) * scales  # (n_systems, n_fields)
+    sums = _sums(panel, own, scales)
+    i, j = panel.pairs.T
+    rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
+    start = hashlib.blake2b(header.encode(), digest_size=BYTES)
+    found = []
+    for row in np.ascontiguousarray(rows, "<u8"):
+        one = start.copy()
+        one.update(row.tobytes())
+        found.append(one.hexdigest())
+    return found
+
+
+def _sums(panel: Panel, own: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the sum over units of a hash of what each system contributes, shape (n_systems, 2).
+
+    In the difference of two systems' sums, units to which both contribute the same cancel, so that
+    it does not matter which units a panel keeps for the sake of other systems.
+    """
+    sums = np.zeros((len(panel.totals), 2), np.uint64)
+    for seed in range(2):
+        base = _mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
+        base = _mixed(base ^ panel.sizes.astype(np.uint64))
+        for s in range(len(panel.totals)):
+            hashed = base
+            for f, scale in zip(own, scales, strict=True):
+                hashed = _mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
+            sums[s, seed] = hashed.sum(dtype=np.uint64)
+    return sums
+
+
+def _of_sets(panel: PresencePanel) -> Digests:
+    """Return digests of pairs of sets: of each term, which units hold it, whatever numbers terms have."""
+    units = _mixed(panel.addresses.astype(np.uint64))
+    n_terms = len(panel.golden)
+    holders = np.zeros((len(panel.holdings), n_terms), np.uint64)  # of each term, a sum over the units that hold it
+    for s, held in enumerate(panel.holdings):
+        np.add.at(holders[s], held // max(panel.n_units, 1), units[held % max(panel.n_units, 1)])
+    gold = panel.golden.astype(np.uint64)
+    n_gold = int(gold.sum())
+    found = np.empty(panel.shape, object)
+    for p, (i, j) in enumerate(panel.pairs):
+        held = (holders[i] != 0) | (holders[j] != 0)
+        terms = [_mixed(_mixed(_mixed(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
+                 for seed in (2, 3)]  # fmt: skip
+        sums = [int(own.sum(dtype=np.uint64)) for own in terms]
+        for m, metric in enumerate(panel.metrics):
+            found[p, m] = _digest(("sets", panel.key, panel.enumerated, metric.form, metric.fields, n_gold, sums))
+    return found
+
+
+GOLDEN, ALL = 0x9E3779B97F4A7C15, 2**64 - 1
+STEP = np.uint64(GOLDEN)
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the finalizer of SplitMix64 (Steele, Lea & Flood 2014), which turns every bit's change into many."""
+    x = x + STEP
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _kind(lattice: Lattice) -> tuple[str, int]:
+    """Return what of a lattice belongs to the pair: decimals stand for the same scores on any of them."""
+    return ("decimal", 0) if lattice.digits is not None else ("binary", lattice.exponent)
+
+
+def _factor(lattice: Lattice) -> int:
+    return 10 ** (MOST_DIGITS - lattice.digits) if lattice.digits is not None and lattice.digits <= MOST_DIGITS else 1
+
+
+def _digest(value: Any) -> str:
+    digest = hashlib.blake2b(digest_size=BYTES)
+    digest.update(f"{SCHEME} {COUNTING}".encode())
+    _add(digest, value)
+    return digest.hexdigest()
+
+
+def _add(digest: Any, value: Any) -> None:
+    """Add a value's type and content, each part delimited."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    digest.update(f"<{type(value).__name__}>".encode())
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        digest.update(f"{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif is_dataclass(value):
+        for f in fields(value):
+            _add(digest, getattr(value, f.name))
+    elif isinstance(value, (tuple, list, np.ndarray)):
+        digest.update(f"{len(value)}:".encode())
+        for item in value:
+            _add(digest, item)
+    elif isinstance(value, dict):
+        _add(digest, sorted(value.items()))
+    elif isinstance(value, functools.partial):
+        _add(digest, [value.func, list(value.args), value.keywords])
+    elif callable(value):
+        digest.update(_source(value).encode())
+    else:
+        text = value if isinstance(value, str) else repr(value)
+        digest.update(f"{len(text)}:{text}".encode())
+    digest.update(b">")
+
+
+def _source(function: Any) -> str:
+    """Return a function's name, and its module's text where it is the user's: helpers change scores as well."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    module, name = getattr(named, "__module__", "") or "", getattr(named, "__qualname__", "")
+    state = "" if named is function else repr(sorted(getattr(function, "__dict__", {}).items()))
+    if module.partition(".")[0] == "sigdask":
+        return f"{module}:{name}{state}"
+    try:
+        text = Path(inspect.getsourcefile(named) or "").read_bytes()
+    except (OSError, TypeError):
+        code = getattr(function, "__code__", None) if isinstance(function, FunctionType) else None
+        text = repr((code.co_code, code.co_consts, code.co_names)).encode() if code is not None else b""
+    return f"{name}{state} {hashlib.sha256(text).hexdigest()}"

@@ -1,0 +1,178 @@
+"""What a plan would cost: its data read, its comparisons listed, the speed of each panel measured."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from sigdask import addresses, clusters, formats
+from sigdask import metrics as known
+from sigdask.adjustment import adjustment, chosen
+from sigdask.comparisons import bound
+from sigdask.costs import Cost
+from sigdask.counts import Counts
+from sigdask.engine import Job, seconds_per_trial
+from sigdask.errors import InputError
+from sigdask.gate import NotWorse, check_direction
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.plan import Plan, TestSet
+from sigdask.plan.complaints import Complaint
+from sigdask.plan.lines import Key
+from sigdask.plan.load import refusal
+from sigdask.questions import Question, Wanted, pairs_of
+from sigdask.randomization import AnyPanel, count
+
+_T = TypeVar("_T")
+
+MEASURED_LONGER = 8
+LONGER_SECONDS = 0.1
+"""One block is too short where other programs run: the costliest panels are timed again, the fastest time taken."""
+
+
+def estimate(plan: Plan) -> list[Cost]:
+    """Read the data of every test set and return what each takes, in the order of the plan.
+
+    One test set is in memory at a time.
+
+    Raises
+    ------
+    InputError
+        Listing everything that the data cannot give, of all test sets.
+    """
+    addresses.look_in(plan.path.parent)
+    complaints: list[Complaint] = []
+    found = [_of(plan, number, complaints) for number in range(len(plan.test_sets))]
+    if complaints:
+        raise refusal(plan.path, complaints)
+    return [cost for cost in found if cost is not None]
+
+
+def n_threads(plan: Plan) -> int | None:
+    """Return how many threads the plan's cluster has on this machine, None where it is another."""
+    if plan.cluster == "none":
+        return 1
+    return plan.workers or clusters.cores() if plan.cluster in {"auto", "threads", "local"} else plan.workers
+
+
+def _of(plan: Plan, number: int, complaints: list[Complaint]) -> Cost | None:
+    asked, key = plan.test_sets[number], ("test_set", number)
+    counts = _attempt(complaints, key, asked.read)
+    if counts is None:
+        return None
+    before = len(complaints)
+    metrics = _metrics(asked, counts, key, complaints)
+    _attempt(complaints, (*key, "pairs"), pairs_of, counts, asked.pairs, asked.baseline)
+    if len(complaints) > before:
+        return None
+    _check_gate(plan, asked, counts, metrics, complaints)
+    return _attempt(complaints, key, _cost, plan, asked, counts, metrics)
+
+
+def _attempt(complaints: list[Complaint], key: Key, call: Callable[..., _T], *arguments: Any) -> _T | None:
+    try:
+        return call(*arguments)
+    except InputError as error:
+        complaints.append(Complaint(key, str(error)))
+        return None
+
+
+def _metrics(asked: TestSet, counts: Counts, key: Key, complaints: list[Complaint]) -> list[Any]:
+    """Return the metrics, bound or black boxes, each refusal a complaint."""
+
+    def found(name: str) -> BoundMetric | BoundSets | BlackBox:
+        return bound(known.find(name, counts), counts)
+
+    names = asked.metrics or counts.suggested
+    return [_attempt(complaints, (*key, "metrics"), found, name) for name in names]
+
+
+def _check_gate(
+    plan: Plan, asked: TestSet, counts: Counts, metrics: Iterable[Any], complaints: list[Complaint]
+) -> None:
+    """Complain where a rule could not be judged in the morning."""
+    for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
+        baseline = rule.baseline or asked.baseline
+        if (rule.test_sets and asked.name not in rule.test_sets) or baseline is None:
+            continue
+        key: Key = ("gate", "rules", number)
+        if baseline not in counts.systems:
+            text = f"no system {baseline!r} on test set {asked.name!r}; systems: {', '.join(counts.systems)}"
+            complaints.append(Complaint((*key, "baseline"), text))
+            continue
+        if not isinstance(rule, NotWorse):
+            continue
+        for metric in metrics:
+            if rule.metrics and metric.name not in rule.metrics:
+                continue
+            for i, j in pairs_of(counts, asked.pairs, asked.baseline):
+                a, b = counts.systems[i], counts.systems[j]
+                if baseline in {a, b} and not _attempt(
+                    complaints, key, check_direction, a, b, baseline, asked.alternative, metric
+                ):
+                    return
+
+
+def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
+    wanted = Wanted(
+        metrics=metrics,
+        pairs=asked.pairs,
+        baseline=asked.baseline,
+        by=asked.by,
+        method=asked.method,
+        trials=asked.trials,
+        seed=plan.seed,
+    )
+    question = Question.of(counts, wanted, second_run=plan.second_run)
+    comparisons = question.main.comparisons
+    sampled = [c.n_trials for c in comparisons if c.sampled]
+    return Cost(
+        test_set=asked.name,
+        format=_format(asked),
+        unit=counts.unit,
+        n_systems=counts.n_systems,
+        n_items=counts.n_items,
+        n_units=question.main.asked.units.n_units,
+        n_metrics=len(metrics),
+        n_comparisons=len(comparisons),
+        n_enumerated=len(comparisons) - len(sampled),
+        n_trials=max(sampled, default=0),
+        seconds=_seconds([*question.jobs, *_family_jobs(plan, asked, question)]),
+        warnings=counts.warnings,
+    )
+
+
+def _family_jobs(plan: Plan, asked: TestSet, question: Question) -> Iterator[Job]:
+    """Yield what is counted for the families; one over the whole plan costs what its test sets cost."""
+    groups: dict[str, list[Any]] = {}
+    for each in question.asking:
+        groups.setdefault(each[1].metric.name if plan.family == "metric" else "", []).append(each)
+    for own in groups.values():
+        yield from adjustment(chosen(plan.adjust, own), own, asked.alternative).jobs()
+
+
+def _seconds(jobs: Sequence[Job]) -> float:
+    """Measure each panel on a block of trials, and those that matter most for longer."""
+    panels = {id(job.panel): job.panel for job in jobs}
+    trials = Counter[int]()
+    for job in jobs:
+        trials[id(job.panel)] += job.n_trials
+    rates = {key: seconds_per_trial(panel) for key, panel in panels.items()}
+    for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:MEASURED_LONGER]:
+        if rates[key] * trials[key] > LONGER_SECONDS:
+            n_trials = min(trials[key], max(int(LONGER_SECONDS / rates[key]), 2))
+            rates[key] = min(rates[key], *(_rate(panels[key], n_trials) for _ in range(2)))
+    return sum(rates[key] * trials[key] for key in panels)
+
+
+def _rate(panel: AnyPanel, n_trials: int) -> float:
+    start = time.perf_counter()
+    count(panel, run=0, first=0, n_trials=n_trials)
+    return (time.perf_counter() - start) / n_trials
+
+
+def _format(asked: TestSet) -> str:
+    if asked.format != "auto":
+        return asked.format
+    return formats.detect(asked.sources, asked.gold, asked.options)

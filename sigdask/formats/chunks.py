@@ -1,0 +1,245 @@
+"""Chunks (named entities, phrases) out of tags of single tokens, and the counts of them a sentence.
+
+The rules of conlleval by default (Tjong Kim Sang & Buchholz 2000): a chunk begins wherever a tag
+says so or its type changes, whatever the scheme. A scheme asked for by name is kept to strictly:
+what it does not allow is no chunk (the strict mode of seqeval).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Array
+
+PREFIXES = "OBIES"
+LETTERS = {"O": "O", "B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}
+"""Other letters for the same: BILOU, BMES, BMEWO."""
+
+TAG = re.compile(r"([BIESLUMW])(?:-(.*))?", re.DOTALL)
+NO_TYPE = "_"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """Where chunks begin, go on and end.
+
+    A rule is the prefix of the token before, of the token itself ("." is any) and whether the types
+    are the same (=), differ (!) or do not matter (*).
+
+    Attributes
+    ----------
+    start : tuple of str
+        Rules of tokens that begin a chunk.
+    inside : tuple of str, or None
+        Rules of tokens that go on with one; None: all that neither begin one nor are O.
+    end : tuple of str, or None
+        Rules of tokens before which a chunk may end; None: all.
+    prefixes : str
+        Prefixes that the scheme has.
+    """
+
+    start: tuple[str, ...]
+    inside: tuple[str, ...] | None = None
+    end: tuple[str, ...] | None = None
+    prefixes: str = PREFIXES
+
+
+CONLLEVAL = Scheme((".B*", ".S*", "EI*", "EE*", "SI*", "SE*", "OI*", "OE*", ".I!", ".E!"))
+IOBES = Scheme((".B*", ".S*"), ("BI=", "BE=", "II=", "IE="), ("S.*", "E.*"))
+IOB2 = Scheme((".B*",), ("BI=", "II="), ("IO*", "II!", "IB*", "BO*", "BI!", "BB*"), "OBI")
+
+SCHEMES: dict[str, Scheme] = {
+    "conlleval": CONLLEVAL,
+    "IOB1": Scheme(
+        ("OI*", "II!", "BI*", "IB=", "BB="), ("BI=", "II="), ("II!", "IO*", "IB*", "BO*", "BI!", "BB="), "OBI"
+    ),
+    "IOB2": IOB2,
+    "BIO": IOB2,
+    "IOE1": Scheme(("OI*", "II!", "EI*", "EE="), ("II=", "IE="), ("II!", "IO*", "IE!", "EI=", "EE="), "OIE"),
+    "IOE2": Scheme(("OI*", "OE*", "EI*", "EE*", "II!", "IE!"), ("IE=", "II="), ("E.*",), "OIE"),
+    "IOBES": IOBES,
+    "BIOES": IOBES,
+    "BILOU": IOBES,
+    "BMES": IOBES,
+    "IO": CONLLEVAL,
+    "raw": CONLLEVAL,
+}
+"""IO (types alone, runs of one type) and raw (each token a chunk of its own) have tags of their own."""
+
+UNPREFIXED = ("IO", "raw")
+
+
+def parse_tag(label: str, scheme: str) -> tuple[str, str] | None:
+    """Return prefix and type of a label, None where it is no tag of the scheme.
+
+    Examples
+    --------
+    >>> parse_tag("U-creative-work", "BILOU"), parse_tag("B", "conlleval"), parse_tag("NN", "IOB2")
+    (('S', 'creative-work'), ('B', '_'), None)
+    >>> parse_tag("PER", "IO"), parse_tag("B-NP", "raw")
+    (('I', 'PER'), ('S', 'B-NP'))
+    """
+    if label == "O":
+        return "O", ""
+    if scheme == "raw":
+        return "S", label
+    match = TAG.fullmatch(label)
+    if scheme == "IO":
+        return "I", label.removeprefix("I-") or NO_TYPE
+    if match is None or LETTERS[match[1]] not in SCHEMES[scheme].prefixes:
+        return None
+    return LETTERS[match[1]], match[2] or NO_TYPE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunks:
+    """Chunks of a file, in the order of their tokens.
+
+    Attributes
+    ----------
+    start, end : int64 array, shape (n_chunks,)
+        First token and the one after the last; a gap stands between sentences.
+    type : int32 array, shape (n_chunks,)
+        Code of the type.
+    sentence : int64 array, shape (n_chunks,)
+        The sentence it is in.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    type: NDArray[np.int32]
+    sentence: NDArray[np.int64]
+
+    def among(self, gold: Chunks) -> NDArray[np.bool_]:
+        """Say which of these are gold ones: same tokens, same type."""
+        if not len(gold.start):
+            return np.zeros(len(self.start), np.bool_)
+        at = np.minimum(np.searchsorted(gold.start, self.start), len(gold.start) - 1)
+        same = (gold.start[at] == self.start) & (gold.end[at] == self.end) & (gold.type[at] == self.type)
+        return np.asarray(same)
+
+
+def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: Scheme) -> Chunks:
+    """Find the chunks of tagged sentences.
+
+    Parameters
+    ----------
+    prefixes : int array, shape (n_tokens,)
+        Places in `PREFIXES`.
+    types : int array, shape (n_tokens,)
+        Codes of types.
+    lengths : int array, shape (n_sentences,)
+        Tokens of each sentence.
+    scheme : Scheme
+        The rules.
+    """
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    place = np.arange(len(prefixes)) + sentence + 1  # an O before, between and after sentences
+    prefix = np.zeros(len(prefixes) + len(lengths) + 1, np.int8)
+    type_ = np.full(len(prefix), -1, np.int32)
+    prefix[place], type_[place] = prefixes, types
+
+    start = _ruled(scheme.start, prefix, type_)
+    inside = (prefix != 0) & ~start if scheme.inside is None else _ruled(scheme.inside, prefix, type_)
+    heads = np.flatnonzero(~inside)  # each heads the tokens inside that follow it
+    ends = np.append(heads[1:], len(prefix))
+    starts = np.flatnonzero(start)
+    run = np.searchsorted(heads, starts, "right") - 1
+    first = np.append(True, run[1:] != run[:-1])[: len(run)]  # a chunk that runs is not begun again
+    starts, until = starts[first], ends[run[first]]
+    if scheme.end is not None:
+        whole = _ruled(scheme.end, prefix, type_)[until]
+        starts, until = starts[whole], until[whole]
+    owner = np.zeros(len(prefix), np.int64)
+    owner[place] = sentence
+    return Chunks(starts, until, type_[starts], owner[starts])
+
+
+def _ruled(rules: Sequence[str], prefix: Array, type_: Array) -> NDArray[np.bool_]:
+    """Say which tokens follow one of some rules."""
+    found = np.zeros(len(prefix), np.bool_)
+    same = type_[1:] == type_[:-1]
+    for rule in rules:
+        before, here, types = tuple(rule)
+        fits = {"=": same, "!": ~same, "*": np.ones_like(same)}[types]
+        if before != ".":
+            fits = fits & (prefix[:-1] == PREFIXES.index(before))
+        if here != ".":
+            fits = fits & (prefix[1:] == PREFIXES.index(here))
+        found[1:] |= fits
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkFields(Mapping[str, Array]):
+    """Fields of sentences with chunks, made when asked for.
+
+    `tp`, `predicted` and `gold` are chunks, of all types or of one (`tp[LOC]`); `correct` and
+    `items` are tokens, so that accuracy is that of tokens.
+
+    Attributes
+    ----------
+    gold : Chunks
+        The right ones.
+    predicted : tuple of Chunks
+        Those of each system.
+    correct : int32 array, shape (n_sentences, n_systems)
+        Tokens labelled right.
+    tokens : int32 array, shape (n_sentences, 1)
+        How many there are.
+    types : sequence of str
+        Types by their codes; the first is that of O.
+    """
+
+    gold: Chunks
+    predicted: tuple[Chunks, ...]
+    correct: Array
+    tokens: Array
+    types: Sequence[str]
+
+    @cached_property
+    def _hits(self) -> list[NDArray[np.bool_]]:
+        return [chunks.among(self.gold) for chunks in self.predicted]
+
+    def __getitem__(self, name: str) -> Array:
+        if name in {"correct", "items"}:
+            return self.correct if name == "correct" else self.tokens
+        kind, bracket, rest = name.partition("[")
+        code = self._code(name, rest) if bracket else None
+        if kind == "gold":
+            return self._table([self.gold], code)
+        if kind == "predicted":
+            return self._table(self.predicted, code)
+        if kind == "tp":
+            return self._table(self.predicted, code, self._hits)
+        raise KeyError(name)
+
+    def _code(self, name: str, rest: str) -> int:
+        if not rest.endswith("]") or rest[:-1] not in self.types:
+            raise KeyError(name)
+        return self.types.index(rest[:-1])
+
+    def _table(
+        self, columns: Sequence[Chunks], code: int | None, masks: Sequence[NDArray[np.bool_]] | None = None
+    ) -> Array:
+        table = np.empty((len(self.tokens), len(columns)), np.int32)
+        for k, chunks in enumerate(columns):
+            counted = np.ones(len(chunks.start), np.bool_) if masks is None else masks[k]
+            if code is not None:
+                counted = counted & (chunks.type == code)
+            table[:, k] = np.bincount(chunks.sentence[counted], minlength=len(self.tokens))
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ("items", "correct", "tp", "predicted", "gold")
+        for label in self.types[1:]:
+            yield from (f"tp[{label}]", f"predicted[{label}]", f"gold[{label}]")
+
+    def __len__(self) -> int:
+        return 2 + 3 * len(self.types)

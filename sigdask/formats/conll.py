@@ -1,0 +1,326 @@
+"""CoNLL columns: a token a line, its label in the last column, an empty line between sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.chunks import (
+    PREFIXES,
+    SCHEMES,
+    TAG,
+    UNPREFIXED,
+    ChunkFields,
+    Chunks,
+    Scheme,
+    find_chunks,
+    parse_tag,
+)
+from sigdask.formats.files import empty, head_lines, open_text, stem
+from sigdask.formats.options import Options, Source
+from sigdask.formats.sentences import (
+    UTTERANCE_END,
+    Codes,
+    Collector,
+    Integers,
+    Tagged,
+    altered_tokens,
+    check_gold,
+    check_structure,
+    groups_of,
+    outputs_of,
+    sums,
+)
+
+DOCSTART = "-DOCSTART-"
+COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
+NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns a file has.
+
+    Attributes
+    ----------
+    label : int
+        Column of the label, from 0, or from the end below 0.
+    gold : int or None
+        Column of the gold label beside it.
+    token : int or None
+        Column of the token.
+    is_tag : callable
+        Whether a cell can be a label; tells comments from tokens.
+    docstart : str
+        "skip" -DOCSTART- lines or take them as a "token", as conlleval does.
+    option : str
+        What chooses the label's column.
+    """
+
+    label: int
+    gold: int | None
+    token: int | None
+    is_tag: Callable[[str], bool]
+    docstart: str = "skip"
+    option: str = "column"
+
+
+def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read tagged tokens; items are sentences, chunks are counted, and right tokens for accuracy.
+
+    Gold labels stand in a file of their own, or beside the predicted ones (conlleval's input).
+    """
+    options.only(
+        "conll", scheme=tuple(SCHEMES), docstart=("skip", "token"), column=(), tokens=(), **{"gold-column": ()}
+    )
+    scheme = options.own.get("scheme", "conlleval")
+    labels, tokens = Codes(), Codes()
+    files = [_tagged(s.path, _layout(options, scheme, beside=gold is None), labels, tokens) for s in sources]
+    if gold is None:
+        first, others = files[0], files[1:]
+    else:
+        layout = _layout(options, scheme, beside=False, only_gold=True)
+        first, others = _tagged(gold, layout, labels, tokens), files
+    check_structure(first, others)
+    right = check_gold(files, labels) if gold is None else first.labels
+    tags = _Tags.of(labels, scheme, options)
+    for file in (first, *others):
+        tags.check(file, scheme)
+    return _counts(sources, files, first, right, tags, options, altered_tokens(first, others, tokens))
+
+
+def _counts(
+    sources: Sequence[Source],
+    files: Sequence[Tagged],
+    first: Tagged,
+    right: Integers,
+    tags: _Tags,
+    options: Options,
+    warnings: Sequence[str],
+) -> Counts:
+    scheme = SCHEMES[options.own.get("scheme", "conlleval")]
+    gold = tags.chunks(right, first, scheme)
+    predicted = tuple(tags.chunks(file.labels, first, scheme) for file in files)
+    correct = [sums(tags.same[file.labels] == tags.same[right], first.starts) for file in files]
+    fields = ChunkFields(gold, predicted, np.column_stack(correct), first.lengths[:, None], tags.types)
+    known = {tags.types[k] for k in np.unique(gold.type)}
+    others = {tags.types[k] for chunks in predicted for k in np.unique(chunks.type)} - known
+    return Counts(
+        systems=tuple(source.name or stem(source.path) for source in sources),
+        fields=fields,
+        n_items=len(first.starts),
+        name=options.name,
+        groups=groups_of((first, *files), options.groups),
+        labels=tuple(sorted(known)),
+        predicted_labels=tuple(sorted(others)),
+        outputs=outputs_of(right, [file.labels for file in files], first.starts, tags.names),
+        suggested=("f1", "precision", "recall"),
+        warnings=(*warnings, *tags.unused),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tags:
+    """What each label code means.
+
+    Attributes
+    ----------
+    names : list of str
+        The labels, mapped.
+    prefix : int8 array
+        Place in `PREFIXES`, -1 for what is no tag.
+    type, same : int32 array
+        Code of the type; code of prefix and type, by which tokens are right.
+    types : list of str
+        Types by their codes.
+    unused : list of str
+        Warnings of labels to be mapped that do not occur.
+    """
+
+    names: list[str]
+    prefix: np.ndarray[tuple[int], np.dtype[np.int8]]
+    type: Integers
+    same: Integers
+    types: list[str]
+    unused: list[str]
+
+    @staticmethod
+    def of(labels: Codes, scheme: str, options: Options) -> _Tags:
+        """Take all labels apart; those to be mapped are whole labels or types."""
+        mapped = options.mapped
+        names, parsed, seen = [], [], set()
+        for label in labels.strings:
+            tag = parse_tag(mapped.get(label, label), scheme)
+            if tag is not None and tag[1] in mapped:
+                seen.add(tag[1])
+                tag = tag[0], mapped[tag[1]]
+            seen.add(label)
+            parsed.append(tag)
+            names.append(mapped.get(label, label) if tag is None else _write(*tag, scheme))
+        types = Codes({"": 0})
+        pairs = Codes()
+        return _Tags(
+            names=names,
+            prefix=np.array([-1 if tag is None else PREFIXES.index(tag[0]) for tag in parsed], np.int8),
+            type=np.array([0 if tag is None else types.of(tag[1]) for tag in parsed], np.int32),
+            same=np.array([pairs.of("-".join(tag or ())) for tag in parsed], np.int32),
+            types=types.strings,
+            unused=options.unmapped(seen),
+        )
+
+    def check(self, file: Tagged, scheme: str) -> None:
+        """Refuse labels that are no tags of the scheme."""
+        for codes in filter(lambda codes: codes is not None, (file.labels, file.gold)):
+            assert codes is not None
+            wrong = np.flatnonzero(self.prefix[codes] < 0)
+            if len(wrong):
+                allowed = SCHEMES[scheme].prefixes.replace("O", "")
+                raise InputError(
+                    f"{file.path}, line {file.lines[wrong[0]]}: label {self.names[codes[wrong[0]]]!r}, expected O "
+                    f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; choose the column "
+                    "(conll:column=N, conll:gold-column=N, --gold FILE), read it as another (--map O=LABEL), or take "
+                    "plain labels with conll:scheme=raw (a chunk a token) or conll:scheme=IO"
+                )
+
+    def chunks(self, codes: Integers, first: Tagged, scheme: Scheme) -> Chunks:
+        """Find the chunks of a file's labels."""
+        return find_chunks(self.prefix[codes], self.type[codes], first.lengths, scheme)
+
+
+def _write(prefix: str, type_: str, scheme: str) -> str:
+    if prefix == "O":
+        return "O"
+    return type_ if scheme == "raw" else f"{prefix}-{type_}"
+
+
+def _layout(options: Options, scheme: str, *, beside: bool, only_gold: bool = False) -> Layout:
+    """Return the columns of a system's file, with gold labels beside or not, or of a gold file."""
+    own = options.own
+    gold = _place("gold-column", own.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2"))
+    label = _place("column", own.get("column") or options.prediction_column or "-1")
+    token = _place("tokens", own.get("tokens") or "1")
+    return Layout(
+        label=gold if only_gold else label,
+        gold=gold if beside else None,
+        token=token,
+        is_tag=lambda cell: scheme in UNPREFIXED or cell == "O" or TAG.fullmatch(cell) is not None,
+        docstart=own.get("docstart", "skip"),
+        option="gold-column" if only_gold else "column",
+    )
+
+
+def _place(option: str, text: str) -> int:
+    """Return a column as an index: 1 is the first, -1 the last."""
+    if not re.fullmatch(r"-?[1-9]\d{0,5}", text):
+        raise InputError(f"format conll: {option} = {text!r} must be a column's number: 1, 2, ... or -1 for the last")
+    return int(text) - 1 if int(text) > 0 else int(text)
+
+
+def cells_of(line: str) -> list[str]:
+    r"""Split a line at tabs, or at runs of blanks where it has none.
+
+    Other white space (no-break, ideographic) is part of tokens.
+
+    Examples
+    --------
+    >>> cells_of("New York\tB-LOC\r\n"), cells_of("\tO\n"), cells_of("the  DT O \n")
+    (['New York', 'B-LOC'], ['', 'O'], ['the', 'DT', 'O'])
+    """
+    line = line.rstrip(" \t\r\n")
+    if "\t" in line:
+        return line.split("\t")
+    return [cell for cell in line.split(" ") if cell]
+
+
+def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
+    width, where = _width(path)
+    _check_layout(path, layout, width, where)
+    # a column alone holds labels and no tokens
+    places = {layout.label % width, (layout.label if layout.gold is None else layout.gold) % width}
+    token_at = layout.token if layout.token is not None and layout.token % width not in places else None
+    collector = Collector(path, labels, tokens)
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            cells = cells_of(line)
+            if not cells or _is_end(cells, line):
+                collector.end()
+                continue
+            if line.startswith(DOCSTART):
+                collector.document(None)
+                if layout.docstart == "skip":
+                    continue
+            if collector.between and line.startswith("#") and _is_comment(line, cells, width, layout):
+                if match := NEWDOC.match(line):
+                    collector.document((match[1] or "").strip() or None)
+                continue
+            if len(cells) != width:
+                raise _ragged(path, number, cells, width, where)
+            gold = None if layout.gold is None else cells[layout.gold]
+            collector.token(number, cells[layout.label], gold, None if token_at is None else cells[token_at])
+            if line.startswith(DOCSTART):
+                collector.end()
+    return collector.tagged()
+
+
+def _is_end(cells: list[str], line: str) -> bool:
+    return (len(cells) == 1 and cells[0] == UTTERANCE_END) or not line.strip()
+
+
+def _is_comment(line: str, cells: list[str], width: int, layout: Layout) -> bool:
+    """Tell a comment before a sentence from a token "#": it has other columns, or no label in its place."""
+    return len(cells) != width or COMMENT.match(line) is not None or not layout.is_tag(cells[layout.label])
+
+
+def _width(path: Path) -> tuple[int, int]:
+    """Return the number of columns and the line that shows it: the first that is surely a token's."""
+    first = (0, 0)
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            cells = cells_of(line)
+            if not cells or _is_end(cells, line) or line.startswith(DOCSTART):
+                continue
+            if not line.startswith("#"):
+                return len(cells), number
+            first = first if first[0] else (len(cells), number)
+    return first
+
+
+def _check_layout(path: Path, layout: Layout, width: int, where: int) -> None:
+    if not width:
+        raise empty(path)
+    for option, place in ((layout.option, layout.label), ("gold-column", layout.gold)):
+        if place is not None and not -width <= place < width:
+            hint = "the label's column is missing" if place == layout.label else "give --gold FILE"
+            raise InputError(
+                f"{path}, line {where}: found {width} column{'s' * (width != 1)}, but {option} is "
+                f"{place + 1 if place >= 0 else place}; {hint}, or choose with conll:{option}=N"
+            )
+    if layout.gold is not None and layout.gold % width == layout.label % width:
+        raise InputError(f"{path}: gold and predicted labels are both column {layout.label % width + 1}")
+
+
+def _ragged(path: Path, number: int, cells: list[str], width: int, where: int) -> InputError:
+    return InputError(
+        f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40]!r}), "
+        f"expected {width} as on line {where}; complete the line (is the label missing?)"
+    )
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Say whether a file looks like tagged tokens: equal columns, tags in the last, empty lines between."""
+    lines = head_lines(sources[0].path)
+    rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
+    breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
+    rows = [row for row in rows if row and row != [UTTERANCE_END]]
+    if not rows or len({len(row) for row in rows}) != 1:
+        return False
+    last = [row[-1] for row in rows]
+    chunks = any(TAG.fullmatch(cell) and "-" in cell for cell in last)
+    tags = all(cell == "O" or TAG.fullmatch(cell) for cell in last)
+    return tags and (chunks or breaks > 0) and (len(rows[0]) > 1 or breaks > 0)

@@ -1,0 +1,175 @@
+"""JSON records of any of their shapes: one a line, in one array, or one large object."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError, missing_extra
+from sigdask.formats.files import empty, open_bytes, open_text
+from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
+from sigdask.formats.rows import records as records_by_line
+
+Record = Mapping[str, Any]
+
+BATCH = 1024
+"""Rows of Parquet held at a time."""
+
+HEAD = 1 << 22
+"""Characters within which the first record must end to be looked at."""
+
+
+def records(path: Path) -> Iterator[tuple[str, Record]]:
+    """Yield the records of a file with their places: JSON lines, a JSON array, or a delimited table.
+
+    Raises
+    ------
+    InputError
+        Naming file and line or record.
+    """
+    kind = _kind(path)
+    if kind == "parquet":
+        yield from _of_parquet(path)
+    elif kind == "table":
+        yield from _of_table(path)
+    elif kind == "lines":
+        for number, record in records_by_line(path):
+            yield f"{path}, line {number}", record
+    else:
+        whole = load(path)
+        listed = whole if isinstance(whole, list) else [whole]
+        if not listed:
+            raise empty(path)
+        for number, record in enumerate(listed, start=1):
+            if not isinstance(record, dict):
+                raise InputError(f"{path}, record {number}: found {str(record)[:40]}, expected a JSON object")
+            yield f"{path}, record {number}", record
+
+
+def load(path: Path) -> Any:
+    """Return the one JSON value of a file."""
+    with open_text(path) as text:
+        content = text.read()
+    if not content.strip():
+        raise empty(path)
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise InputError(f"{path}: invalid JSON ({error})") from None
+
+
+def first_record(path: Path, *, tables: bool = False) -> Record | None:
+    """Return the first record of a file without reading the rest; None where it has none that can be told.
+
+    Of a delimited table, where these are asked for, it is the header, with empty cells.
+    """
+    try:
+        if _is_parquet(path):
+            return next(_of_parquet(path))[1]
+        with open_text(path) as text:
+            head = text.read(HEAD).lstrip()
+    except InputError:
+        return None
+    if not head.startswith(("{", "[")):
+        return _first_row(head) if tables else None
+    start = len(head) - len(head.removeprefix("[").lstrip()) if head.startswith("[") else 0
+    try:
+        found, _ = json.JSONDecoder().raw_decode(head, start)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def lookup(record: Record, name: str, *within: str) -> str | None:
+    """Return a field as text: of the record itself, of one of the objects within it, or by a dotted path."""
+    for holder in (record, *(record.get(key) for key in within)):
+        if isinstance(holder, dict) and name in holder:
+            return _text(holder[name])
+    value: Any = record
+    for part in name.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else as_text(value)
+
+
+def _is_parquet(path: Path) -> bool:
+    with open_bytes(path) as stream:
+        return stream.read(4) == b"PAR1"
+
+
+def _kind(path: Path) -> str:
+    if _is_parquet(path):
+        return "parquet"
+    with open_text(path) as text:
+        head = text.read(4096).lstrip()
+        if not head:
+            if text.read(1):
+                return "whole"
+            raise empty(path)
+        if head.startswith("{"):
+            text.seek(0)
+            first = next((line for line in text if line.strip()), "")
+            return "lines" if _is_object(first) else "whole"
+    return "whole" if head.startswith("[") else "table"
+
+
+def _is_object(line: str) -> bool:
+    """Whether a line is a record, or meant to be one; the first line of an object laid out is not."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return len(line.strip().removeprefix("{").strip()) > 0 and line.rstrip().endswith("}")
+    return True
+
+
+def _first_row(head: str) -> Record | None:
+    first = "".join(islice(io.StringIO(head), 1)).strip()
+    mark = delimiter_of(first)
+    if mark is None or head.startswith("PK"):
+        return None
+    try:
+        return dict.fromkeys((name.strip() for name in next(csv.reader([first], delimiter=mark))), "")
+    except csv.Error:
+        return None
+
+
+def _of_parquet(path: Path) -> Iterator[tuple[str, Record]]:
+    """Yield the rows of a Parquet file, some at a time: conversations are large."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=BATCH):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield f"{path}, row {number}", record
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: damaged Parquet file ({error})") from None
+    if not number:
+        raise InputError(f"{path}: has no rows, expected one row an item")
+
+
+def _of_table(path: Path) -> Iterator[tuple[str, Record]]:
+    rows = delimited_rows(path)
+    _, header = next(rows)
+    names = [name.strip() for name in header]
+    if len(set(names)) < len(names) or not all(names):
+        raise InputError(f"{path}, line 1: a column has no name, or two have the same: {', '.join(names)}")
+    line = 0
+    for line, cells in rows:
+        yield f"{path}, line {line}", dict(zip(names, cells, strict=True))
+    if not line:
+        raise InputError(f"{path}: has a header and no rows, expected one row an item")

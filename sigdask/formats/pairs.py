@@ -1,0 +1,262 @@
+"""Word pairs: each word with its morphs (or its form, or its phones), tab-separated.
+
+The morphs that are right are those of a longest common subsequence with the gold morphs, as the
+scorer of the SIGMORPHON 2022 shared task counts them; the edit distance is of the morphs joined by
+`|`, character by character.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts, Outputs, canonical
+from sigdask.errors import InputError
+from sigdask.formats.files import empty, head_lines, open_text
+from sigdask.formats.listings import as_objects, named, some
+from sigdask.formats.options import Options, Source
+from sigdask.kernels.sequences import common_subsequences, edit_distances
+
+WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
+TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
+                "gold", "form", "inflected", "phonemes", "pronunciation")  # fmt: skip
+MARK = " @@"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The rows of one file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    words : list of str
+        The first column; empty where the file has one column only.
+    targets : list of str
+        Morphs of each word, joined by `|`.
+    rest : list of str
+        Further columns, joined by tabs.
+    first : int
+        The line of the first row.
+    """
+
+    path: Path
+    words: list[str]
+    targets: list[str]
+    rest: list[str]
+    first: int
+
+
+def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read words and their morphs, gold and a file a system."""
+    options.only("pairs", separator=(), column=(), match=("lcs", "bag"))
+    if gold is None:
+        raise InputError("format pairs: no gold pairs; give --gold FILE")
+    right = _read(options, gold)
+    warnings: list[str] = []
+    files = named(sources, partial(_read, options))
+    keys = _keys(right, files.values())
+    given = {
+        name: [file.targets[row] for row in _order(right, file, keys, options, warnings)]
+        for name, file in files.items()
+    }
+    n_items = len(right.targets)
+    unique = len({canonical(key) for key in _of_row(right, keys)}) == n_items
+    columns = list(given.values())
+    suggested = ("f1", "accuracy", "edit-distance") if any("|" in target for target in right.targets) else ()
+    return Counts(
+        systems=tuple(given),
+        fields=_fields(right.targets, columns, bag=options.own.get("match") == "bag"),
+        n_items=n_items,
+        name=options.name,
+        ids=tuple(_of_row(right, keys)) if unique else None,
+        groups=_groups(right),
+        outputs=Outputs(tuple(as_objects(column) for column in columns), as_objects(right.targets)),
+        suggested=suggested or ("accuracy", "edit-distance"),
+        warnings=tuple(warnings),
+    )
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    """Whether gold and first file are words with morphs marked by ` @@`, or spelled out by spaces."""
+    if gold is None or options.own or sources[0].path.is_dir() or gold.is_dir():
+        return False
+    heads = [_head(path) for path in (sources[0].path, gold)]
+    if not all(head and all(2 <= len(cells) <= 4 for cells in head) for head in heads):
+        return False
+    rows = [cells for head in heads for cells in head]
+    marked = any(MARK in cells[1] for cells in rows)
+    spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
+    return marked or spelled
+
+
+def _head(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in head_lines(path)[:100] if line.strip()]
+
+
+def _read(options: Options, path: Path) -> Words:
+    target = _column(options)
+    separator = options.own.get("separator")
+    found = Words(path, [], [], [], 0)
+    width = 0
+    for number, cells in _rows(path):
+        if not width and len(cells) > target and _is_header(cells, target):
+            continue
+        width = width or len(cells)
+        if 1 < width <= target or len(cells) < min(width, target + 1):
+            raise InputError(
+                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) > 1)}, expected word TAB morphs, "
+                f"{target + 1} columns at least"
+            )
+        if width > 1:
+            found.words.append(sys.intern(cells[0]))
+        found.targets.append(sys.intern(morphs(cells[target if width > 1 else 0], separator)))
+        found.rest.append(sys.intern("\t".join(cells[1:target] + cells[target + 1 :])))
+        if len(found.targets) == 1:
+            found = replace(found, first=number)
+    if not found.targets:
+        raise empty(path)
+    return found
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield lines and cells; quotes are text, and empty lines may stand at the end alone."""
+    blank = 0
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            cells = line.rstrip("\r\n").split("\t")
+            if cells == [""]:
+                blank = blank or number
+                continue
+            if blank:
+                raise InputError(f"{path}, line {blank}: is empty, expected word TAB morphs; complete or remove it")
+            yield number, cells
+
+
+def _column(options: Options) -> int:
+    text = options.own.get("column", "2")
+    if not text.isdecimal() or int(text) < 2:
+        raise InputError(f"format pairs: column = {text!r} must be a number of 2 or more")
+    return int(text) - 1
+
+
+def _is_header(cells: list[str], target: int) -> bool:
+    return cells[0].strip().lower() in WORD_NAMES and cells[target].strip().lower() in TARGET_NAMES
+
+
+def morphs(text: str, separator: str | None = None) -> str:
+    """Join a word's morphs by `|`; they are apart by ` @@`, spaces or `|` unless a separator is given.
+
+    Examples
+    --------
+    >>> morphs("un @@break @@able"), morphs("un|break able"), morphs("un+break", "+"), morphs("")
+    ('un|break|able', 'un|break|able', 'un|break', '')
+    """
+    if separator is not None:
+        return text.replace(separator, "|")
+    return text.replace(MARK, "|").replace(" ", "|")
+
+
+def _keys(right: Words, files: Iterable[Words]) -> bool:
+    """Whether further columns are part of a row's key: where words alone are not unique."""
+    shared = all(file.rest[0].count("\t") == right.rest[0].count("\t") and file.rest[0] for file in (right, *files))
+    return shared and len(set(right.words)) < len(right.words)
+
+
+def _of_row(file: Words, keys: bool) -> list[str]:
+    if not keys:
+        return file.words or [str(k) for k in range(len(file.targets))]
+    return [f"{word} {rest}" for word, rest in zip(file.words, file.rest, strict=True)]
+
+
+def _order(right: Words, file: Words, keys: bool, options: Options, warnings: list[str]) -> Iterable[int]:
+    """Return the row of each gold word, by position where the words stand in the same order."""
+    expected, own = _of_row(right, keys), _of_row(file, keys)
+    rows = range(len(own))
+    if not file.words or not right.words or options.align == "position" or own == expected:
+        if options.align == "id" and not (file.words and right.words):
+            raise InputError(f"{file.path}: has no words to align by")
+        if len(own) != len(expected):
+            raise InputError(f"{file.path}: {len(own)} rows, but {right.path} has {len(expected)}; aligned by position")
+        if file.words and right.words and (n := sum(a != b for a, b in zip(own, expected, strict=True))):
+            warnings.append(
+                f"{file.path}: {n:,} of {len(own):,} words are not those of {right.path}; by position all the same"
+            )
+        return rows
+    place = {key: row for row, key in enumerate(own)}
+    _check_unique(right, expected)
+    _check_unique(file, own)
+    missing = [key for key in expected if key not in place]
+    if missing or len(own) != len(expected):
+        extra = sorted(set(own).difference(expected))
+        lacking, other = some(missing, "word"), some(extra, "word")
+        what = f"{lacking} of {len(expected):,} in {right.path} missing" if missing else f"{other} not in {right.path}"
+        raise InputError(f"{file.path}: {what}; align by position with --align position if rows correspond")
+    at = next(k for k in rows if own[k] != expected[k])
+    warnings.append(
+        f"{file.path}: words stand in another order than in {right.path} (first on line {file.first + at}); aligned by "
+        "word (--align position keeps the order of the file)"
+    )
+    return [place[key] for key in expected]
+
+
+def _check_unique(file: Words, keys: Sequence[str]) -> None:
+    if len(set(keys)) < len(keys):
+        key, n = Counter(keys).most_common(1)[0]
+        line = file.first + [k for k, other in enumerate(keys) if other == key][1]
+        raise InputError(
+            f"{file.path}, line {line}: {key!r} occurs {n} times, and words stand in another order than in the gold "
+            "file; give --align position if rows correspond"
+        )
+
+
+def _groups(right: Words) -> dict[str, tuple[str, ...]]:
+    """Keep the third column as the category; text, so 001 keeps its zeros."""
+    categories = tuple(rest.split("\t", 1)[0] for rest in right.rest)
+    return {"category": categories} if all(categories) else {}
+
+
+def _fields(gold: Sequence[str], columns: Sequence[Sequence[str]], *, bag: bool) -> dict[str, NDArray[Any]]:
+    code: dict[str, int] = {}
+    right, characters = _coded(gold, code), _characters(gold)
+    shape = (len(columns), len(gold))
+    tp, edits, predicted, correct = (np.zeros(shape, np.int64) for _ in range(4))
+    for s, column in enumerate(columns):
+        given = _coded(column, code)
+        if bag:
+            tp[s] = [(Counter(a.split("|")) & Counter(b.split("|"))).total() for a, b in zip(gold, column, strict=True)]
+        else:
+            common_subsequences(*right, *given, tp[s])
+        edit_distances(*characters, *_characters(column), edits[s])
+        predicted[s] = np.diff(given[1])
+        correct[s] = [a == b for a, b in zip(gold, column, strict=True)]
+    small = {"tp": tp, "predicted": predicted, "correct": correct, "score[edit-distance]": edits}
+    fields = {name: np.ascontiguousarray(array.T.astype(np.int32)) for name, array in small.items()}
+    return {
+        **fields,
+        "gold": np.diff(right[1]).astype(np.int32)[:, None],
+        "items": np.ones((len(gold), 1), np.int8),
+    }
+
+
+def _coded(column: Sequence[str], code: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.array([code.setdefault(morph, len(code)) for target in column for morph in target.split("|")], np.int64)
+    return codes, _starts([target.count("|") + 1 for target in column])
+
+
+def _characters(column: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.frombuffer("".join(column).encode("utf-32-le"), np.uint32).astype(np.int64)
+    return codes, _starts([len(text) for text in column])
+
+
+def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

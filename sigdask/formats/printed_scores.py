@@ -1,0 +1,285 @@
+"""Scores of each topic as tools print them: trec_eval -q, and the script of CLEF's TAR task.
+
+trec_eval prints measure, topic, value; the other prints topic, measure, value. The lines of "all"
+(ALL) are held against the topics and never used as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.files import empty, open_text
+from sigdask.formats.options import Options, Source
+from sigdask.formats.topics import SHOWN, check_names, is_finite, settle, system_name
+
+ALL = "all"
+HEAD = 200
+MESSAGES = 2**20
+"""Characters of messages that may stand before the first score of a file to be detected."""
+SUGGESTED = ("map", "ndcg_cut_10", "ap")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One printed line.
+
+    Attributes
+    ----------
+    line : int
+        Where it stands.
+    topic, measure, text : str
+        What it says.
+    """
+
+    line: int
+    topic: str
+    measure: str
+    text: str
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it is over all topics."""
+        return self.topic.lower() == ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One file of scores.
+
+    Attributes
+    ----------
+    tag : str or None
+        What the run calls itself.
+    topics : mapping of str to None
+        Topics, in the order of the file.
+    scores : mapping of str to mapping of str to float
+        Measure, then topic; measures of text are left out.
+    messages : sequence of str
+        Lines that hold no score, the first with its place.
+    misfits : sequence of str
+        Measures whose summary is not of the topics, the first with its place.
+    """
+
+    tag: str | None
+    topics: Mapping[str, None]
+    scores: Mapping[str, Mapping[str, float]]
+    messages: Sequence[str]
+    misfits: Sequence[str]
+
+
+def read_printed(sources: Sequence[Source], options: Options) -> Counts:
+    """Read a file a system; every measure becomes a column of scores."""
+    files = [read_file(source.path) for source in sources]
+    names = [system_name(source, file.tag) for source, file in zip(sources, files, strict=True)]
+    check_names(sources, names)
+    measures, warnings = _shared(sources, files)
+    topics = list(dict.fromkeys(topic for file in files for topic in file.topics))
+    has = np.array([[topic in file.topics for file in files] for topic in topics])  # (n_topics, n_systems)
+    settled = settle(has, topics, names, options, "error")
+    kept = [topics[k] for k in settled.kept]
+    fields: dict[str, NDArray[np.generic]] = {
+        f"score[{measure}]": np.column_stack(
+            [_column(s, f, measure, kept) for s, f in zip(sources, files, strict=True)]
+        )
+        for measure in measures
+    }
+    return Counts(
+        systems=tuple(names),
+        fields={**fields, "items": np.ones((len(kept), 1), np.int64)},
+        n_items=len(kept),
+        name=options.name,
+        ids=tuple(kept),
+        present=settled.present,
+        suggested=_suggested(measures),
+        warnings=(*_noticed(files), *warnings, *settled.warnings),
+    )
+
+
+def read_file(path: Path) -> Printed:
+    """Read the scores that one file prints.
+
+    Raises
+    ------
+    InputError
+        For another number of columns, a topic printed twice, a value that is no number among numbers,
+        and a file of summaries alone.
+    """
+    cells, messages = _cells(path)
+    by_topic: dict[str, dict[str, Cell]] = {}
+    summary: dict[str, Cell] = {}
+    for cell in cells:
+        kind = summary if cell.is_summary else by_topic.setdefault(cell.measure, {})
+        key = cell.measure if cell.is_summary else cell.topic
+        if key in kind:
+            raise InputError(
+                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} stands on line {kind[key].line} "
+                "already; give one file a system"
+            )
+        kind[key] = cell
+    scores = {measure: _numbers(path, column) for measure, column in by_topic.items() if not _is_text(column.values())}
+    if not scores:
+        raise InputError(f"{path}: no score of a single topic; print them with trec_eval -q")
+    tag = summary["runid"].text if "runid" in summary else None
+    topics = dict.fromkeys(topic for column in scores.values() for topic in column)
+    return Printed(tag, topics, scores, messages, _misfits(path, scores, by_topic, summary))
+
+
+def is_printed(path: Path) -> bool:
+    """Whether the first lines are scores of topics.
+
+    Three cells, of which the last are mostly numbers; names of measures, never numbers; topics in
+    blocks, or one measure alone.
+    """
+    head = _head(path)
+    if len(head) < 2 or any(len(cells) != 3 for cells in head) or len({(c[0], c[1]) for c in head}) < len(head):
+        return False
+    first = head[0]
+    numeric = [is_finite(cells[2]) for cells in head]
+    if not (numeric[0] or first[0] == "runid" or first[2] in first[:2]) or 2 * sum(numeric) < len(head):
+        return False
+    return any(_is_measures(head, k) and _in_blocks([cells[1 - k] for cells in head]) for k in (0, 1))
+
+
+def _is_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
+    """Whether a column can hold names of measures: no numbers; and each measure or each topic recurs."""
+    names = {row[k] for row in rows}
+    topics = {row[1 - k] for row in rows}
+    return not any(is_finite(name) for name in names) and (len(names) == 1 or len(topics) <= len(rows) / 2)
+
+
+def _in_blocks(column: Sequence[str]) -> bool:
+    """Whether equal cells stand together."""
+    return 1 + sum(a != b for a, b in pairwise(column)) == len(set(column))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            if line.strip():
+                yield number, line
+
+
+def _head(path: Path) -> list[list[str]]:
+    """Return the cells of the first lines with tabs, or of the first lines where none has any."""
+    with open_text(path) as text:
+        lines = [line for line in text.readlines(MESSAGES) if line.strip()]
+    tabbed = list(islice((line for line in lines if "\t" in line), HEAD))
+    return [_split(line, tabs=bool(tabbed)) for line in tabbed or lines[:HEAD]]
+
+
+def _split(line: str, *, tabs: bool) -> list[str]:
+    return [cell.strip() for cell in line.split("\t")] if tabs else line.split()
+
+
+def _cells(path: Path) -> tuple[list[Cell], list[str]]:
+    """Return what the lines say; where scores have tabs, lines without are messages."""
+    lines = list(_lines(path))
+    if not lines:
+        raise empty(path)
+    tabs = any("\t" in line for _, line in lines)
+    messages = [(number, line) for number, line in lines if tabs and "\t" not in line]
+    rows = [(number, _split(line, tabs=tabs)) for number, line in lines if "\t" in line or not tabs]
+    for number, cells in rows:
+        if len(cells) != 3 or not all(cells):
+            raise InputError(
+                f"{path}, line {number}: found {' | '.join(cells)[:60]!r}, expected measure, topic and value "
+                "as trec_eval -q prints them"
+            )
+    t = _topic_column([cells for _, cells in rows])
+    left_out = [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
+    return [Cell(number, cells[t], cells[1 - t], cells[2]) for number, cells in rows], left_out
+
+
+def _topic_column(rows: Sequence[Sequence[str]]) -> int:
+    """Return which of the first two columns holds topics: that of "all", or that of the longer blocks."""
+    for k in (1, 0):
+        if any(row[k].lower() == ALL for row in rows):
+            return k
+    changes = [sum(a[k] != b[k] for a, b in pairwise(rows)) for k in (0, 1)]
+    return 0 if 0 < changes[0] < changes[1] else 1
+
+
+def _is_text(column: Iterable[Cell]) -> bool:
+    return not any(is_finite(cell.text) for cell in column)
+
+
+def _numbers(path: Path, column: Mapping[str, Cell]) -> dict[str, float]:
+    for cell in column.values():
+        if not is_finite(cell.text):
+            raise InputError(
+                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} is {cell.text!r}, expected a number"
+            )
+    return {topic: float(cell.text) for topic, cell in column.items()}
+
+
+def _misfits(
+    path: Path,
+    scores: Mapping[str, Mapping[str, float]],
+    cells: Mapping[str, Mapping[str, Cell]],
+    all_: dict[str, Cell],
+) -> list[str]:
+    """Name summaries that are neither mean nor sum of the topics, within what rounding explains."""
+    found = []
+    asked = all_["num_q"].text if "num_q" in all_ else ""
+    for measure, column in scores.items():
+        if measure not in all_ or not is_finite(all_[measure].text) or measure.startswith("gm_"):
+            continue
+        printed = float(all_[measure].text)
+        total, n = sum(column.values()), len(column)
+        digits = max(_digits(cell.text) for cell in (*cells[measure].values(), all_[measure]))
+        error = 10.0**-digits
+        over = {n, int(asked)} if asked.isdecimal() and int(asked) else {n}
+        if all(abs(total / k - printed) > error * (1 + 1e-9) for k in over) and abs(total - printed) > n * error:
+            found.append(
+                f"{path}, line {all_[measure].line}: {measure} is {all_[measure].text}, the mean of its {n} topics "
+                f"{total / n:.{digits}f}"
+            )
+    return found
+
+
+def _digits(text: str) -> int:
+    mantissa, _, exponent = text.lower().partition("e")
+    return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
+
+
+def _noticed(files: Sequence[Printed]) -> Iterator[str]:
+    """Tell of all files at once what each of a large number of runs may have."""
+    if messages := [message for file in files for message in file.messages]:
+        yield f"lines that hold no score are left out: {len(messages)} (first {messages[0]})"
+    if misfits := [misfit for file in files for misfit in file.misfits]:
+        yield (
+            f"scores over all topics that are no mean of the topics: {len(misfits)} (first {misfits[0]}); "
+            "the means of topics are compared"
+        )
+
+
+def _shared(sources: Sequence[Source], files: Sequence[Printed]) -> tuple[list[str], list[str]]:
+    """Return the measures that all files have, and a warning of others."""
+    measures = [m for m in files[0].scores if all(m in file.scores for file in files)]
+    others = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
+    if not measures:
+        raise InputError(f"{sources[0].path}: has no measure that all the files have; it has {', '.join(others[:6])}")
+    shown = ", ".join(others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
+    return measures, [f"measures that not all files have are left out: {shown}"] if others else []
+
+
+def _column(source: Source, file: Printed, measure: str, topics: Sequence[str]) -> NDArray[np.float64]:
+    """Return a system's scores, 0 for topics it does not have."""
+    column = file.scores[measure]
+    for topic in topics:
+        if topic in file.topics and topic not in column:
+            raise InputError(f"{source.path}: topic {topic!r} has no line of {measure}, as other topics have")
+    return np.array([column.get(topic, 0.0) for topic in topics])
+
+
+def _suggested(measures: Sequence[str]) -> tuple[str, ...]:
+    known = tuple(m for m in SUGGESTED if m in measures)
+    return known or (next((m for m in measures if not m.startswith("num_")), measures[0]),)

@@ -1,0 +1,52 @@
+"""PubTator: `ID|t|title`, `ID|a|abstract`, and a tab-separated line an annotation."""
+
+from __future__ import annotations
+
+import re
+
+from sigdask.errors import InputError
+from sigdask.formats.files import empty, open_text
+from sigdask.formats.listings import Listing
+
+_TEXT = re.compile(r"([^|\t\s]+)\|[ta]\|")
+
+
+def is_pubtator(start: str) -> bool:
+    """Whether the beginning of a file is PubTator's.
+
+    Examples
+    --------
+    >>> is_pubtator("1234|t|A title"), is_pubtator("a|b|c")
+    (True, False)
+    """
+    return _TEXT.match(start.lstrip()) is not None
+
+
+def read_pubtator(listing: Listing) -> Listing:
+    """Read documents with [start, end, type] of each annotation; relations say nothing.
+
+    Raises
+    ------
+    InputError
+        For a line that is neither text nor annotation nor relation.
+    """
+    path = listing.path
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            if not line.strip():
+                continue
+            cells = line.rstrip("\r\n").split("\t")
+            match = _TEXT.match(line)
+            item = match[1] if match else cells[0]
+            if item not in listing.items:
+                listing.add(item, [], f"line {number}")
+            if match or (len(cells) > 2 and not cells[1].isdecimal()):
+                continue
+            if len(cells) < 5 or not cells[2].isdecimal():
+                raise InputError(
+                    f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text, TYPE by tabs"
+                )
+            listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
+    if not listing.items:
+        raise empty(path)
+    return listing

@@ -1,0 +1,430 @@
+"""Ratings by people: rows of system, segment and score, or of MQM errors, by one or several raters.
+
+Takes the files of WMT as they are: MQM averages (header by blanks, rows by tab or blanks, `None` for
+a segment that was not rated), MQM errors (rater, category, severity), and direct assessment, SQM and
+ESA exports (rater, score), with their columns in any order and others among them; and
+mt-metrics-eval's rows of system and score alone. Scores are kept with their sign: of MQM averages,
+0 is best.
+
+- Several ratings of one segment are averaged (`ratings:raters=error` refuses them).
+- MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor
+  punctuation, 25 for major non-translation (Freitag et al. 2021); `ratings:major=10,critical=25`
+  sets weights.
+- A segment that no system has a rating of is left out, with a note; one that some systems lack is
+  `--missing`'s to decide.
+- The document is a column to exchange by (`--unit doc`), and part of the id where segments are
+  numbered within documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.files import empty, open_bytes, open_text, stem
+from sigdask.formats.numbers import is_number
+from sigdask.formats.options import Options, Source
+from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
+from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged, record_rows
+from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
+from sigdask.formats.tables import ID_NAMES, Table, read_table, table_of
+
+NAMES = {
+    "system": (*SYSTEM_NAMES, "system_id", "systemid", "sys", "mt_system"),
+    "item": ("globalsegid", "global_seg_id", "seg_id", "segid", "segment_id", "segmentid", "seg", "sid", "docsegid",
+             "itemid", *ID_NAMES, "question_id"),
+    "score": SCORE_NAMES,
+    "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotatorid", "judge", "judge_id", "judgeid", "user",
+              "user_id", "userid", "username", "worker", "workerid", "worker_id", "evaluator", "login"),
+    "doc": ("doc", "document", "doc_id", "docid", "document_id", "documentid"),
+    "category": ("category",),
+    "severity": ("severity",),
+    "part": ("lp", "langpair", "language_pair", "testset", "test_set", "turn"),
+}  # fmt: skip
+"""What a column is for, and its conventional names, the first found."""
+
+WEIGHTS = {"major": "5", "minor": "1", "neutral": "0", "punctuation": "0.1", "nontranslation": "25", "critical": ""}
+"""Weights of MQM errors; "" has no default."""
+
+HARMLESS = frozenset({"no-error", "no error", "no_error", "noerror", "hotw-test", ""})
+"""Severities that stand for no error."""
+
+RATERS = ("mean", "error")
+SHOWN = 4
+
+
+def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read ratings; see above."""
+    options.only("ratings", raters=RATERS, **dict.fromkeys(WEIGHTS, ()))
+    if gold is not None:
+        raise InputError(f"--gold {gold}: format ratings holds scores and takes no gold file")
+    weights = _weights(options)
+    tables = [_table(source, options, len(sources)) for source in sources]
+    found = Ratings(options, _id_parts(tables))
+    for table in tables:
+        if table.is_errors:
+            found.add_errors(table, weights)
+        else:
+            found.add_scores(table)
+    return found.counts()
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    """Say whether these are ratings that format long does not take: several raters, MQM, split by blanks."""
+    if gold is not None:
+        return False
+    try:
+        header = _header(sources[0].path)
+    except InputError:
+        return False
+    named = _named(header, options)
+    if "system" not in named or "item" not in named:
+        return False
+    if ("severity" in named and "category" in named) or (
+        _kind(sources[0].path) == "loose" and _is_bare(sources[0].path)
+    ):
+        return True
+    lowered = {name.lower() for name in header}
+    plain = bool(lowered & {*SCORE_NAMES}) and bool(lowered & {*SYSTEM_NAMES}) and bool(lowered & {*ID_NAMES})
+    return "score" in named and ("rater" in named or not plain or _split_by_blanks(sources[0].path))
+
+
+@dataclass(frozen=True, slots=True)
+class RatingTable:
+    """The columns of a file that matter, under what they are for."""
+
+    path: Path
+    table: Table
+    names: Mapping[str, str]
+    system: str | None = None
+
+    @property
+    def is_errors(self) -> bool:
+        """Whether rows are errors rather than scores."""
+        return "score" not in self.names
+
+    def cells(self, what: str, default: str = "") -> Sequence[str]:
+        """Return a column, or the default in every row where there is none."""
+        if what not in self.names:
+            return [default] * self.table.n_rows
+        return self.table.columns[self.names[what]]
+
+    def systems(self) -> Sequence[str]:
+        """Return the system of each row."""
+        return self.cells("system", self.system or "")
+
+    def places(self, parts: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+        """Yield line, system and item of each row."""
+        columns = [self.cells(part) for part in parts]
+        for line, system, *of_item in zip(self.table.lines, self.systems(), *columns, strict=True):
+            if not system or not of_item[-1]:
+                what = self.names.get("item", "item") if system else self.names.get("system", "system")
+                raise InputError(f"{self.path}, line {line}: column {what!r} is empty, expected a name")
+            yield line, system, ":".join(of_item)
+
+
+@dataclass(slots=True)
+class Ratings:
+    """Ratings gathered from any number of files."""
+
+    options: Options
+    parts: Sequence[str]
+    cells: Cells = field(default_factory=dict)
+    items: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: tuple[str, ...] | None = None
+    lines: dict[tuple[str, str], tuple[Path, int]] = field(default_factory=dict)
+
+    def add_scores(self, table: RatingTable) -> None:
+        """Add rows of scores; a row without one says that the item is there."""
+        values = table.table.numbers(table.names["score"]).tolist()
+        check = None if "rater" in table.names and self.options.own.get("raters", "mean") == "mean" else self._once
+        check = None if self.options.own.get("raters") == "mean" else check
+        for (line, system, item), group, value in zip(
+            table.places(self.parts), self._groups_of(table), values, strict=True
+        ):
+            self._place(table.path, line, item, group)
+            self.cells.setdefault(system, {})
+            if math.isnan(value):
+                continue
+            if check is not None:
+                check(table.path, line, system, item)
+            add(self.cells, system, item, value + 0.0)  # -0.0 is 0
+
+    def add_errors(self, table: RatingTable, weights: Mapping[str, Decimal]) -> None:
+        """Add rows of MQM errors: a rater's score is the negated sum of their weights."""
+        penalties: dict[tuple[str, str, str], Decimal] = {}
+        known: dict[tuple[str, str], Decimal] = {}
+        for (line, system, item), group, rater, *kind in zip(
+            table.places(self.parts),
+            self._groups_of(table),
+            table.cells("rater"),
+            table.cells("category"),
+            table.cells("severity"),
+            strict=True,
+        ):
+            self._place(table.path, line, item, group)
+            category, severity = kind
+            if (category, severity) not in known:
+                known[category, severity] = _weight(category, severity, weights, f"{table.path}, line {line}")
+            key = (system, item, rater)
+            if key not in penalties and self.options.own.get("raters") == "error":
+                self._once(table.path, line, system, item)
+            penalties[key] = penalties.get(key, Decimal(0)) + known[category, severity]
+        for (system, item, _), penalty in penalties.items():
+            add(self.cells, system, item, float(-penalty) + 0.0)
+
+    def counts(self) -> Counts:
+        """Return the counts of all items that some system has a rating of."""
+        rated: set[Key] = set().union(*self.cells.values())
+        items: dict[Key, str] = {item: item for item in self.items if item in rated}
+        if not items:
+            raise InputError(f"none of {len(self.items):,} items has a rating")
+        absent = len(self.items) - len(items)
+        notes = [f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out"] if absent else []
+        n_ratings, several = repeated(self.cells)
+        if n_ratings:
+            notes.append(f"{n_ratings:,} ratings of {several:,} outputs rated more than once are averaged")
+        groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
+        columns = {"": Column(self.cells)}
+        return averaged(columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes)
+
+    def _groups_of(self, table: RatingTable) -> Iterable[tuple[str, ...]]:
+        """Return the groups of each row: what was asked for, and the document where there is one."""
+        named = [table.names["doc"]] if "doc" in table.names else []
+        names = tuple(dict.fromkeys((*named, *self.options.groups)))
+        if self.groups is None:
+            self.groups = names
+        if names != self.groups:
+            raise InputError(f"{table.path}: its document column {names} is called {self.groups} in other files")
+        if not names:
+            return [()] * table.table.n_rows
+        return zip(*(table.table.column(name) for name in names), strict=True)
+
+    def _place(self, path: Path, line: int, item: str, group: tuple[str, ...]) -> None:
+        if self.items.setdefault(item, group) != group:
+            raise InputError(f"{path}, line {line}: item {item!r} is in {group}, elsewhere in {self.items[item]}")
+
+    def _once(self, path: Path, line: int, system: str, item: str) -> None:
+        first = self.lines.setdefault((system, item), (path, line))
+        if first != (path, line):
+            raise InputError(
+                f"{path}, line {line}: system {system!r}, item {item!r} has a rating already, on line {first[1]} of "
+                f"{first[0]}; --format ratings:raters=mean averages them"
+            )
+
+
+def _weights(options: Options) -> dict[str, Decimal]:
+    weights = {}
+    for name, default in WEIGHTS.items():
+        text = options.own.get(name, default)
+        try:
+            weights[name] = Decimal(text) if text else Decimal(-1)
+        except InvalidOperation:
+            raise InputError(f"format ratings: {name} = {text!r} is not a number") from None
+        if name in options.own and not (weights[name].is_finite() and weights[name] >= 0):
+            raise InputError(f"format ratings: {name} = {text!r} is not a number of 0 or more")
+    return weights
+
+
+def _weight(category: str, severity: str, weights: Mapping[str, Decimal], where: str) -> Decimal:
+    kind, low = category.lower(), severity.lower()
+    if low in HARMLESS or kind in HARMLESS - {""}:
+        return Decimal(0)
+    name = low
+    if low == "minor" and kind.startswith("fluency/punctuation"):
+        name = "punctuation"
+    if low == "major" and kind.startswith("non-translation"):
+        name = "nontranslation"
+    if weights.get(name, Decimal(-1)) < 0:
+        known = ", ".join(key for key, weight in weights.items() if weight >= 0)
+        hint = f"give its weight, as in --format ratings:{low}=10" if low in weights else f"expected one of {known}"
+        raise InputError(f"{where}: severity {severity!r} has no weight; {hint}")
+    return weights[name]
+
+
+def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
+    """Read the columns of a file that matter, and no others: the texts of ratings are large."""
+    path = source.path
+    header = _header(path)
+    named = _named(header, options)
+    _check_once(path, header, named.values())
+    system = None
+    if "system" not in named and n_sources > 1:
+        system = source.name or stem(path)
+    if "score" not in named and not ("severity" in named and "category" in named):
+        raise _absent(path, header, "score", "--score-column", _scores(header))
+    for what, option in (("system", "--system-column"), ("item", "--id")):
+        if what not in named and (what, system) != ("system", system or ""):
+            raise _absent(path, header, what, option, [])
+    wanted = list(dict.fromkeys((*named.values(), *options.groups)))
+    return RatingTable(path, _columns(path, wanted), named, system)
+
+
+def _absent(path: Path, header: Sequence[str], what: str, option: str, several: Sequence[str]) -> InputError:
+    problem = f"which column is the {what}, {' or '.join(several)}?" if len(several) > 1 else f"no {what} column;"
+    return InputError(f"{path}: {problem} columns: {', '.join(header)}; name it with {option}")
+
+
+def _named(header: Sequence[str], options: Options) -> dict[str, str]:
+    """Find what each column is for."""
+    lowered = {name.lower().replace(" ", "_").replace("-", "_"): name for name in reversed(header)}
+    named = {}
+    asked = {"system": options.system_column, "item": options.id_column, "score": options.score_column}
+    for what, names in NAMES.items():
+        chosen = asked.get(what) or next((lowered[n] for n in names if n in lowered), None)
+        if chosen is not None:
+            named[what] = chosen
+    if "score" not in named and len(found := _scores(header)) == 1:
+        named["score"] = found[0]
+    return named
+
+
+def _scores(header: Sequence[str]) -> list[str]:
+    return [name for name in header if name.lower().endswith(("score", "rating"))]
+
+
+def _id_parts(tables: Sequence[RatingTable]) -> tuple[str, ...]:
+    """Say what makes an id: the segment, and what it is numbered within."""
+    parts = []
+    if len({cell for table in tables for cell in table.cells("part")}) > 1:
+        parts.append("part")
+    home: dict[tuple[str, str], str] = {}
+    for table in tables:
+        for part, item, doc in zip(table.cells("part"), table.cells("item"), table.cells("doc"), strict=True):
+            if home.setdefault((part, item), doc) != doc:
+                return (*parts, "doc", "item")
+    return (*parts, "item")
+
+
+def _header(path: Path) -> list[str]:
+    header = next(_rows(path), None)
+    if header is None:
+        raise empty(path)
+    return [name.strip() for name in header[1]]
+
+
+def _check_once(path: Path, header: Sequence[str], wanted: Iterable[str]) -> None:
+    for name in wanted:
+        if header.count(name) != 1:
+            problem = "occurs twice in the header" if name in header else f"is not there; columns: {', '.join(header)}"
+            raise InputError(f"{path}: column {name!r} {problem}")
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    kind = _kind(path)
+    if kind == "parquet":
+        table = read_table(path)
+        yield 1, list(table.columns)
+        yield from zip(table.lines, zip(*table.columns.values(), strict=True), strict=True)
+    elif kind == "json":
+        yield from record_rows(path)
+    elif _is_bare(path):
+        yield from _bare_rows(path)
+    else:
+        yield from loose_rows(path) if kind == "loose" else delimited_rows(path)
+
+
+def _columns(path: Path, wanted: Sequence[str]) -> Table:
+    rows = _rows(path)
+    _, header = next(rows)
+    names = [name.strip() for name in header]
+    _check_once(path, names, wanted)
+    taken = [names.index(name) for name in wanted]
+    return table_of(path, [(1, wanted), *((line, [cells[k] for k in taken]) for line, cells in rows)])
+
+
+def _is_bare(path: Path) -> bool:
+    """Whether rows are a system and a score alone, without a header, in the order of segments (mt-metrics-eval)."""
+    with open_text(path) as text:
+        rows = [line.split() for line in islice(text, 2)]
+    return len(rows) == 2 and all(len(row) == 2 and is_number(row[1]) for row in rows) and rows[0][0] == rows[1][0]
+
+
+def _bare_rows(path: Path) -> Iterator[Row]:
+    yield 0, ("system", "seg_id", "score")
+    counts: Counter[str] = Counter()
+    for line, cells in loose_rows(path):
+        counts[cells[0]] += 1
+        yield line, (cells[0], str(counts[cells[0]]), cells[1])
+    if len(set(counts.values())) > 1:
+        (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
+        raise InputError(
+            f"{path}: system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are paired by order, so "
+            "every system needs one a segment (None where there is no score)"
+        )
+
+
+def _kind(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:
+    """Say how a file is cut; loose: columns are split by tabs or blanks, and quotes are part of the text."""
+    with open_bytes(path) as stream:
+        start = stream.read(64)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return "json"
+    return "loose" if delimiter_of(_first_line(path)) in {"\t", None} else "delimited"
+
+
+def _split_by_blanks(path: Path) -> bool:
+    return _kind(path) == "loose" and "\t" not in _first_line(path)
+
+
+def _first_line(path: Path) -> str:
+    with open_text(path) as text:
+        return "".join(islice(text, 1))
+
+
+def loose_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a file split by tabs, by blanks, or by both; the header first.
+
+    Raises
+    ------
+    InputError
+        For a row that is as wide as the header under no reading.
+    """
+    with open_text(path) as text:
+        split: Callable[[str], list[str]] | None = None
+        width = blank = 0
+        for number, raw in enumerate(text, start=1):
+            line = raw.rstrip("\r\n")
+            if split is None:
+                cells = line.split("\t") if line.count("\t") > 1 else line.split()
+                while cells and cells[-1].startswith("#"):  # a remark, as Marot writes it
+                    cells.pop()
+                width, split = len(cells), _split_rows(len(cells))
+            elif not line.strip():
+                blank = blank or number
+                continue
+            else:
+                if blank:
+                    raise ragged(path, blank, 0, width)
+                cells = split(line)
+            if len(cells) != width:
+                raise ragged(path, number, len(cells), width)
+            yield number, cells
+
+
+def _split_rows(width: int) -> Callable[[str], list[str]]:
+    def split(line: str) -> list[str]:
+        cells = line.split("\t")
+        if len(cells) == width:
+            return [_bare(cell) for cell in cells]
+        words = line.split()
+        if len(words) == width or len(cells) == 1:
+            return words
+        mixed = [cells[0], *" ".join(cells[1:]).split()]
+        return mixed if len(mixed) == width else cells
+
+    return split
+
+
+def _bare(cell: str) -> str:
+    return cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell

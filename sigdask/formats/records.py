@@ -1,0 +1,160 @@
+"""Records out of JSON: one a line, an array, an object that holds the array, or id to record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.formats.files import HEAD, empty, open_bytes, open_text
+from sigdask.formats.options import Options
+from sigdask.formats.rows import as_text
+
+IsRecord = Callable[[Mapping[str, Any]], bool]
+
+DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "doc", "file_id", "file", "filename",
+                  "file_name", "paper_id", "article_id", "pmid", "abstract_id")  # fmt: skip
+PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", "segment_id", "seg_id")
+ONE_NAMES = ("id", "item", "item_id", "uid", "guid", "example_id", "uuid", "_id", "title_id", "topic", "query",
+             "_input_hash")  # fmt: skip
+"""Conventional names of ids, from the coarsest to the finest; compared without case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a file.
+
+    Attributes
+    ----------
+    place : str
+        Where it stands, for errors: "line 3", "record 3" or "key 'x'".
+    key : str or None
+        Its id, where the file maps ids to records.
+    value : object
+        A mapping or a list.
+    """
+
+    place: str
+    key: str | None
+    value: Any
+
+
+def read_records(path: Path, is_record: IsRecord) -> Iterator[Record]:
+    """Yield the records of a JSON file, in any of the usual arrangements.
+
+    Parameters
+    ----------
+    path : Path
+        JSON lines, or one JSON document.
+    is_record : callable
+        Whether an object is a record itself, rather than what holds them.
+
+    Raises
+    ------
+    InputError
+        For what is no JSON, and for a document that holds no list of records.
+    """
+    if is_json_lines(path):
+        with open_text(path) as text:
+            for number, line in enumerate(text, start=1):
+                if line.strip():
+                    yield Record(f"line {number}", None, _parsed(path, line, number))
+        return
+    with open_text(path) as text:
+        content = text.read()
+    if not content.strip():
+        raise empty(path)
+    yield from _of_document(path, _parsed(path, content, 1), is_record)
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether the first line is a JSON value of its own and others follow."""
+    with open_text(path) as text:
+        filled = list(islice((line for line in text if line.strip()), 2))
+    if len(filled) < 2 or not filled[0].lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(filled[0])
+    except ValueError:
+        return False
+    return True
+
+
+def is_json(path: Path) -> bool:
+    """Whether a file begins like JSON."""
+    return head(path).lstrip().startswith(("{", "["))
+
+
+def head(path: Path) -> str:
+    """Return the beginning of a file, to know it by; nothing of what cannot be read."""
+    try:
+        with open_bytes(path) as stream:
+            return stream.read(HEAD).decode("utf-8-sig", errors="replace")
+    except InputError:
+        return ""
+
+
+def id_names(record: Mapping[str, Any], options: Options) -> tuple[str, ...]:
+    """Return the keys that together are a record's id, the coarsest first; none where it has none."""
+    if options.id_column is not None:
+        return tuple(options.id_column.split("+"))
+    lowered = {name.strip().lower(): name for name in reversed(list(record))}
+    levels = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES), ONE_NAMES)
+    found = (next((lowered[name] for name in level if name in lowered), None) for level in levels)
+    return tuple(name for name in found if name is not None)
+
+
+def id_of(path: Path, place: str, record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts of a record's id, checked."""
+    parts = []
+    for name in names:
+        value = record.get(name)
+        text = as_text(value).strip()
+        if not text or isinstance(value, dict | list):
+            raise InputError(f"{path}, {place}: no id in {name!r}, which other records have; every record needs one")
+        parts.append(text)
+    return tuple(parts)
+
+
+def _parsed(path: Path, text: str, first: int) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        line = first + getattr(error, "lineno", 1) - 1
+        raise InputError(f"{path}, line {line}: invalid JSON ({error})") from None
+    except RecursionError:
+        raise InputError(f"{path}, line {first}: JSON nested too deeply") from None
+
+
+def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Record]:
+    if isinstance(document, list):
+        yield from _of_list(path, document)
+        return
+    if not isinstance(document, dict) or not document:
+        raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object a line")
+    if is_record(document):
+        yield Record("line 1", None, document)
+        return
+    lists = [value for value in document.values() if isinstance(value, list) and _holds_objects(value)]
+    if len(lists) == 1:
+        yield from _of_list(path, lists[0])
+        return
+    for key, value in document.items():
+        if not isinstance(value, dict | list):
+            raise InputError(f"{path}, key {key!r}: found {str(value)[:40]}, expected a record or a list")
+        yield Record(f"key {key!r}", key, value)
+
+
+def _of_list(path: Path, values: list[Any]) -> Iterator[Record]:
+    if not values:
+        raise empty(path)
+    for number, value in enumerate(values, start=1):
+        yield Record(f"record {number}", None, value)
+
+
+def _holds_objects(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(value, dict) for value in values)

@@ -1,0 +1,112 @@
+"""One sample of a log, and a log: what the readers of all kinds of logs give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sigdask.formats.log_records import Record, lookup
+from sigdask.formats.options import Options
+
+Value = float | list[bool] | str
+"""A score: a number (NaN where there is none), truths to be pooled, or text that is no score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one sample scored.
+
+    Attributes
+    ----------
+    where : str
+        File and line, for errors.
+    task, item : str
+        What the sample is known by.
+    scores : mapping of str to Value
+        Metric to score.
+    record : mapping
+        The whole sample, for its groups.
+    within : tuple of str
+        Objects in the record whose fields are the sample's too (doc, metadata).
+    filter : str
+        How the answer was taken out of the response.
+    input : str
+        A digest of what was asked.
+    system : str
+        Whose it is, where the log itself says so.
+    """
+
+    where: str
+    task: str
+    item: str
+    scores: Mapping[str, Value]
+    record: Record
+    within: tuple[str, ...]
+    filter: str = ""
+    input: str = ""
+    system: str = ""
+
+    def group(self, name: str) -> str | None:
+        """Return a field of the sample as text."""
+        return lookup(self.record, name, *self.within)
+
+    def fields(self) -> list[str]:
+        """Return the names of what the sample can be grouped by."""
+        holders = (self.record, *(self.record.get(key) for key in self.within))
+        names = [name for holder in holders if isinstance(holder, dict) for name in holder]
+        return list(dict.fromkeys(("task", *names)))
+
+
+@dataclass(slots=True)
+class Log:
+    """A file of samples.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    samples : callable
+        Options -> the samples.
+    task : str
+        Its task; "" where the samples say it themselves, or nothing does.
+    model : str or None
+        The model it names.
+    system : str or None
+        The system it belongs to.
+    is_whole : bool
+        Whether the run came to its end.
+    notes : list of str
+        What to tell.
+    """
+
+    path: Path
+    samples: Callable[[Options], Iterator[Sample]]
+    task: str = ""
+    model: str | None = None
+    system: str | None = None
+    is_whole: bool = True
+    notes: list[str] = field(default_factory=list)
+
+
+def number(value: Any) -> float | None:
+    """Return a number or truth value as a float, also one written as text; None for all else.
+
+    Examples
+    --------
+    >>> number(True), number("False"), number("0.25"), number("C"), number([1])
+    (1.0, 0.0, 0.25, None, None)
+    """
+    if isinstance(value, bool | int | float):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    if value.lower() in {"true", "false"}:
+        return float(value.lower() == "true")
+    try:
+        found = float(value)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None

@@ -1,0 +1,250 @@
+"""Tagged sentences of several files, held together by position: one label a token, codes instead of strings."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Array, LabelFields, Outputs
+from sigdask.errors import InputError
+from sigdask.formats.files import empty
+
+Integers = NDArray[np.int32]
+
+UTTERANCE_END = "<utt>"
+"""Mbt's end of a sentence."""
+
+
+@dataclass(slots=True)
+class Codes(Mapping[str, int]):
+    """Strings numbered in the order they come up; one for all files of a test set."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def of(self, text: str) -> int:
+        """Return the number of a string, a new one for a new string."""
+        return self.numbers.setdefault(text, len(self.numbers))
+
+    @property
+    def strings(self) -> list[str]:
+        """The strings by their numbers."""
+        return list(self.numbers)
+
+    def __getitem__(self, text: str) -> int:
+        return self.numbers[text]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tagged:
+    """A file's sentences.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    lines : int32 array, shape (n_tokens,)
+        Line of each token.
+    starts : int32 array, shape (n_sentences,)
+        First token of each sentence; none is empty.
+    labels : int32 array, shape (n_tokens,)
+        Codes of the file's last word on each token: predictions, or gold in a gold file.
+    gold, tokens : int32 array, shape (n_tokens,), or None
+        Codes of the gold labels and of the tokens that the file has beside them.
+    documents : tuple of str, or None
+        Document of each sentence, where the file marks them.
+    """
+
+    path: Path
+    lines: Integers
+    starts: Integers
+    labels: Integers
+    gold: Integers | None
+    tokens: Integers | None
+    documents: tuple[str, ...] | None = None
+
+    @property
+    def lengths(self) -> Integers:
+        """Tokens of each sentence, shape (n_sentences,)."""
+        return np.diff(self.starts, append=np.int32(len(self.lines)))
+
+    def line(self, sentence: int) -> int:
+        """Return the line on which a sentence begins."""
+        return int(self.lines[self.starts[sentence]])
+
+
+class Collector:
+    """Takes tokens, ends of sentences and documents, in the order of the file."""
+
+    def __init__(self, path: Path, labels: Codes, tokens: Codes) -> None:
+        self.path, self._label, self._token = path, labels, tokens
+        self._lines, self._starts = array("i"), array("i")
+        self._labels, self._gold, self._tokens = array("i"), array("i"), array("i")
+        self._documents: list[str] = []
+        self._document: str | None = None
+        self._n_documents = 0
+        self.between = True
+
+    def token(self, line: int, label: str, gold: str | None, token: str | None) -> None:
+        """Add a token; the first one after an end begins a sentence."""
+        if self.between:
+            self._starts.append(len(self._lines))
+            self._documents.append(self._document or "0")
+            self.between = False
+        self._lines.append(line)
+        self._labels.append(self._label.of(label))
+        if gold is not None:
+            self._gold.append(self._label.of(gold))
+        if token is not None:
+            self._tokens.append(self._token.of(token))
+
+    def end(self) -> None:
+        """End the sentence, if there is one."""
+        self.between = True
+
+    def document(self, name: str | None) -> None:
+        """Begin a document, known by its name or its number."""
+        self.between = True
+        self._n_documents += 1
+        self._document = name or str(self._n_documents)
+
+    def tagged(self) -> Tagged:
+        """Return what was collected."""
+        if not self._lines:
+            raise empty(self.path)
+        arrays = (self._lines, self._starts, self._labels, self._gold, self._tokens)
+        lines, starts, labels, gold, tokens = (np.array(numbers, np.int32) for numbers in arrays)
+        return Tagged(
+            path=self.path,
+            lines=lines,
+            starts=starts,
+            labels=labels,
+            gold=gold if len(gold) else None,
+            tokens=tokens if len(tokens) else None,
+            documents=tuple(self._documents) if self._n_documents else None,
+        )
+
+
+def check_structure(first: Tagged, others: Sequence[Tagged]) -> None:
+    """Refuse files whose sentences are not as long as those of the first."""
+    for other in others:
+        n = min(len(first.starts), len(other.starts))
+        differs = np.flatnonzero(first.lengths[:n] != other.lengths[:n])
+        if len(differs):
+            k = int(differs[0])
+            raise InputError(
+                f"{other.path}, line {other.line(k)}: sentence {k + 1} has {other.lengths[k]} tokens, but "
+                f"{first.lengths[k]} in {first.path}, line {first.line(k)}; labels are aligned by position"
+            )
+        if len(first.starts) != len(other.starts):
+            longer = first if len(first.starts) > n else other
+            raise InputError(
+                f"{other.path}: {len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first "
+                f"one too many begins on line {longer.line(n)} of {longer.path}); labels are aligned by position"
+            )
+
+
+def check_gold(files: Sequence[Tagged], labels: Codes) -> Integers:
+    """Return the gold labels that all files hold; they must agree."""
+    first = files[0].gold
+    assert first is not None
+    for other in files[1:]:
+        assert other.gold is not None
+        differs = np.flatnonzero(first != other.gold)
+        if len(differs):
+            k = differs[0]
+            names = labels.strings
+            raise InputError(
+                f"{other.path}, line {other.lines[k]}: gold {names[other.gold[k]]!r}, but {names[first[k]]!r} in "
+                f"{files[0].path}, line {files[0].lines[k]}; the files must agree"
+            )
+    return first
+
+
+def altered_tokens(first: Tagged, others: Sequence[Tagged], tokens: Codes) -> list[str]:
+    """Return a warning for each file that writes tokens in another way than the first."""
+    warnings = []
+    for other in others:
+        if first.tokens is None or other.tokens is None:
+            continue
+        differs = np.flatnonzero(first.tokens != other.tokens)
+        if len(differs):
+            k = differs[0]
+            names = tokens.strings
+            warnings.append(
+                f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens are written otherwise than in "
+                f"{first.path} (first on line {other.lines[k]}: {names[other.tokens[k]]!r} for "
+                f"{names[first.tokens[k]]!r}); aligned by position"
+            )
+    return warnings
+
+
+def groups_of(files: Sequence[Tagged], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the columns to swap or subset by: sentence where asked for, document where a file marks it."""
+    first = files[0]
+    documents = next((file.documents for file in files if file.documents is not None), None)
+    groups = {} if documents is None else {"document": documents}
+    for name in asked:
+        if name == "sentence":
+            groups[name] = tuple(str(k) for k in range(1, len(first.starts) + 1))
+        elif name not in groups:
+            marked = " (marked by -DOCSTART- or # newdoc lines, which it has not)" if name == "document" else ""
+            raise InputError(
+                f"{first.path}: no column {name!r} to group sentences by{marked}; columns at hand: "
+                f"{', '.join(('sentence', *groups))}"
+            )
+    return groups
+
+
+def sums(values: Array, starts: Integers) -> Array:
+    """Sum tokens into sentences, shape (n_tokens, n_columns) to (n_sentences, n_columns)."""
+    return np.add.reduceat(values, starts, axis=0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceFields(Mapping[str, Array]):
+    """Fields of labelled tokens, summed into sentences when asked for.
+
+    Attributes
+    ----------
+    of_tokens : LabelFields
+        One label a token.
+    starts : int32 array, shape (n_sentences,)
+        First token of each sentence.
+    """
+
+    of_tokens: LabelFields
+    starts: Integers
+
+    def __getitem__(self, name: str) -> Array:
+        return sums(self.of_tokens[name], self.starts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.of_tokens)
+
+    def __len__(self) -> int:
+        return len(self.of_tokens)
+
+
+def outputs_of(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:
+    """Return the list of labels of each sentence."""
+    table = np.array(names, object)
+
+    def sentences(codes: Integers) -> Array:
+        lists = np.empty(len(starts), object)
+        labels = table[codes].tolist()
+        ends = [*starts[1:].tolist(), len(codes)]
+        lists[:] = [labels[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
+        return lists
+
+    return Outputs(tuple(sentences(codes) for codes in systems), sentences(gold))

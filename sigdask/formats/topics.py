@@ -1,0 +1,115 @@
+"""What runs and printed scores share: names of systems, and topics that some of them lack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.errors import InputError
+from sigdask.formats.files import stem
+from sigdask.formats.options import Options, Source
+
+POLICIES = ("zero", "intersect", "pairwise", "error")
+SHOWN = 3
+
+
+def is_finite(text: str) -> bool:
+    """Whether a word is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def system_name(source: Source, tag: str | None) -> str:
+    """Name a run: as asked, by its tag where the file is called ANYTHING.TAG as NIST does, or by its file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> system_name(Source(Path("runs/input.MU03rob01.gz")), "MU03rob01"), system_name(Source(Path("bm25.run")), "x")
+    ('MU03rob01', 'bm25')
+    """
+    if source.name is not None:
+        return source.name
+    if tag and source.path.name.removesuffix(".gz").endswith(f".{tag}"):
+        return tag
+    return stem(source.path)
+
+
+def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
+    """Refuse two systems of one name."""
+    seen: dict[str, Source] = {}
+    for source, name in zip(sources, names, strict=True):
+        if name in seen:
+            raise InputError(f"{source.path}: system {name!r} is in {seen[name].path} already; name the two NAME=FILE")
+        seen[name] = source
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What becomes of topics that some systems lack.
+
+    Attributes
+    ----------
+    kept : int array
+        Positions of the topics that stay.
+    present : bool array, shape (n_kept, n_systems), or None
+        As in `Counts`.
+    warnings : tuple of str
+        What was decided.
+    """
+
+    kept: NDArray[np.intp]
+    present: NDArray[np.bool_] | None
+    warnings: tuple[str, ...] = ()
+
+
+def settle(
+    has: NDArray[np.bool_], topics: Sequence[str], systems: Sequence[str], options: Options, default: str
+) -> Settled:
+    """Apply the policy for missing topics: the format's own option, `--missing`, or the default.
+
+    Parameters
+    ----------
+    has : bool array, shape (n_topics, n_systems)
+        Which topics each system has.
+    topics, systems : sequence of str
+        Their names.
+    default : str
+        The policy where none was asked for.
+    """
+    asked = options.own.get("missing") or options.missing
+    policy = asked or default
+    everything = np.arange(len(topics))
+    if has.all():
+        return Settled(everything, None)
+    gap = _gap(has, topics, systems)
+    if policy == "error":
+        raise InputError(
+            f"{gap}; choose --missing zero (it counts 0, as under trec_eval -c), --missing pairwise (each pair on the "
+            "topics both have) or --format trec:missing=intersect (the topics all have)"
+        )
+    if policy == "zero":
+        means = "a topic that a run lacks counts 0, as under trec_eval -c"
+        others = "" if asked else " (--missing pairwise or error, or --format trec:missing=intersect, do otherwise)"
+        return Settled(everything, None, (f"{gap}; {means}{others}",))
+    if policy == "pairwise":
+        return Settled(everything, has, (f"{gap}; each pair is compared on the topics both have",))
+    kept = np.flatnonzero(has.all(axis=1))
+    if not len(kept):
+        raise InputError(f"{gap}; no topic is left that all have")
+    return Settled(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
+
+
+def _gap(has: NDArray[np.bool_], topics: Sequence[str], systems: Sequence[str]) -> str:
+    lacking = np.flatnonzero(~has.all(axis=0))
+    first = lacking[0]
+    absent = [topics[int(k)] for k in np.flatnonzero(~has[:, first])]
+    shown = ", ".join(absent[:SHOWN]) + (", ..." if len(absent) > SHOWN else "")
+    more = f", and {len(lacking) - 1} more systems lack topics" if len(lacking) > 1 else ""
+    return f"system {systems[int(first)]!r} has no topic {shown} ({len(absent)} of {len(topics)} missing){more}"

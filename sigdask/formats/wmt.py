@@ -1,0 +1,231 @@
+"""WMT XML: documents with source, references by translator and outputs of systems, segment by segment.
+
+As wmt-format-tools writes it: dataset / collection / doc / src, ref, hyp / p / seg. Segment ids start
+again in each document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError, missing_extra
+from sigdask.formats.files import open_bytes
+from sigdask.formats.options import Options, Source
+from sigdask.formats.texts import text_counts
+
+ROOT = re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<dataset\b", re.DOTALL)
+UNNAMED = "ref"
+"""What a reference without a translator is called."""
+
+Texts = dict[str, str]
+"""Segment id to text."""
+
+
+@dataclass(slots=True)
+class Document:
+    """One document of all files: the order of its segments, and who gave what for them."""
+
+    attributes: dict[str, str]
+    order: dict[str, None] = field(default_factory=dict)
+    references: dict[str, Texts] = field(default_factory=dict)
+    outputs: dict[str, Texts] = field(default_factory=dict)
+
+
+def is_xml(path: Path) -> bool:
+    """Whether a file is WMT XML, by its first element; a file that cannot be read is none."""
+    try:
+        with open_bytes(path) as stream:
+            return ROOT.match(stream.read(65536).removeprefix(b"\xef\xbb\xbf")) is not None
+    except InputError:
+        return False
+
+
+def read_xml(sources: Sequence[Source], gold: Path | None, options: Options, suggested: tuple[str, ...]) -> Counts:
+    """Read systems and references out of one or several XML files.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        XML files; their systems are named inside.
+    gold : Path, optional
+        An XML file of references; or the name of a translator.
+    options : Options
+        Own options: `reference`, translators joined by "+"; `collection`, the collection or test
+        suite to read, or "all". By default test suites and further collections, which are no part
+        of the test set proper, are left out.
+    suggested : tuple of str
+        Metrics.
+    """
+    options.only("segments", reference=(), collection=())
+    if options.references or options.documents:
+        raise InputError(
+            f"{sources[0].path}: WMT XML holds references and documents itself; choose with --format "
+            "segments:reference=TRANSLATOR and --unit document"
+        )
+    asked = options.own.get("reference")
+    if gold is not None and not gold.exists():
+        asked, gold = asked or str(gold), None
+    warnings: list[str] = []
+    documents = _documents([*([gold] if gold else []), *(source.path for source in sources)])
+    documents = _of_collection(documents, options.own.get("collection"), sources[0].path, warnings)
+    translators = _translators(documents, asked, sources[0].path, warnings)
+    systems = dict.fromkeys(name for document in documents.values() for name in document.outputs)
+    if not systems:
+        raise InputError(f"{sources[0].path}: no output (<hyp system=...>) in any document")
+    items = _items(documents, translators)
+    left_out = sum(len(d.order) for d in documents.values()) - len(items)
+    if not items:
+        raise InputError(f"{sources[0].path}: no segment has a reference of {' or '.join(translators)}")
+    if left_out:
+        warnings.append(f"{left_out} segments without a reference are left out")
+    return text_counts(
+        {name: [documents[d].outputs.get(name, {}).get(s) for d, s in items] for name in systems},
+        [[documents[d].references.get(name, {}).get(s) for d, s in items] for name in translators],
+        options,
+        ids=[f"{d}:{s}" for d, s in items],
+        groups=_groups(documents, items),
+        suggested=suggested,
+        warnings=warnings,
+    )
+
+
+def _documents(paths: Sequence[Path]) -> dict[str, Document]:
+    """Read the documents of all files, those of one id together."""
+    documents: dict[str, Document] = {}
+    for path in dict.fromkeys(paths):
+        before: set[str] = set()
+        for number, (collection, element) in enumerate(_elements(path), start=1):
+            name = element.get("id") or element.get("docid") or str(number)
+            while name in before:  # another document of the same id, as in another collection
+                name += "'"
+            before.add(name)
+            attributes = {key: value for key, value in element.attrib.items() if key not in {"id", "docid"}}
+            document = documents.setdefault(name, Document({"collection": collection, **attributes}))
+            _add(document, element, f"{path}, document {name!r}")
+        if not before:
+            raise InputError(f"{path}: no document (<doc>)")
+    return documents
+
+
+def _of_collection(
+    documents: dict[str, Document], asked: str | None, path: Path, warnings: list[str]
+) -> dict[str, Document]:
+    """Keep the documents of one collection or test suite, by default the first collection that was translated."""
+    parts = {name: d.attributes.get("testsuite") or d.attributes["collection"] for name, d in documents.items()}
+    known = ", ".join(filter(None, dict.fromkeys(parts.values()))) or "none"
+    if asked == "all":
+        return documents
+    if asked is not None and asked not in parts.values():
+        raise InputError(f"{path}: no collection or test suite {asked!r}; there are: {known}, all")
+    translated = [name for name, d in documents.items() if d.outputs and d.references] or list(documents)
+    proper = [name for name in translated if "testsuite" not in documents[name].attributes]
+    part = asked if asked is not None else parts[(proper or translated)[0]]
+    kept = {name: d for name, d in documents.items() if parts[name] == part}
+    left_out = dict.fromkeys(parts[name] for name in translated if name not in kept)
+    if left_out and asked is None:
+        warnings.append(
+            f"{path}: documents of {', '.join(map(repr, left_out))} are left out; choose with --format "
+            "segments:collection=NAME, or all"
+        )
+    return kept
+
+
+def _elements(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield each document element with the collection it stands in; forget it afterwards."""
+    try:
+        from defusedxml import DefusedXmlException
+        from defusedxml.ElementTree import ParseError, iterparse
+    except ImportError:
+        raise missing_extra("defusedxml", "mt", "WMT XML") from None
+    collection, parents = "", []
+    try:
+        with open_bytes(path) as stream:
+            for event, element in iterparse(stream, events=("start", "end")):
+                if event == "start":
+                    parents.append(element)
+                    collection = element.get("id", "") if element.tag == "collection" else collection
+                    continue
+                parents.pop()
+                if element.tag == "doc":
+                    yield collection, element
+                    element.clear()
+                    if parents:
+                        parents[-1].remove(element)
+    except DefusedXmlException as error:
+        raise InputError(f"{path}: {error}; entities and external parts are refused, write the text itself") from None
+    except (ParseError, LookupError, ValueError) as error:
+        raise InputError(f"{path}: invalid XML ({error})") from None
+
+
+def _add(document: Document, element: Any, place: str) -> None:
+    """Take what one file says of a document."""
+    for part in element:
+        if part.tag not in {"src", "ref", "hyp"}:
+            continue
+        texts = _segments(part, place)
+        document.order.update(dict.fromkeys(texts))
+        if part.tag == "src":
+            continue
+        given = document.references if part.tag == "ref" else document.outputs
+        name = part.get("translator", UNNAMED) if part.tag == "ref" else part.get("system")
+        if not name:
+            raise InputError(f"{place}: <hyp> has no attribute system; it should name the system")
+        if texts.keys() & given.get(name, {}).keys():
+            if part.tag == "ref" and all(given[name].get(key, text) == text for key, text in texts.items()):
+                continue
+            raise InputError(f"{place}: {part.tag} of {name!r} occurs twice")
+        given.setdefault(name, {}).update(texts)
+
+
+def _segments(part: Any, place: str) -> Texts:
+    texts: Texts = {}
+    for number, segment in enumerate(part.iter("seg"), start=1):
+        name = segment.get("id") or str(number)
+        if name in texts:
+            raise InputError(f"{place}: segment {name!r} of <{part.tag}> occurs twice")
+        texts[name] = re.sub(r"[^\S\n]*\n\s*", " ", "".join(segment.itertext()).strip("\n"))
+    return texts
+
+
+def _translators(documents: dict[str, Document], asked: str | None, path: Path, warnings: list[str]) -> list[str]:
+    """Return the references asked for, or the one of most segments."""
+    sizes: dict[str, int] = {}
+    for document in documents.values():
+        for name, texts in document.references.items():
+            sizes[name] = sizes.get(name, 0) + len(texts)
+    known = ", ".join(sizes) or "none"
+    if asked is not None:
+        names = list(dict.fromkeys(asked.split("+")))
+        for name in names:
+            if name not in sizes:
+                raise InputError(f"{path}: no reference of translator {name!r}; there are: {known}")
+        return names
+    if not sizes:
+        raise InputError(f"{path}: no reference (<ref>) in any document; give --gold FILE")
+    first = max(sizes, key=lambda name: sizes[name])
+    if len(sizes) > 1:
+        warnings.append(
+            f"{path}: references of {known}; {first} is taken, choose with --format segments:reference=NAME (A+B: both)"
+        )
+    return [first]
+
+
+def _items(documents: dict[str, Document], translators: Sequence[str]) -> list[tuple[str, str]]:
+    return [
+        (name, segment)
+        for name, document in documents.items()
+        for segment in document.order
+        if any(segment in document.references.get(translator, {}) for translator in translators)
+    ]
+
+
+def _groups(documents: dict[str, Document], items: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the document of each segment and what is said of it (collection, origlang, domain)."""
+    names = dict.fromkeys(key for document in documents.values() for key in document.attributes)
+    groups = {name: [documents[d].attributes.get(name, "") for d, _ in items] for name in names}
+    return {name: column for name, column in groups.items() if any(column)} | {"document": [d for d, _ in items]}

@@ -1,0 +1,54 @@
+"""Results held against all rules of a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sigdask.gate.coverage import Run, covered_by
+from sigdask.gate.losses import not_worse
+from sigdask.gate.margins import non_inferior
+from sigdask.gate.values import Evidence, Fdr, GateVerdict, NonInferior, Rule, RuleVerdict, name_of
+from sigdask.results import Result
+
+
+def judge(
+    rules: Sequence[Rule],
+    results: Sequence[Result],
+    evidence: Evidence,
+    *,
+    family: str = "test-set",
+    fdr: Fdr = "none",
+    runs_per_year: float = 365,
+) -> GateVerdict:
+    """Hold results against rules.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        All must hold.
+    results : sequence of Result
+        Of all test sets, adjusted as the plan says.
+    evidence : Evidence
+        Baselines, spreads, tests of non-inferiority, history.
+    family : {"metric", "test-set", "plan"}
+        Within which the plan adjusted.
+    fdr : {"none", "lord++", "lond"}
+        Online rule for the levels of `NotWorse`.
+    runs_per_year : float
+        For the expected number of false alarms.
+
+    Raises
+    ------
+    InputError
+        The results cannot answer a rule; it says why.
+    """
+    run = Run(results, evidence, family, fdr, runs_per_year)
+    return GateVerdict(tuple(_verdict(rule, run) for rule in rules))
+
+
+def _verdict(rule: Rule, run: Run) -> RuleVerdict:
+    covered = list(covered_by(rule, run.results, run.evidence.baselines))
+    if not covered:
+        notes = ("speaks of no comparison: nothing was shown",)
+        return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, notes)
+    return non_inferior(rule, covered, run) if isinstance(rule, NonInferior) else not_worse(rule, covered, run)

@@ -1,0 +1,244 @@
+"""What gates are made of: rules, the evidence they need, findings and verdicts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from sigdask.results import Result
+
+Fdr = Literal["none", "lord++", "lond"]
+
+POWER = 0.8
+"""Of detecting what is stated as the smallest detectable difference."""
+
+Key = tuple[str, str | None, str, str, str]
+"""Test set, value of the subset, A, B, metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotWorse:
+    """No system is significantly worse than the baseline.
+
+    Passes as well where a test set is too small to show anything: the smallest difference that it
+    could detect is stated.
+
+    Attributes
+    ----------
+    alpha : float
+        Level of the rule as a whole; with an online rule, the share of false alarms among alarms.
+    adjust : {"holm", "plan", "none"}
+        How the p-values of its comparisons are adjusted: by Holm over all of them, as the plan did
+        (within each of its families), or not at all.
+    baseline : str or None
+        None takes the baseline of each test set.
+    test_sets, metrics : tuple of str
+        What it speaks of; empty for all.
+    """
+
+    alpha: float
+    adjust: Literal["holm", "plan", "none"] = "holm"
+    baseline: str | None = None
+    test_sets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NonInferior:
+    """Every system is shown to be worse than the baseline by less than a margin, if at all.
+
+    Attributes
+    ----------
+    margin : float
+        On the metric's own scale, above 0.
+    alpha : float
+        Level of each comparison; all must be shown, so that none needs adjusting (Berger 1982).
+    baseline, test_sets, metrics
+        As in `NotWorse`.
+    """
+
+    margin: float
+    alpha: float
+    baseline: str | None = None
+    test_sets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+
+Rule = NotWorse | NonInferior
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A test of non-inferiority of one system.
+
+    Attributes
+    ----------
+    p_value : float
+        One-sided, of a difference worse than the margin or equal to it.
+    method : str
+        "shifted shuffle" or "normal approximation".
+    n_trials : int or None
+        Trials (or arrangements) of the shifted shuffle.
+    """
+
+    p_value: float
+    method: str
+    n_trials: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the rules need beside results.
+
+    Attributes
+    ----------
+    baselines : mapping of str to str
+        The baseline of each test set, where a rule names none.
+    spreads : mapping of Key to float
+        Swap standard deviation of each comparison.
+    shown : mapping of (NonInferior, Key) to Shown
+        Tests of non-inferiority.
+    history : mapping of str to sequence of float
+        Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose inputs did not
+        change left out.
+    """
+
+    baselines: Mapping[str, str | None] = field(default_factory=dict)
+    spreads: Mapping[Key, float] = field(default_factory=dict)
+    shown: Mapping[tuple[NonInferior, Key], Shown] = field(default_factory=dict)
+    history: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def __add__(self, other: Evidence) -> Evidence:
+        return Evidence(
+            {**self.baselines, **other.baselines},
+            {**self.spreads, **other.spreads},
+            {**self.shown, **other.shown},
+            {**self.history, **other.history},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule says of one system on one test set under one metric.
+
+    Attributes
+    ----------
+    key : Key
+        The comparison.
+    system, baseline : str
+        Whichever of A and B they are.
+    gain : float
+        How much better the system is than the baseline; below 0 when it is worse, whichever way the
+        metric goes.
+    p_value : float
+        Adjusted where the rule adjusts; of non-inferiority under that rule.
+    passed : bool
+        Whether it holds.
+    detectable : float or None
+        The smallest loss that would be detected with power 0.8; infinite where none can be, None where
+        the data do not say.
+    text : str
+        The same in words.
+    """
+
+    key: Key
+    system: str
+    baseline: str
+    gain: float
+    p_value: float
+    passed: bool
+    detectable: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleVerdict:
+    """What became of one rule.
+
+    Attributes
+    ----------
+    rule : NotWorse or NonInferior
+        As the plan has it.
+    name : str
+        Under which the store keeps its p-values.
+    passed : bool
+        Whether it holds; a rule that speaks of no comparison does not.
+    p_value : float
+        One for the whole rule, for the history: P(p <= x) <= x while nothing is worse.
+    level : float
+        What p was held against in this run.
+    findings : tuple of Finding
+        Failures first.
+    alarms_per_year : float
+        Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
+    notes : tuple of str
+        On the whole.
+    """
+
+    rule: Rule
+    name: str
+    passed: bool
+    p_value: float
+    level: float
+    findings: tuple[Finding, ...]
+    alarms_per_year: float
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    """What became of all rules.
+
+    Attributes
+    ----------
+    rules : tuple of RuleVerdict
+        In the order of the plan.
+    """
+
+    rules: tuple[RuleVerdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule holds."""
+        return all(rule.passed for rule in self.rules)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {"passed": self.passed, "rules": [_plain(asdict(rule)) for rule in self.rules]}
+
+    def to_json(self) -> str:
+        """Return JSON text."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def key_of(result: Result) -> Key:
+    """Return what identifies a comparison."""
+    return result.test_set, result.subset["value"] if result.subset else None, result.a, result.b, result.metric
+
+
+def name_of(rule: Rule) -> str:
+    """Return the text that identifies a rule in the history; another level or margin is another rule.
+
+    Examples
+    --------
+    >>> name_of(NotWorse(0.01))
+    'not-worse(alpha=0.01, adjust=holm)'
+    """
+    kind = "not-worse" if isinstance(rule, NotWorse) else "non-inferior"
+    given = {k: v for k, v in asdict(rule).items() if v}
+    written = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in given.items()]
+    return f"{kind}({', '.join(written)})"
+
+
+def _plain(value: Any) -> Any:
+    """Make values that JSON has: infinity becomes text."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "infinite"
+    return value

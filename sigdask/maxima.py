@@ -1,0 +1,153 @@
+"""Joint counts of families: how often the largest statistic of all is as extreme as one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.families import Family, Member, Relabelling, chunks
+from sigdask.kernels.differences import raise_linear, raise_maxima
+from sigdask.kernels.exceedances import TIE
+from sigdask.kernels.relabel import relabelled_sums
+from sigdask.lattice import SLACK_STEPS
+from sigdask.shuffles import relabel_word
+from sigdask.slabs import Slab, slab_size, slabs
+from sigdask.tallies import Tally
+
+CHUNK = 16
+"""Hypotheses whose differences are written out at a time, so that they stay in the L2 cache."""
+
+TILE_BYTES = 2**20
+
+
+def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tally:
+    """Count a family: marginal tails, single-step and step-down, in trials of a run.
+
+    Parameters
+    ----------
+    family : Family
+        The hypotheses.
+    run, first, n_trials : int
+        As in `randomization.tally`.
+
+    Returns
+    -------
+    Tally
+        counts of shape (n_hypotheses, 1, 5), tails as in `FAMILY_TAILS`.
+
+    References
+    ----------
+    Westfall & Young 1993, "Resampling-based multiple testing", algorithms 2.5 and 2.8.
+    """
+    counts = np.zeros((len(family.parts), Family.n_tails), np.int64)
+    size = min(n_trials, *(slab_size(panel) for panel in family.panels))
+    streams = [slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in family.panels]
+    place = {id(panel): k for k, panel in enumerate(family.panels)}
+    add = _add_integers if family.is_integral else _add_floats
+    room = np.empty((3, CHUNK, size))
+    for row in zip(*streams, strict=True):
+        add(family, [row[place[id(member.panel)]] for member in family.members], room, counts)
+    return Tally(n_trials, counts[:, None, :])
+
+
+def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+    """Add the counts of one slab where the statistics are integers."""
+    slab, order = by_member[0], family.order
+    moved, totals = slab.linear(family.members[0].metric)
+    pairs = slab.panel.pairs[family.parts[:, 0, 1]]
+    observed = totals[pairs[:, 0]] - totals[pairs[:, 1]]
+    largest = np.full(slab.n_trials, np.iinfo(moved.dtype).min, moved.dtype)
+    found = np.zeros((len(order), 4), np.int64)
+    raise_linear(moved, pairs[order], observed[order], family.side, largest, found)
+    counts[order, :3] += found[:, :3]
+    counts[order, 4] += found[:, 3]
+    own = np.abs(observed) if family.side == 0 else family.side * observed
+    _single_step(largest, own, counts)
+
+
+def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+    """Add the counts of one slab, a chunk of hypotheses at a time."""
+    observed, here = family.observed, by_member[0].n_trials
+    largest = room[2, 0, :here]
+    largest[:] = -np.inf
+    for some in chunks(family.order, CHUNK):
+        out, tie = room[0, : len(some), :here], room[1, : len(some), :here]
+        _differences(family, by_member, some, out, tie)
+        found = np.zeros((len(some), 4), np.int64)
+        raise_maxima(out, tie, observed[some], family.side, largest, found)
+        counts[some, :3] += found[:, :3]
+        counts[some, 4] += found[:, 3]
+    _single_step(largest, np.abs(observed) if family.side == 0 else family.side * observed, counts)
+
+
+def _single_step(largest: NDArray[Any], own: NDArray[Any], counts: NDArray[np.int64]) -> None:
+    """Add the trials whose largest statistic of all is at least each one's own."""
+    largest.sort()
+    counts[:, 3] += len(largest) - np.searchsorted(largest, own.astype(largest.dtype), side="left")
+
+
+def _differences(
+    family: Family,
+    by_member: list[Slab],
+    some: NDArray[np.int64],
+    out: NDArray[np.float64],
+    tie: NDArray[np.float64],
+) -> None:
+    """Write the statistics of some hypotheses, shape (n_some, n_trials), and their slack."""
+    out[:], tie[:] = 0.0, 0.0
+    parts = family.parts[some]
+    for part in range(parts.shape[1]):
+        members = parts[:, part, 0]
+        for k in np.unique(members):
+            member, which = family.members[k], np.flatnonzero(members == k)
+            rows = parts[which, part, 1]
+            if len(which) == len(some):
+                by_member[k].add(member.metric, rows, member.weight, out, tie)
+                continue
+            own = np.zeros((2, len(which), out.shape[1]))
+            by_member[k].add(member.metric, rows, member.weight, own[0], own[1])
+            out[which] += own[0]
+            tie[which] += own[1]
+
+
+def relabel_tally(family: Relabelling, *, run: int, first: int, n_trials: int) -> Tally:
+    """Count a relabelling: trials whose largest range of scores is at least each |difference|.
+
+    References
+    ----------
+    Carterette 2012, "Multiple testing in statistical analysis of systems-based information
+    retrieval experiments", section 4.3; Smucker, Allan & Carterette 2007.
+    """
+    ranges = np.zeros(n_trials)
+    for member in family.members:
+        _raise_ranges(member, run, first, ranges, enumerated=family.enumerated)
+    ranges.sort()
+    extreme = n_trials - np.searchsorted(ranges, family.observed, side="left")
+    return Tally(n_trials, extreme.astype(np.int64)[:, None, None])
+
+
+def _raise_ranges(member: Member, run: int, first: int, ranges: NDArray[np.float64], *, enumerated: bool) -> None:
+    panel, m = member.panel, member.metric
+    size = max(1, TILE_BYTES // (panel.totals.nbytes or 1))
+    fixed = panel.totals - panel.values.sum(axis=0)
+    sums = np.empty((min(size, len(ranges)), *panel.totals.shape), np.int64)
+    key, word = np.array(panel.key, np.uint32), relabel_word(run)
+    slack = _lattice_slack(member)
+    for start in range(0, len(ranges), size):
+        here = sums[: len(ranges) - start]
+        relabelled_sums(key, word, first + start, panel.addresses, panel.values, fixed, enumerated, here)
+        scores = panel.metrics[m].form.score(panel.sums(m, here))
+        high, low = scores.max(axis=1), scores.min(axis=1)
+        reach = (high - low + 2 * TIE * (np.abs(high) + np.abs(low)) + slack) * member.weight
+        now = ranges[start : start + len(here)]
+        np.maximum(now, reach, out=now)
+
+
+def _lattice_slack(member: Member) -> float:
+    """Return how far a sum of lattice scores can miss a true tie, in units of the score."""
+    panel, m = member.panel, member.metric
+    if not panel.linear[m] or all(panel.lattices[f].slack == 0 for f in panel.metrics[m].fields):
+        return 0.0
+    return 2 * SLACK_STEPS * float(panel.sizes.sum()) * panel.unit_of(m)

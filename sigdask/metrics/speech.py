@@ -1,0 +1,88 @@
+"""WER and CER: jiwer counts the errors of each utterance, sigdask sums them and the reference lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Array, Counts
+from sigdask.errors import InputError, missing_extra
+from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
+from sigdask.metrics.forms import Ratios
+
+BLOCK = 4096
+"""Utterances aligned at a time: alignments are large."""
+
+
+def wer(spec: Spec) -> Metric:
+    """Return the word error rate, a share of reference words (options lowercase=0|1, punctuation=1|0)."""
+    return _rate(spec, "words")
+
+
+def cer(spec: Spec) -> Metric:
+    """Return the character error rate; spaces between words are characters (options as in `wer`)."""
+    return _rate(spec, "characters")
+
+
+def _rate(spec: Spec, unit: str) -> Metric:
+    spec.only("lowercase", "punctuation")
+    lowercase, punctuation = spec.flag("lowercase"), spec.flag("punctuation", default=True)
+    return Metric(spec.name, partial(_bind, spec.name, unit, lowercase, punctuation))
+
+
+def _bind(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Counts) -> BoundMetric:
+    outputs, gold = texts_of(name, counts)
+    if any(len(references) != 1 for references in gold[:1]):
+        raise InputError(f"metric {name!r} takes one reference; these data have {len(gold[0])} an item")
+    aligner = _Aligner(unit, lowercase, punctuation)
+    references = [text for (text,) in gold]
+    lengths = aligner.lengths(references)
+    if not lengths.any():
+        raise InputError(f"metric {name!r}: the references have no {unit}; there is nothing to divide errors by")
+    errors = np.stack([aligner.errors(references, system.tolist()) for system in outputs], axis=1)
+    own = {f"{name}#errors": errors, f"{name}#{unit}": lengths[:, None]}
+    signature = (
+        f"case:{'lc' if lowercase else 'mixed'}|punct:{'kept' if punctuation else 'removed'}|unit:{unit}"
+        f"|jiwer:{version('jiwer')}"
+    )
+    return BoundMetric(name, tuple(own), Ratios(((1, 0),), ((0, 1),)), False, own, signature)
+
+
+class _Aligner:
+    """jiwer with one choice of unit and normalisation."""
+
+    def __init__(self, unit: str, lowercase: bool, punctuation: bool) -> None:
+        try:
+            import jiwer
+        except ImportError:
+            raise missing_extra("jiwer", "asr", "an error rate of transcripts") from None
+        before = [*([jiwer.ToLowerCase()] if lowercase else []), *([] if punctuation else [jiwer.RemovePunctuation()])]
+        words = unit == "words"
+        own = (jiwer.wer_default if words else jiwer.cer_default).transforms
+        self.transform = jiwer.Compose([*before, *own])
+        self.process = jiwer.process_words if words else jiwer.process_characters
+
+    def lengths(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the words or characters of each text."""
+        return np.array([len(self.transform(text)[0]) for text in texts], np.int64)
+
+    def errors(self, references: Sequence[str], hypotheses: Sequence[str]) -> Array:
+        """Return substitutions, deletions and insertions of each text together."""
+        counted: list[int] = []
+        for start in range(0, len(references), BLOCK):
+            part = slice(start, start + BLOCK)
+            found = self.process(list(references[part]), list(hypotheses[part]), self.transform, self.transform)
+            counted += [sum(map(_size, chunks)) for chunks in found.alignments]
+        return np.array(counted, np.int64)
+
+
+def _size(chunk: Any) -> int:
+    """Return the errors of one stretch of an alignment."""
+    if chunk.type == "equal":
+        return 0
+    return int(max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx))

@@ -1,0 +1,56 @@
+"""Type-level precision, recall and F: the set of distinct terms given anywhere against the gold set.
+
+A set measure: a term counts once, wherever and however often it was given, so its score is no sum
+over items.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics.base import BoundSets, Metric, Spec
+from sigdask.metrics.forms import Ratios
+from sigdask.metrics.ratios import PRECISION, RECALL, Weights, f_weights
+
+
+def type_precision(spec: Spec) -> Metric:
+    """Distinct right terms over the distinct terms given."""
+    return _of_types(spec, PRECISION)
+
+
+def type_recall(spec: Spec) -> Metric:
+    """Distinct right terms over the distinct gold terms."""
+    return _of_types(spec, RECALL)
+
+
+def type_f1(spec: Spec) -> Metric:
+    """Harmonic mean of the two."""
+    return _of_types(spec, f_weights(Fraction(1)))
+
+
+def _of_types(spec: Spec, weights: Weights) -> Metric:
+    spec.only("zero_division")
+    form = Ratios((weights[0],), (weights[1],), spec.zero_division())
+    return Metric(spec.name, partial(_bind, spec.name, form))
+
+
+def _bind(name: str, form: Ratios, counts: Counts) -> BoundSets:
+    if not holds_sets(counts):
+        known = ", ".join(list(counts.fields)[:6])
+        raise InputError(
+            f"metric {name!r} needs a list of terms for each item (format terms); these data have: {known}"
+        )
+    return BoundSets(name, form)
+
+
+def holds_sets(counts: Counts) -> bool:
+    """Whether the outputs are sets of texts, item by item."""
+    if counts.outputs is None or counts.outputs.gold is None:
+        return False
+    columns = (counts.outputs.gold, *counts.outputs.systems)
+    return all(isinstance(terms, frozenset) for column in columns for terms in column) and all(
+        isinstance(term, str) for column in columns for terms in column for term in terms
+    )

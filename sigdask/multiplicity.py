@@ -1,0 +1,134 @@
+"""Adjusted p-values of many comparisons, and in how many test sets a difference replicates.
+
+An adjusted p at most alpha rejects at family-wise error alpha (Holm, Hochberg, max-T) or at false
+discovery rate alpha (BH, BY).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
+
+Array = NDArray[np.float64]
+
+
+def holm(p: Sequence[float] | Array) -> Array:
+    """Return Holm's step-down p-values: valid under any dependence.
+
+    References
+    ----------
+    Holm 1979, "A simple sequentially rejective multiple test procedure".
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p, np.float64)
+    order = np.argsort(values, kind="stable")
+    left = np.arange(len(values), 0, -1)
+    return _placed(order, np.maximum.accumulate(values[order] * left))
+
+
+def hochberg(p: Sequence[float] | Array) -> Array:
+    """Return Hochberg's step-up p-values: valid under independence and positive dependence.
+
+    References
+    ----------
+    Hochberg 1988, "A sharper Bonferroni procedure for multiple tests of significance".
+    """
+    values = np.asarray(p, np.float64)
+    order = np.argsort(values, kind="stable")[::-1]
+    left = np.arange(1, len(values) + 1)
+    return _placed(order, np.minimum.accumulate(values[order] * left))
+
+
+def benjamini_hochberg(p: Sequence[float] | Array, factor: float = 1.0) -> Array:
+    """Return the step-up p-values of Benjamini & Hochberg 1995, times `factor`.
+
+    They control the false discovery rate under independence and positive dependence.
+    """
+    values = np.asarray(p, np.float64)
+    order = np.argsort(values, kind="stable")[::-1]
+    rank = np.arange(len(values), 0, -1)
+    return _placed(order, np.minimum.accumulate(values[order] * (factor * len(values) / rank)))
+
+
+def benjamini_yekutieli(p: Sequence[float] | Array) -> Array:
+    """Return the step-up p-values of Benjamini & Yekutieli 2001, valid under any dependence."""
+    return benjamini_hochberg(p, float((1.0 / np.arange(1, len(p) + 1)).sum()))
+
+
+OF_P_VALUES = {"holm": holm, "hochberg": hochberg, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
+"""Adjustments that need p-values alone."""
+
+
+def step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
+    """Make step-down max-T p-values monotone: none is below that of a more extreme hypothesis.
+
+    Parameters
+    ----------
+    p : float64 array, shape (n_hypotheses,)
+        P(largest of the hypotheses no more extreme than this one >= its own statistic).
+    ascending : int64 array, shape (n_hypotheses,)
+        Hypotheses from the least to the most extreme.
+    """
+    order = ascending[::-1]
+    return _placed(order, np.maximum.accumulate(p[order]))
+
+
+def replicated(p: Sequence[float], alpha: float) -> tuple[int, float]:
+    """Count in how many test sets a difference is real, at confidence 1 - alpha.
+
+    Partial conjunctions: "at least u of the n differences are real" has the p-value
+    max over v <= u of (n - v + 1) p_(v) (Bonferroni's, valid under any dependence of the sets).
+
+    Parameters
+    ----------
+    p : sequence of float
+        One-sided p-values of one direction, one a test set.
+    alpha : float
+        Level.
+
+    Returns
+    -------
+    (int, float)
+        The largest u that is shown, and the p-value of "at least max(u, 1)".
+
+    References
+    ----------
+    Benjamini & Heller 2008, "Screening for partial conjunction hypotheses"; Dror, Baumer, Bogomolov
+    & Reichart 2017, "Replicability analysis for natural language processing", section 4.
+
+    Examples
+    --------
+    >>> replicated([0.001, 0.002, 0.4], 0.05)
+    (2, 0.004)
+    """
+    ordered = np.sort(np.asarray(p, np.float64))
+    n = len(ordered)
+    of_at_least = np.minimum(np.maximum.accumulate(ordered * (n - np.arange(n))), 1.0)
+    shown = int(np.count_nonzero(of_at_least <= alpha))
+    return shown, float(of_at_least[max(shown, 1) - 1])
+
+
+def trials_needed(n_hypotheses: int, alpha: float) -> int:
+    """Return the trials from which the smallest of `n_hypotheses` p-values can reach alpha after Holm.
+
+    Examples
+    --------
+    >>> trials_needed(8256, 0.05)
+    165119
+    """
+    return int(np.ceil(n_hypotheses / alpha - 1e-9)) - 1
+
+
+def _placed(order: NDArray[np.int64], values: Array) -> Array:
+    out = np.empty_like(values)
+    out[order] = np.minimum(values, 1.0)
+    return out

@@ -1,0 +1,278 @@
+"""What a plan must count, what is counted, and in which order: breadth first, kept in the trials' order.
+
+Comparisons are known by the digest of their content, so what two test sets, two names or two
+nights share is counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.digests import digests, is_whole
+from sigdask.engine import Job, Piece
+from sigdask.panels import Panel
+from sigdask.presence import PresencePanel
+from sigdask.rounds import round_of, rounds
+from sigdask.store import Kept, Store
+from sigdask.tallies import TAILS, Tally
+
+N_TAILS = len(TAILS)
+"""Tails kept of single comparisons: greater, less, two-sided."""
+
+
+@dataclass(eq=False)
+class Line:
+    """Comparisons that are counted together: trials `first` to `stop - 1` of one run of one panel.
+
+    Attributes
+    ----------
+    panel : Panel, OutputsPanel or a family
+        What is counted.
+    run, first, stop : int
+        The trials.
+    places : int64 array, shape (n_pairs * n_metrics,)
+        The ledger's comparison of each pair and metric; of a family, shape (1,).
+    label : str
+        For errors.
+    whole : bool
+        Counted as a whole.
+    """
+
+    panel: Any
+    run: int
+    first: int
+    stop: int
+    places: NDArray[np.int64]
+    label: str
+    whole: bool
+    waiting: dict[int, tuple[int, Tally]] = field(default_factory=dict)
+    left_out: bool = False
+
+    def offer(self, first: int, tally: Tally) -> None:
+        """Take what was counted, in any order."""
+        self.waiting[first] = (first + tally.n_trials, tally)
+
+    def take(self) -> Iterator[tuple[int, int, Tally]]:
+        """Give up what follows on `first` without a gap: (first, stop, tally), one for each round."""
+        while self.first in self.waiting:
+            start, (end, total) = self.first, self.waiting.pop(self.first)
+            border = round_of(start)[1]
+            while end < border and end in self.waiting:
+                end, more = self.waiting.pop(end)
+                total += more
+            self.first = end
+            yield start, end, total
+
+
+class Ledger:
+    """Trials and exceedances of all comparisons of a plan, beside the store.
+
+    Attributes
+    ----------
+    jobs : sequence of Job
+        What the plan wants counted.
+    at : list of int64 array, shape (n_pairs, n_metrics)
+        The comparison of each pair and metric of each job.
+    n_trials : mapping of run to int64 array, shape (n_comparisons,)
+        Trials kept.
+    """
+
+    def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
+        self.store = store
+        self.jobs = jobs
+        self.digests, self.at, kinds = _numbered(jobs)
+        self.ids = store.ids_of(self.digests, kinds)
+        n = len(self.digests)
+        self.n_trials: dict[int, NDArray[np.int64]] = {}
+        self._counts: dict[int, NDArray[np.int64]] = {}
+        self._whole: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self.wanted: dict[int, NDArray[np.int64]] = {}
+        for run in {job.run for job in jobs}:
+            self.wanted[run] = np.zeros(n, np.int64)
+            self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
+        for job, at in zip(jobs, self.at, strict=True):
+            np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
+            if is_whole(job.panel):
+                self._load_whole(job, int(at[0, 0]))
+        for run, wanted in self.wanted.items():
+            self._load(run, np.flatnonzero(wanted > 0))
+
+    def _load(self, run: int, some: NDArray[np.int64]) -> None:
+        pairs = some[[(int(k), run) not in self._whole for k in some]] if self._whole else some
+        kept = self.store.prefixes(self.ids[pairs], run)
+        self.n_trials[run][pairs], self._counts[run][pairs] = kept.n_trials, kept.counts
+
+    def _load_whole(self, job: Job, k: int) -> None:
+        size = int(np.prod((*job.panel.shape, n_tails(job.panel))))
+        kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size)
+        self.n_trials[job.run][k], self._whole[k, job.run] = kept.n_trials[0], kept.counts[0]
+
+    def tally(self, number: int) -> Tally:
+        """Return the tally of a job, as far as it is counted."""
+        job, at = self.jobs[number], self.at[number]
+        trials = self.n_trials[job.run][at]
+        if is_whole(job.panel):
+            counts = self._whole[int(at[0, 0]), job.run].reshape(*job.panel.shape, n_tails(job.panel))
+            return Tally(int(trials[0, 0]), counts)
+        counts = np.zeros((*at.shape, n_tails(job.panel)), np.int64)
+        counts[..., :N_TAILS] = self._counts[job.run][at]
+        return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
+
+    def digest(self, job: int, row: int, column: int) -> str:
+        """Return the digest of one pair and metric of a job."""
+        return self.digests[int(self.at[job][row, column])]
+
+    def is_complete(self, job: int, row: int, column: int) -> bool:
+        """Say whether all trials that a job wants of one pair and metric are counted."""
+        return bool(self.n_trials[self.jobs[job].run][self.at[job][row, column]] >= self.jobs[job].n_trials)
+
+    def missing(self, most: int | None = None) -> list[Line]:
+        """Return what is still to be counted, up to `most` trials, as lines that share panels.
+
+        A comparison that several jobs hold is in the line of the first.
+        """
+        taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
+        lines = []
+        for job, at in zip(self.jobs, self.at, strict=True):
+            wanted = np.minimum(self.wanted[job.run][at], most) if most is not None else self.wanted[job.run][at]
+            n = self.n_trials[job.run][at]
+            own = ~taken[job.run][at] & _first_of_each(at)
+            taken[job.run][at] = True
+            lines += list(_lines(job, at, n, wanted, own & (n < wanted)))
+        return lines
+
+    def take(self, line: Line, first: int, stop: int, tally: Tally) -> Kept:
+        """Return what the store is to keep of a line's trials."""
+        if line.whole:
+            return Kept(self.ids[line.places], line.run, first, stop, tally.counts.reshape(1, -1), whole=True)
+        return Kept(self.ids[line.places], line.run, first, stop, _flat(tally))
+
+    def add(self, line: Line, stop: int, tally: Tally) -> None:
+        """Enter what the store has kept."""
+        if line.whole:
+            self._whole[int(line.places[0]), line.run] += tally.counts.ravel()
+            self.n_trials[line.run][line.places] = stop
+            return
+        self._counts[line.run][line.places] += _flat(tally)
+        self.n_trials[line.run][line.places] = stop
+
+    def counts_of(self, run: int) -> NDArray[np.int64]:
+        """Return exceedances of single comparisons, shape (n_comparisons, 3)."""
+        return self._counts[run]
+
+
+def breadth_first(lines: Sequence[Line]) -> tuple[list[Job], list[Line]]:
+    """Return jobs that bring all lines through one round before the next, first runs first, and the line of each."""
+    found = [
+        ((round_of(first)[0], line.run), k, Job(line.panel, stop - first, line.run, label=line.label, first=first))
+        for k, line in enumerate(lines)
+        for first, stop in rounds(line.first, line.stop)
+        if not line.left_out
+    ]
+    found.sort(key=lambda each: each[:2])
+    return [job for _, _, job in found], [lines[k] for _, k, _ in found]
+
+
+class Queue:
+    """What was counted and is not yet kept, given up in the order of its trials."""
+
+    def __init__(self, lines_of_jobs: Sequence[Line]) -> None:
+        self._lines = lines_of_jobs
+        self._touched: dict[int, Line] = {}
+
+    def offer(self, piece: Piece, tally: Tally) -> None:
+        """Take one piece."""
+        line = self._lines[piece.job]
+        line.offer(piece.first, tally)
+        self._touched[id(line)] = line
+
+    def take(self) -> list[tuple[Line, int, int, Tally]]:
+        """Give up all that follows without a gap on what was given up before."""
+        taken = [(line, *found) for line in self._touched.values() for found in line.take()]
+        self._touched.clear()
+        return taken
+
+
+def n_tails(panel: Any) -> int:
+    """Return the size of the last axis of a panel's counts."""
+    return int(panel.n_tails)
+
+
+def _numbered(jobs: Sequence[Job]) -> tuple[list[str], list[NDArray[np.int64]], list[str]]:
+    """Return distinct digests, the number of each job's pairs and metrics among them, and what each is."""
+    numbers: dict[str, int] = {}
+    kinds: list[str] = []
+    seen: dict[int, NDArray[np.int64]] = {}
+    at = []
+    for job in jobs:
+        if id(job.panel) not in seen:
+            own = digests(job.panel)
+            found = np.array([numbers.setdefault(d, len(numbers)) for d in own.ravel()], np.int64)
+            kinds += [_kind(job.panel)] * (len(numbers) - len(kinds))
+            seen[id(job.panel)] = found.reshape(own.shape)
+        at.append(seen[id(job.panel)])
+    return list(numbers), at, kinds
+
+
+def _kind(panel: Any) -> str:
+    if is_whole(panel):
+        return type(panel).__name__.lower()
+    return "all arrangements" if panel.enumerated else "pair"
+
+
+def _first_of_each(at: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which cells hold a comparison for the first time."""
+    first = np.zeros(at.size, np.bool_)
+    first[np.unique(at.ravel(), return_index=True)[1]] = True
+    return first.reshape(at.shape)
+
+
+def _lines(
+    job: Job, at: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], open_: NDArray[np.bool_]
+) -> Iterator[Line]:
+    """Yield lines of one job: pairs and metrics that have the same trials to go."""
+    if is_whole(job.panel):
+        if open_[0, 0]:
+            yield Line(job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), at[0, :1], job.label, whole=True)
+        return
+    groups: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
+    if len(spans := np.unique(np.stack([n[open_], wanted[open_]]), axis=1).T) == 0:
+        return
+    for first, stop in spans.tolist():
+        here = open_ & (n == first) & (wanted == stop)
+        for row in np.flatnonzero(here.any(axis=1)).tolist():
+            groups.setdefault((first, stop, tuple(np.flatnonzero(here[row]).tolist())), []).append(row)
+    for (first, stop, columns), rows in groups.items():
+        places = at[rows][:, columns].ravel()
+        yield Line(_part(job.panel, rows, columns), job.run, first, stop, places, job.label, whole=False)
+
+
+def _part(panel: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
+    """Return some pairs and metrics of a panel, with the systems that they need."""
+    if panel.shape == (len(rows), len(columns)):
+        return panel
+    if isinstance(panel, PresencePanel):
+        return replace(panel, pairs=panel.pairs[list(rows)], metrics=tuple(panel.metrics[k] for k in columns))
+    assert isinstance(panel, Panel)
+    used, pairs = np.unique(panel.pairs[list(rows)], return_inverse=True)
+    return replace(
+        panel,
+        values=np.ascontiguousarray(panel.values[:, used]),
+        totals=panel.totals[used],
+        pairs=pairs.reshape(-1, 2),
+        metrics=tuple(panel.metrics[k] for k in columns),
+    )
+
+
+def trials_of(lines: Iterable[Line]) -> int:
+    """Return the trials that lines have to go, of all their comparisons."""
+    return sum((line.stop - line.first) * len(line.places) for line in lines)
+
+
+def _flat(tally: Tally) -> NDArray[np.int64]:
+    return tally.counts.reshape(-1, tally.counts.shape[-1])[:, :N_TAILS]

@@ -1,0 +1,136 @@
+"""When to stop: a deadline or a signal. Neither looks at the counts, so what was counted stays valid."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from sigdask.errors import InputError
+
+DEADLINE = "the deadline"
+SECONDS = {"h": 3600, "m": 60, "s": 1}
+
+
+class Stopped(BaseException):  # no error, and nothing on the way may take it for one
+    """Raised where the driver waits, when it is time to stop."""
+
+
+class Stop:
+    """Says when to stop, and why.
+
+    Attributes
+    ----------
+    deadline : float or None
+        Seconds since 1970.
+    reason : str
+        Empty until it is time.
+    """
+
+    def __init__(self, deadline: float | None = None) -> None:
+        self.deadline = deadline
+        self.reason = ""
+        self._waiting = False
+
+    def due(self) -> bool:
+        """Say whether it is time."""
+        if not self.reason and self.deadline is not None and time.time() >= self.deadline:
+            self.reason = DEADLINE
+        return bool(self.reason)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Be interrupted at once while waiting for others; elsewhere `due` is asked."""
+        self._waiting = True
+        try:
+            if self.due():
+                raise Stopped
+            yield
+        finally:
+            self._waiting = False
+
+    def leave(self, seconds: float) -> None:
+        """Stop this much before the deadline, to have time to judge; at most half of what is left."""
+        if self.deadline is None:
+            return
+        self.deadline -= min(seconds, max(self.deadline - time.time(), 0) / 2)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        if self.deadline is not None and threading.current_thread() is threading.main_thread():
+            # rings again each second: the first ring may come where nothing waits
+            signal.setitimer(signal.ITIMER_REAL, max(self.deadline - time.time(), 1e-3), 1.0)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, or stop."""
+        with self.waiting():
+            time.sleep(seconds)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take SIGTERM, SIGINT and the deadline's alarm; a second signal ends the program as usual."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals reach the main thread alone; the deadline is still asked between tasks
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)}
+
+        def taken(number: int, _frame: Any) -> None:
+            if number == signal.SIGALRM:
+                self.due()
+            else:
+                self.reason = self.reason or signal.Signals(number).name
+                signal.signal(number, before[signal.Signals(number)])
+            if self._waiting and self.reason:
+                self._waiting = False
+                raise Stopped
+
+        for number in before:
+            signal.signal(number, taken)
+        self._set_alarm()
+        try:
+            yield
+        finally:
+            if self.deadline is not None:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def parse_deadline(text: str, now: datetime | None = None) -> float:
+    """Read a time of day (the next one), a date and time, or a duration; return seconds since 1970.
+
+    Examples
+    --------
+    >>> evening = datetime(2026, 1, 31, 22, 0)
+    >>> datetime.fromtimestamp(parse_deadline("06:00", evening)).isoformat()
+    '2026-02-01T06:00:00'
+    >>> datetime.fromtimestamp(parse_deadline("1h30m", evening)).isoformat()
+    '2026-01-31T23:30:00'
+    """
+    now = now or datetime.now()  # noqa: DTZ005  # local time is meant
+    parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text.strip())
+    if parts is not None and any(parts.groups()):
+        seconds = sum(int(n) * unit for n, unit in zip(parts.groups("0"), SECONDS.values(), strict=True))
+        return (now + _span(seconds, text)).timestamp()
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text.strip()):
+            hours, minutes, *rest = (int(part) for part in text.split(":"))
+            at = now.replace(hour=hours, minute=minutes, second=rest[0] if rest else 0, microsecond=0)
+            return (at if at > now else at + timedelta(days=1)).timestamp()
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise InputError(
+            f"deadline {text!r}: expected a time such as 06:00, a duration such as 90m or 1h30m, or a date and time"
+        ) from None
+
+
+def _span(seconds: int, text: str) -> timedelta:
+    try:
+        return timedelta(seconds=min(seconds, 10 * 365 * 86400))
+    except OverflowError:
+        raise InputError(f"deadline {text!r}: too far away") from None

@@ -1,0 +1,239 @@
+"""The keys of a plan file: one declaration that validates, describes itself to editors and holds the defaults.
+
+Pydantic reads these declarations; what is made of them is in `sigdask.plan.model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
+
+from sigdask.comparisons import Method
+from sigdask.counts import Missing
+from sigdask.formats.options import Align
+from sigdask.gate import Fdr
+from sigdask.multiplicity import Adjust
+from sigdask.plan.model import Family
+from sigdask.randomization import Alternative
+from sigdask.shuffles import MAX_TRIALS
+
+CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
+LARGEST_SEED = 2**63 - 1
+MOST_WORKERS = 1_000_000
+
+Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
+Real = Annotated[float, Field(strict=True)]
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Trials = Annotated[StrictInt, Field(ge=1, le=MAX_TRIALS)]
+Names = Annotated[tuple[Text, ...], Field(min_length=1)]
+Pair = tuple[Text, Text]
+
+
+def _shape(value: Any) -> str | None:
+    """Say which form of a key was chosen, by the type of its value."""
+    for shape, kinds in (("text", str), ("list", (list, tuple)), ("table", Mapping)):
+        if isinstance(value, kinds):
+            return shape
+    return None
+
+
+SHAPE = Discriminator(_shape)
+TextShape = Annotated[Text, Tag("text")]
+
+TextOrTexts = Annotated[TextShape | Annotated[Names, Tag("list")], SHAPE]
+Systems = Annotated[
+    TextShape | Annotated[Names, Tag("list")]
+    | Annotated[Annotated[dict[Text, TextOrTexts], Field(min_length=1)], Tag("table")],
+    SHAPE,
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineKeys:
+    """Pairs of every other system with one."""
+
+    __pydantic_config__ = CLOSED
+
+    baseline: Annotated[Text, Field(description="Compare every other system with this one, which becomes B.")]
+
+
+Pairs = Annotated[
+    Annotated[Literal["all"], Tag("text")]
+    | Annotated[Annotated[tuple[Pair, ...], Field(min_length=1)], Tag("list")]
+    | Annotated[BaselineKeys, Tag("table")],
+    SHAPE,
+]
+
+_METRICS = "Metrics as `sigdask metrics` lists them, or MODULE:ATTRIBUTE; by default those that the data suggest."
+_PAIRS = '"all", { baseline = NAME }, or a list of [A, B].'
+_TRIALS = "Random trials; 1,048,576 by default, 10,000 for black boxes."
+
+
+@dataclass(frozen=True, slots=True)
+class TestSetKeys:
+    """One test set."""
+
+    __pydantic_config__ = CLOSED
+
+    name: Annotated[Text, Field(description="Unique; part of the address of its shuffles.")]
+    systems: Annotated[
+        Systems,
+        Field(
+            description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name; "
+            "several files under one name are replicates."
+        ),
+    ]
+    gold: Annotated[Text | None, Field(description="File of what is right.")] = None
+    format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = "auto"
+    unit: Annotated[Text, Field(description="What is exchanged as a whole: item or a column.")] = "item"
+    by: Annotated[Text | None, Field(description="Compare within each value of a column.")] = None
+    missing: Annotated[Missing, Field(description="What an absent score means.")] = "error"
+    id: Annotated[Text | None, Field(description="Column of item ids.")] = None
+    gold_column: Annotated[Text | None, Field(description="Column of what is right.")] = None
+    prediction_column: Annotated[Text | None, Field(description="Column of the answer, in files of one system.")] = None
+    system_column: Annotated[Text | None, Field(description="Column of the system, in long tables.")] = None
+    score_column: Annotated[Text | None, Field(description="Column of the score, in long tables.")] = None
+    ignore: Annotated[Names | None, Field(description="Columns left out.")] = None
+    map: Annotated[dict[Text, Names] | None, Field(description="Labels read as another: TARGET = [LABEL, LABEL].")] = (
+        None
+    )
+    align: Annotated[Align, Field(description="How rows of several files belong together.")] = "auto"
+    references: Annotated[TextOrTexts | None, Field(description="Further reference files.")] = None
+    documents: Annotated[Text | None, Field(description="File of the document of each segment.")] = None
+    metrics: Annotated[Names | None, Field(description=_METRICS)] = None
+    pairs: Annotated[Pairs | None, Field(description=_PAIRS)] = None
+    alternative: Annotated[Alternative | None, Field(description="Of score A - score B.")] = None
+    method: Annotated[Method | None, Field(description="auto enumerates 20 or fewer discordant units.")] = None
+    trials: Annotated[Trials | None, Field(description=_TRIALS)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class BesagCliffordKeys:
+    """Stop at the h-th exceedance: a valid p."""
+
+    __pydantic_config__ = CLOSED
+
+    rule: Literal["besag-clifford"]
+    h: Annotated[StrictInt, Field(ge=1, le=2**31, description="Exceedances to wait for.")] = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceSequenceKeys:
+    """Stop when the confidence sequence leaves alpha: a decision, no p."""
+
+    __pydantic_config__ = CLOSED
+
+    rule: Literal["confidence-sequence"]
+    epsilon: Annotated[Share, Field(description="Resampling risk.")] = 1e-3
+
+
+StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminator("rule")]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportKeys:
+    """Files to write at the end; {date} and {time} stand for the start of the run."""
+
+    __pydantic_config__ = CLOSED
+
+    json: Annotated[Text | None, Field(description="All results as JSON.")] = None
+    text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotWorseKeys:
+    """No system is significantly worse than the baseline."""
+
+    __pydantic_config__ = CLOSED
+
+    rule: Literal["not-worse"]
+    alpha: Annotated[Share | None, Field(description="By default the plan's.")] = None
+    adjust: Annotated[
+        Literal["holm", "plan", "none"] | None,
+        Field(description="By Holm over all its comparisons, as the plan, or not; by default as the plan if it does."),
+    ] = None
+    baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
+    test_sets: Annotated[Names | None, Field(description="By default all.")] = None
+    metrics: Annotated[Names | None, Field(description="By default all.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class NonInferiorKeys:
+    """Every system is shown to be worse by less than a margin, if at all."""
+
+    __pydantic_config__ = CLOSED
+
+    rule: Literal["non-inferior"]
+    margin: Annotated[float, Field(strict=True, gt=0, description="On the metric's own scale.")]
+    alpha: Annotated[Share | None, Field(description="By default the plan's.")] = None
+    baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
+    test_sets: Annotated[Names | None, Field(description="By default all.")] = None
+    metrics: Annotated[Names | None, Field(description="By default all.")] = None
+
+
+RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys, Discriminator("rule")]
+
+
+@dataclass(frozen=True, slots=True)
+class GateKeys:
+    """What must hold of the results for `sigdask run` to exit with 0."""
+
+    __pydantic_config__ = CLOSED
+
+    rules: Annotated[tuple[RuleKeys, ...], Field(min_length=1, description="All must hold.")]
+    runs_per_year: Annotated[
+        float, Field(strict=True, gt=0, le=1e6, description="For the expected number of false alarms.")
+    ] = 365
+    fdr: Annotated[Fdr, Field(description="Online false-discovery rule over the history of runs.")] = "none"
+    junit: Annotated[Text | None, Field(description="JUnit XML to write, for CI.")] = None
+    json: Annotated[Text | None, Field(description="JSON to write.")] = None
+    command: Annotated[Names | None, Field(description="Program and arguments to run at the end, no shell.")] = None
+    webhook: Annotated[Text | None, Field(description="http(s) URL that the gate's JSON is posted to at the end.")] = (
+        None
+    )
+    when: Annotated[Literal["always", "failed"], Field(description="Which ends are told.")] = "failed"
+    timeout: Annotated[
+        float, Field(strict=True, gt=0, le=3600, description="Seconds to wait for command or webhook.")
+    ] = 30
+
+
+Cluster = Annotated[TextShape | Annotated[dict[StrictStr, Any], Tag("table")], SHAPE]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanKeys:
+    """A sigdask plan: what a night evaluates."""
+
+    __pydantic_config__ = CLOSED
+
+    test_set: Annotated[tuple[TestSetKeys, ...], Field(min_length=1, description="The test sets.")]
+    name: Annotated[Text | None, Field(description="By default the file's name.")] = None
+    metrics: Annotated[Names | None, Field(description=_METRICS)] = None
+    pairs: Annotated[Pairs, Field(description=_PAIRS)] = "all"
+    alternative: Annotated[Alternative, Field(description="Of score A - score B.")] = "two-sided"
+    method: Annotated[Method, Field(description="auto enumerates 20 or fewer discordant units.")] = "auto"
+    trials: Annotated[Trials | None, Field(description=_TRIALS)] = None
+    seed: Annotated[StrictInt, Field(ge=0, le=LARGEST_SEED, description="Of the random stream.")] = 0
+    alpha: Annotated[Share, Field(description="Level of the verdicts.")] = 0.05
+    second_run: Annotated[StrictBool, Field(description="Cross-check by a second, independent run.")] = True
+    adjust: Annotated[
+        Adjust | None,
+        Field(
+            description="Adjust p-values for the family; by default max-t for three systems and more, with "
+            "besag-clifford holm, with confidence-sequence none."
+        ),
+    ] = None
+    family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"
+    stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
+    cluster: Annotated[
+        Cluster, Field(description="As --cluster takes it, or a table: `class` and its options, or `file`.")
+    ] = "auto"
+    workers: Annotated[StrictInt | None, Field(ge=1, le=MOST_WORKERS, description="Threads or processes to start.")] = (
+        None
+    )
+    store: Annotated[Text | None, Field(description="Path or URL of the database; by default beside the plan.")] = None
+    report: Annotated[ReportKeys, Field(description="Files to write at the end.")] = ReportKeys()
+    gate: Annotated[GateKeys | None, Field(description="What must hold.")] = None

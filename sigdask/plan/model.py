@@ -1,0 +1,209 @@
+"""A plan as the program takes it: every path absolute, every default filled in, nothing left to look up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from sigdask import formats
+from sigdask.comparisons import Method
+from sigdask.counts import Counts
+from sigdask.formats import Options, Source
+from sigdask.gate import Fdr, Rule
+from sigdask.multiplicity import Adjust
+from sigdask.randomization import Alternative
+from sigdask.stopping import Stopping
+
+SHARED: tuple[str, ...] = ("max-t", "single-step-max-t", "tukey")
+"""Adjustments that take the largest difference of each trial, so that all need the same trials."""
+
+Family = Literal["metric", "test-set", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet:
+    """One test set: its files, and what is compared on it.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the plan; part of the address of its shuffles.
+    sources : tuple of Source
+        Files of its systems, absolute, patterns resolved.
+    gold : Path or None
+        File of what is right.
+    format : str
+        As `--format` takes it, own options after the name.
+    options : Options
+        How to read; complete, with the name and the columns of `unit` and `by`.
+    metrics : tuple of str
+        Empty: those that the data suggest.
+    unit : str
+        What is exchanged as a whole.
+    by : str or None
+        Column to compare within.
+    baseline : str or None
+        Compare every other system with this one.
+    pairs : tuple of (str, str), or None
+        Systems to compare; None with no baseline is all pairs.
+    alternative, method, trials
+        As in `compare_all`.
+    """
+
+    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
+
+    name: str
+    sources: tuple[Source, ...]
+    gold: Path | None
+    format: str
+    options: Options
+    metrics: tuple[str, ...]
+    unit: str
+    by: str | None
+    baseline: str | None
+    pairs: tuple[tuple[str, str], ...] | None
+    alternative: Alternative
+    method: Method
+    trials: int | None
+
+    def read(self) -> Counts:
+        """Read the files into aligned counts, with the unit that is exchanged."""
+        counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
+        return counts.with_unit(self.unit)
+
+    def files(self) -> tuple[Path, ...]:
+        """Return every file that is read."""
+        options = self.options
+        others = (self.gold, options.documents, *options.references)
+        return (*(source.path for source in self.sources), *(path for path in others if path is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Files to write when the plan is done; None is not written.
+
+    Attributes
+    ----------
+    json, text : Path or None
+        `{date}` and `{time}` in them stand for the start of the run.
+    """
+
+    json: Path | None = None
+    text: Path | None = None
+
+    def at(self, start: datetime) -> Report:
+        """Return the files of a run that started then."""
+        return Report(dated(self.json, start), dated(self.text, start))
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Whom to tell how the gate ended.
+
+    Attributes
+    ----------
+    command : tuple of str
+        Program and arguments, run without a shell; empty for none.
+    webhook : str or None
+        URL that the gate's JSON is sent to.
+    when : {"always", "failed"}
+        Which ends are told.
+    timeout : float
+        Seconds to wait for either.
+    """
+
+    command: tuple[str, ...] = ()
+    webhook: str | None = None
+    when: Literal["always", "failed"] = "failed"
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What must hold of the results for the run to pass.
+
+    Attributes
+    ----------
+    rules : tuple of Rule
+        All must hold.
+    runs_per_year : float
+        For the expected number of false alarms.
+    fdr : {"none", "lord++", "lond"}
+        Online false-discovery rule over the history of runs.
+    junit, json : Path or None
+        Files to write; dated as in `Report`.
+    tell : Tell
+        Whom to tell.
+    """
+
+    rules: tuple[Rule, ...]
+    runs_per_year: float = 365.0
+    fdr: Fdr = "none"
+    junit: Path | None = None
+    json: Path | None = None
+    tell: Tell = Tell()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a night evaluates.
+
+    Attributes
+    ----------
+    path : Path
+        The plan file, absolute.
+    name : str
+        By default the file's name without its ending.
+    test_sets : tuple of TestSet
+        In the order of the file.
+    seed, alpha, second_run
+        As in `compare_all`.
+    adjust : str or None
+        As in `compare_sets`: None is max-t for three systems and more, Holm for black boxes.
+    family : {"metric", "test-set", "plan"}
+        What is adjusted together: the comparisons of a test set under one metric, of a test set, of the
+        whole plan.
+    stopping : BesagClifford, ConfidenceSequence or None
+        Rule to stop counting early.
+    cluster : str or mapping
+        As `--cluster` takes it, or the content of a cluster file.
+    workers : int or None
+        Threads or processes to start.
+    store : str
+        URL of the database.
+    report : Report
+        Files to write at the end.
+    gate : Gate or None
+        What must hold.
+    """
+
+    path: Path
+    name: str
+    test_sets: tuple[TestSet, ...]
+    seed: int = 0
+    alpha: float = 0.05
+    second_run: bool = True
+    adjust: Adjust | None = None
+    family: Family = "test-set"
+    stopping: Stopping | None = None
+    cluster: str | Mapping[str, Any] = "auto"
+    workers: int | None = None
+    store: str = ""
+    report: Report = Report()
+    gate: Gate | None = None
+
+
+def dated(path: Path | None, start: datetime) -> Path | None:
+    """Put the date and time into a path.
+
+    Examples
+    --------
+    >>> dated(Path("night-{date}.json"), datetime(2026, 1, 31)).name
+    'night-2026-01-31.json'
+    """
+    if path is None:
+        return None
+    return Path(str(path).replace("{date}", f"{start:%Y-%m-%d}").replace("{time}", f"{start:%H%M%S}"))

@@ -1,0 +1,268 @@
+"""From keys to a plan: paths found, patterns spread out, defaults filled in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from sigdask import clusters
+from sigdask.errors import InputError
+from sigdask.formats import Options, Source
+from sigdask.gate import NonInferior, NotWorse, Rule
+from sigdask.multiplicity import Adjust
+from sigdask.plan import paths
+from sigdask.plan.across import check_across, check_comparisons
+from sigdask.plan.complaints import Complaint, nearest, shown
+from sigdask.plan.keys import BaselineKeys, BesagCliffordKeys, GateKeys, NonInferiorKeys, PlanKeys, TestSetKeys
+from sigdask.plan.lines import Key
+from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
+from sigdask.stopping import BesagClifford, ConfidenceSequence, Stopping
+
+DATABASES = ("sqlite", "postgresql")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where relative paths start, and where complaints go."""
+
+    folder: Path
+    complaints: list[Complaint]
+
+    def complain(self, key: Key, text: str) -> None:
+        self.complaints.append(Complaint(key, text))
+
+    def attempt(self, key: Key, call: Callable[..., _T], *arguments: Any) -> _T | None:
+        """Call what may refuse; a refusal becomes a complaint."""
+        try:
+            return call(*arguments)
+        except InputError as error:
+            self.complain(key, str(error))
+            return None
+
+    def path(self, key: Key, text: str | None, find: Callable[[str, Path], Path] = paths.existing) -> Path | None:
+        return None if text is None else self.attempt(key, find, text, self.folder)
+
+
+def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Sequence[int]) -> Plan:
+    """Make a plan of keys.
+
+    Parameters
+    ----------
+    keys : PlanKeys
+        Those that are valid each by itself.
+    path : Path
+        The plan file, absolute; other paths are relative to its folder.
+    complaints : list of Complaint
+        Added to. When it is not empty, what is returned must not be used; what does not follow from
+        earlier complaints is judged all the same.
+    numbers : sequence of int
+        Places of the test sets in the file.
+    """
+    at = _Place(path.parent, complaints)
+    is_whole = not complaints
+    test_sets = tuple(
+        _test_set(own, keys, at, ("test_set", number)) for own, number in zip(keys.test_set, numbers, strict=True)
+    )
+    plan = Plan(
+        path=path,
+        name=keys.name or path.stem,
+        test_sets=test_sets,
+        seed=keys.seed,
+        alpha=keys.alpha,
+        second_run=keys.second_run,
+        adjust=keys.adjust or _adjustment(keys),
+        family=keys.family,
+        stopping=_stopping(keys),
+        cluster=_cluster(keys.cluster, at),
+        workers=keys.workers,
+        store=_store(keys.store, path, at),
+        report=Report(
+            at.path(("report", "json"), keys.report.json, paths.writable),
+            at.path(("report", "text"), keys.report.text, paths.writable),
+        ),
+        gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
+    )
+    if is_whole:
+        check_across(plan, at.complain)
+    return plan
+
+
+def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet:
+    baseline, pairs = _pairs(own.pairs or keys.pairs)
+    found = TestSet(
+        name=own.name,
+        sources=_sources(own, at, (*key, "systems")),
+        gold=at.path((*key, "gold"), own.gold),
+        format=own.format,
+        options=_options(own, at, key),
+        metrics=own.metrics or keys.metrics or (),
+        unit=own.unit,
+        by=own.by,
+        baseline=baseline,
+        pairs=pairs,
+        alternative=own.alternative or keys.alternative,
+        method=own.method or keys.method,
+        trials=own.trials or keys.trials,
+    )
+    check_comparisons(found, own, key, at.complain)
+    return found
+
+
+def _pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
+    if isinstance(pairs, BaselineKeys):
+        return pairs.baseline, None
+    return None, None if pairs == "all" else pairs
+
+
+def _sources(own: TestSetKeys, at: _Place, key: Key) -> tuple[Source, ...]:
+    found: dict[Path, Source] = {}
+    for source in paths.sources(own.systems, at.folder):
+        if isinstance(source, InputError):
+            at.complain(key, str(source))
+        elif source.path in found:
+            at.complain(key, f"found {shown(str(source.path))} twice")
+        else:
+            found[source.path] = source
+    return tuple(found.values())
+
+
+def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
+    references = (own.references,) if isinstance(own.references, str) else own.references or ()
+    found = [at.path((*key, "references"), text) for text in references]
+    given: dict[str, Any] = {
+        "id_column": own.id,
+        "gold_column": own.gold_column,
+        "prediction_column": own.prediction_column,
+        "system_column": own.system_column,
+        "score_column": own.score_column,
+        "groups": tuple(dict.fromkeys(name for name in (own.unit, own.by) if name is not None and name != "item")),
+        "ignore": own.ignore or (),
+        "label_map": tuple((own.map or {}).items()),
+        "align": own.align,
+        "missing": own.missing,
+        "references": tuple(path for path in found if path is not None),
+        "documents": at.path((*key, "documents"), own.documents),
+        "name": own.name,
+    }
+    return at.attempt((*key, "ignore"), lambda: Options(**given)) or Options()
+
+
+def _adjustment(keys: PlanKeys) -> Adjust | None:
+    """Return the default: None leaves it to the number of systems, where all count the same trials."""
+    if keys.stopping is None:
+        return None
+    return "holm" if isinstance(keys.stopping, BesagCliffordKeys) else "none"
+
+
+def _stopping(keys: PlanKeys) -> Stopping | None:
+    if keys.stopping is None:
+        return None
+    if isinstance(keys.stopping, BesagCliffordKeys):
+        return BesagClifford(keys.stopping.h)
+    return ConfidenceSequence(keys.alpha, keys.stopping.epsilon)
+
+
+def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> str | Mapping[str, Any]:
+    """Return what `--cluster` takes; a table is the content of a cluster file."""
+    key: Key = ("cluster",)
+    if isinstance(cluster, str):
+        return _cluster_text(cluster, at, key)
+    given = cluster.get("file", cluster.get("class"))
+    named = "file" if "file" in cluster else "class"
+    if not isinstance(given, str) or not given.strip():
+        found = f"{named} = {shown(given)}" if named in cluster else shown(cluster)
+        at.complain(key, f"found {found}, expected class = NAME and its options, or file = FILE.toml")
+    elif named == "file":
+        if len(cluster) > 1:
+            at.complain(key, f"found {shown(cluster)}, expected `file` alone; options stand in the file")
+        path = at.path((*key, "file"), given)
+        return str(path)
+    return cluster
+
+
+def _cluster_text(text: str, at: _Place, key: Key) -> str:
+    if text.endswith((".json", ".toml")):
+        return str(at.path(key, text) or text)
+    if text not in {"auto", "none", "threads", "local"} and not text.startswith(("tcp://", "tls://")):
+        known = ["auto", "none", "threads", "local"]
+        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, known, 'words')}")
+    return text
+
+
+def _store(text: str | None, path: Path, at: _Place) -> str:
+    """Return the URL of the database; by default a file beside the plan."""
+    if text is None:
+        return f"sqlite:///{path.with_suffix('.sqlite')}"
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        file = at.path(("store",), text, paths.writable)
+        return f"sqlite:///{file}"
+    if scheme.partition("+")[0] not in DATABASES:
+        at.complain(
+            ("store",),
+            f"found {shown(scheme)}://…, expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE; "
+            f"{nearest(scheme, DATABASES, 'databases')}",
+        )
+    elif scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
+        file = at.path(("store",), rest[1:], paths.writable)
+        return f"{scheme}:///{file}"
+    return text
+
+
+def _gate(own: GateKeys, keys: PlanKeys, at: _Place) -> Gate:
+    tell = Tell(
+        command=_command(own.command or (), at),
+        webhook=_webhook(own.webhook, at),
+        when=own.when,
+        timeout=own.timeout,
+    )
+    return Gate(
+        rules=tuple(_rule(rule, keys) for rule in own.rules),
+        runs_per_year=own.runs_per_year,
+        fdr=own.fdr,
+        junit=at.path(("gate", "junit"), own.junit, paths.writable),
+        json=at.path(("gate", "json"), own.json, paths.writable),
+        tell=tell,
+    )
+
+
+def _rule(rule: Any, keys: PlanKeys) -> Rule:
+    shared = {
+        "alpha": rule.alpha or keys.alpha,
+        "baseline": rule.baseline,
+        "test_sets": rule.test_sets or (),
+        "metrics": rule.metrics or (),
+    }
+    if isinstance(rule, NonInferiorKeys):
+        return NonInferior(margin=rule.margin, **shared)
+    return NotWorse(adjust=rule.adjust or ("holm" if keys.adjust in {None, "none"} else "plan"), **shared)
+
+
+def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:
+    """Find the program, as a path relative to the plan or on the PATH."""
+    if not command:
+        return command
+    program = str(at.folder / command[0]) if "/" in command[0] else command[0]
+    found = None if "\0" in "".join(command) else shutil.which(program)
+    if found is None:
+        at.complain(("gate", "command"), f"found {shown(command[0])}, expected a program that exists and may be run")
+        return command
+    return (found, *command[1:])
+
+
+def _webhook(url: str | None, at: _Place) -> str | None:
+    if url is None:
+        return None
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_url = False
+    if not is_url or any(c.isspace() for c in url):
+        at.complain(("gate", "webhook"), f"found {shown(url)}, expected http://HOST/… or https://HOST/…")
+    return url

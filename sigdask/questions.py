@@ -1,0 +1,232 @@
+"""One test set's question: its comparisons, beside them those with other units, and what answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sigdask import metrics as known
+from sigdask.comparisons import Asked, Comparison, Method, Slots, bound, list_comparisons, list_jobs
+from sigdask.counts import Counts
+from sigdask.dependence import Dependence
+from sigdask.engine import Job
+from sigdask.errors import InputError
+from sigdask.judge import Judge
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
+from sigdask.nesting import Nesting, highest
+from sigdask.panels import Pair, Units
+from sigdask.randomization import Alternative
+from sigdask.results import Beside, Result
+from sigdask.tallies import Tally
+
+AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
+
+Cell = tuple[int, int, int]
+
+FEWEST_GROUPS = 6
+"""Groups from which exchanging them can reach 0.05, two-sided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of every test set.
+
+    Attributes
+    ----------
+    metrics : sequence of str, Metric, BoundMetric, BoundSets or BlackBox
+        Scores.
+    pairs : sequence of (str, str), or None
+        Systems to compare; None for all pairs, or all against the baseline.
+    baseline : str or None
+        The system that all others are compared with.
+    levels : tuple of str
+        Units named; the coarsest is exchanged.
+    by : str or None
+        Column of subsets.
+    method, trials, seed
+        As in `compare_sets`.
+    beside : bool
+        Show p with other units exchanged.
+    """
+
+    metrics: Sequence[AnyMetric]
+    pairs: Sequence[tuple[str, str]] | None = None
+    baseline: str | None = None
+    levels: tuple[str, ...] = ()
+    by: str | None = None
+    method: Method = "auto"
+    trials: int | None = None
+    seed: int = 0
+    beside: bool = True
+
+    def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
+        """Return the metrics, names looked up."""
+        return [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+
+    def bound(self, counts: Counts) -> Wanted:
+        """Bind the metrics to the data, which may take long, once for all units."""
+        return replace(self, metrics=[bound(m, counts) for m in self.found(counts)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The comparisons with one unit exchanged, their jobs, and where each finds its counts."""
+
+    asked: Asked
+    comparisons: list[Comparison]
+    jobs: list[Job]
+    slots: list[Slots]
+
+    @staticmethod
+    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Part:
+        """List what is compared and counted."""
+        asked = Asked(
+            counts=counts,
+            units=Units.of(counts, wanted.seed),
+            pairs=pairs_of(counts, wanted.pairs, wanted.baseline),
+            method=wanted.method,
+            trials=wanted.trials,
+        )
+        comparisons = list(list_comparisons(asked, wanted.found(counts), wanted.by))
+        return Part(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """All that is asked of one test set.
+
+    Attributes
+    ----------
+    main : Part
+        With the unit asked for.
+    dependences : tuple of tuple of Dependence
+        Of each comparison, within each coarser column.
+    others : tuple of Part
+        With other units, for contrast.
+    """
+
+    main: Part
+    dependences: tuple[tuple[Dependence, ...], ...]
+    others: tuple[Part, ...]
+
+    @staticmethod
+    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Question:
+        """Resolve what is asked of `counts`."""
+        unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
+        grouped = counts.with_unit(unit)
+        wanted = wanted.bound(grouped)
+        main = Part.of(grouped, wanted, second_run=second_run)
+        nesting = Nesting(grouped, main.asked.units)
+        dependences = tuple(nesting.dependences(c) for c in main.comparisons)
+        finer = [level for level in dict.fromkeys(("item", *wanted.levels)) if level != unit]
+        levels = (
+            [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
+        )
+        others = tuple(Part.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
+        return Question(main, dependences, others)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """What must be counted."""
+        return [job for part in (self.main, *self.others) for job in part.jobs]
+
+    @property
+    def asking(self) -> list[tuple[Asked, Comparison]]:
+        """The comparisons, each with what was asked."""
+        return [(self.main.asked, c) for c in self.main.comparisons]
+
+    @property
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """(job, row, column) of the counts of each comparison, the one that its p is of first."""
+        found: list[list[Cell]] = [[] for _ in self.main.comparisons]
+        offset = 0
+        for part in (self.main, *self.others):
+            for own, c, slots in zip(found, part.comparisons, part.slots, strict=True):
+                own += [(offset + job, row, column) for job, row, column in slots.cells(c.column)]
+            offset += len(part.jobs)
+        return [tuple(own) for own in found]
+
+    def results(self, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int) -> list[Result]:
+        """Judge the counts of `jobs`."""
+        left = iter(tallies)
+        per_part = [[next(left) for _ in part.jobs] for part in (self.main, *self.others)]
+        judged = [
+            _judged(part, own, alternative, alpha, n_sampled)
+            for part, own in zip((self.main, *self.others), per_part, strict=True)
+        ]
+        besides = list(zip(*([_beside(r) for r in results] for results in judged[1:]), strict=True))
+        return [
+            replace(r, dependence=d, beside=besides[k] if besides else ())
+            for k, (r, d) in enumerate(zip(judged[0], self.dependences, strict=True))
+        ]
+
+    def one_sided(self, tallies: Sequence[Tally]) -> list[tuple[float, float]]:
+        """Return (p greater, p less) of each comparison."""
+        judges = [Judge(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
+        return [
+            (judges[0].p_value(c, slots, tallies), judges[1].p_value(c, slots, tallies))
+            for c, slots in zip(self.main.comparisons, self.main.slots, strict=True)
+        ]
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Say where differences hang together within groups that are not exchanged as a whole."""
+        unit = self.main.asked.counts.unit
+        notes = []
+        for column in clear_columns(self.dependences):
+            clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
+            worst = max(clear, key=lambda d: d.design_effect)
+            remedy = (
+                f"use --unit {column}"
+                if worst.n_groups >= FEWEST_GROUPS
+                else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
+            )
+            notes.append(
+                f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
+                f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}): swapping by {unit} makes p too "
+                f"small for other {column}s than these; {remedy}"
+            )
+        return notes
+
+
+def _judged(
+    part: Part, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int
+) -> list[Result]:
+    judge = Judge(part.asked, alternative, alpha, n_sampled)
+    return [judge.result(c, slots, tallies) for c, slots in zip(part.comparisons, part.slots, strict=True)]
+
+
+def _beside(r: Result) -> Beside:
+    return Beside(r.unit, r.n_units, r.method, r.n_trials, r.n_extreme, r.p_value)
+
+
+def clear_columns(dependences: Sequence[Sequence[Dependence]], fewest: int = 2) -> list[str]:
+    """Return the columns, of `fewest` groups or more, within which differences clearly hang together."""
+    n = _n_tested(dependences)
+    clear = (d for own in dependences for d in own if d.n_groups >= fewest and d.is_clear(n))
+    return list(dict.fromkeys(d.column for d in clear))
+
+
+def _n_tested(dependences: Sequence[Sequence[Dependence]]) -> int:
+    return sum(len(own) for own in dependences)
+
+
+def _of_column(dependences: Sequence[Sequence[Dependence]], column: str) -> Iterable[Dependence]:
+    return (d for own in dependences for d in own if d.column == column)
+
+
+def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:
+    """Return the pairs of systems compared, as indices."""
+    place = {name: k for k, name in enumerate(counts.systems)}
+    for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
+        if name not in place:
+            raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
+    if pairs is not None:
+        for a, b in pairs:
+            if a == b:
+                raise InputError(f"pair {a!r}, {b!r}: a system is not compared with itself")
+        return [(place[a], place[b]) for a, b in pairs]
+    if baseline is not None:
+        return [(k, place[baseline]) for k in range(counts.n_systems) if k != place[baseline]]
+    return [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]

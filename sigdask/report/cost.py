@@ -1,0 +1,70 @@
+"""What a plan would cost, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sigdask.costs import Cost
+from sigdask.report.terminal import lay_out
+
+NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
+
+
+def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: int | None = None) -> str:
+    """Return the costs as text.
+
+    Parameters
+    ----------
+    name : str
+        The plan's.
+    costs : sequence of Cost
+        Of each test set.
+    n_threads : int or None
+        Over which the work is spread; None where the cluster is elsewhere.
+    width : int, optional
+        Columns of the terminal; unlimited when None (a pipe).
+    """
+    rows = [
+        [
+            c.test_set, c.format, f"{c.n_systems:,}", f"{c.n_items:,}", c.unit, f"{c.n_units:,}",
+            f"{c.n_comparisons:,}", _trials(c), duration(c.seconds / (n_threads or 1)),
+        ]
+        for c in costs
+    ]  # fmt: skip
+    lines = [lay_out(NAMES, rows, width), *(f"note: {c.test_set}: {w}" for c in costs for w in c.warnings)]
+    return "\n".join([*lines, *_summary(name, costs, n_threads)])
+
+
+def _trials(cost: Cost) -> str:
+    if not cost.n_trials:
+        return "exact"
+    return f"{cost.n_trials:,}" + (f" ({cost.n_enumerated:,} exact)" if cost.n_enumerated else "")
+
+
+def _summary(name: str, costs: Sequence[Cost], n_threads: int | None) -> Iterator[str]:
+    n = sum(c.n_comparisons for c in costs)
+    seconds = sum(c.seconds for c in costs)
+    where = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
+    if n_threads is None:
+        where = "one core of this machine; the plan's cluster is elsewhere"
+    yield (
+        f"{name}: {len(costs):,} test set{'s' if len(costs) != 1 else ''}, {n:,} comparisons, "
+        f"about {duration(seconds / (n_threads or 1))} on {where}"
+    )
+    yield "(each panel timed on a block of its trials; what the store has already is not counted again)"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration.
+
+    Examples
+    --------
+    >>> duration(0.4), duration(61), duration(7300), duration(200_000)
+    ('< 1 s', '61 s', '2 h 2 min', '55 h 33 min')
+    """
+    if seconds < 1:
+        return "< 1 s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

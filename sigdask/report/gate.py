@@ -1,0 +1,97 @@
+"""A gate's verdict as text, and as JUnit XML for continuous integration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
+
+MOST_PASSED = 5
+"""Comparisons that passed which are listed; failures all are."""
+
+
+def render(verdict: GateVerdict) -> str:
+    """Return the verdict as text."""
+    lines = [f"gate: {'passed' if verdict.passed else 'FAILED'}"]
+    for rule in verdict.rules:
+        lines += _rule(rule)
+    return printable("\n".join(lines))
+
+
+def _rule(rule: RuleVerdict) -> Iterator[str]:
+    failed = [f for f in rule.findings if not f.passed]
+    passed = [f for f in rule.findings if f.passed]
+    yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}"
+    for finding in failed + passed[:MOST_PASSED]:
+        yield f"      {'' if finding.passed else '! '}{finding.text}"
+    if len(passed) > MOST_PASSED:
+        yield f"      and {len(passed) - MOST_PASSED:,} more that passed{_largest(passed[MOST_PASSED:])}"
+    for note in rule.notes:
+        yield f"      note: {note}"
+    yield f"      false alarms expected a year: {alarms(rule)}"
+
+
+def _largest(findings: list[Finding]) -> str:
+    known = [f.detectable for f in findings if f.detectable is not None]
+    if not known:
+        return ""
+    if math.isinf(max(known)):
+        return "; in some of them no difference could be detected"
+    return f"; the largest loss that could be missed there: {max(known):.3g}"
+
+
+def alarms(rule: RuleVerdict) -> str:
+    """Write the expected number of false alarms; that of losses is a bound."""
+    return f"{'at most ' if isinstance(rule.rule, NotWorse) else ''}{rule.alarms_per_year:.2g}"
+
+
+def junit(verdict: GateVerdict, name: str) -> str:
+    """Return JUnit XML: a suite a rule, a case a comparison.
+
+    Parameters
+    ----------
+    verdict : GateVerdict
+        What became of the rules.
+    name : str
+        The plan's name.
+    """
+    root = ET.Element("testsuites", _counted(verdict.rules, name))
+    for rule in verdict.rules:
+        suite = ET.SubElement(root, "testsuite", _counted([rule], rule.name))
+        for finding in rule.findings:
+            _case(suite, finding)
+        if not rule.findings:
+            case = ET.SubElement(suite, "testcase", {"classname": printable(name), "name": printable(rule.name)})
+            _failure(case, "; ".join(rule.notes))
+        text = "\n".join([*rule.notes, f"false alarms expected a year: {alarms(rule)}"])
+        ET.SubElement(suite, "system-out").text = printable(text)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _counted(rules: list[RuleVerdict] | tuple[RuleVerdict, ...], name: str) -> dict[str, str]:
+    n_cases = sum(max(len(rule.findings), 1) for rule in rules)
+    n_failures = sum(sum(not f.passed for f in rule.findings) or not rule.findings for rule in rules)
+    return {"name": printable(name), "tests": str(n_cases), "failures": str(int(n_failures)), "errors": "0"}
+
+
+def _case(suite: ET.Element, finding: Finding) -> None:
+    test_set, subset, _, _, metric = finding.key
+    where = test_set + (f".{subset}" if subset is not None else "")
+    title = f"{finding.system} against {finding.baseline}, {metric}"
+    case = ET.SubElement(suite, "testcase", {"classname": printable(where), "name": printable(title)})
+    if finding.passed:
+        ET.SubElement(case, "system-out").text = printable(finding.text)
+    else:
+        _failure(case, finding.text)
+
+
+def _failure(case: ET.Element, text: str) -> None:
+    ET.SubElement(case, "failure", {"message": printable(text), "type": "gate"}).text = printable(text)
+
+
+def printable(text: str) -> str:
+    """Replace what a terminal or XML must not get."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,218 @@
+"""What `run`, `status`, `history` and `report` say of a plan, as text."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sigdask.overnight.look import Change, Report, Status
+from sigdask.report.terminal import p_text, plain_table, render
+from sigdask.results import Result, Results
+from sigdask.store import Run
+
+SHOWN = 20
+"""Changes listed unless all are asked for."""
+
+
+def results_text(found: Mapping[str, Results], *, everything: bool, width: int | None) -> str:
+    """Return the tables of all test sets."""
+    parts = [f"== {name} ==\n{render(results, everything=everything, width=width)}" for name, results in found.items()]
+    return "\n\n".join(parts)
+
+
+def status_text(status: Status, now: float) -> str:
+    """Say how far a plan is."""
+    run = status.run
+    head = f"plan {run.plan}, run {run.number}: {status.state}{f' ({run.message})' if run.message else ''}"
+    when = f"started {clock(run.started)} by process {run.pid} on {run.host}"
+    if run.ended is not None:
+        when += f", ended {clock(run.ended)} after {span(run.ended - run.started)}"
+    else:
+        when += f", last kept something {span(max(now - run.updated, 0))} ago"
+    rows = [
+        [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", percent(p.kept + p.counted, p.wanted)]
+        for p in run.progress
+    ]
+    lines = [head, when]
+    if rows:
+        lines += ["", plain_table(["test set", "comparisons", "with a bound", "finished", "of trials"], rows)]
+        lines += ["", f"{status.have:,} of {status.wanted:,} trials ({percent(status.have, status.wanted)})"]
+    if status.state == "running":
+        left = status.seconds_left
+        lines.append(
+            f"{status.rate:,.0f} trials a second; {'time left unknown' if left is None else span(left) + ' left'}"
+        )
+    elif status.state in {"killed", "stopped", "failed"}:
+        lines.append("run it again: it goes on from what is kept")
+    return "\n".join(lines)
+
+
+def history_text(runs: Sequence[tuple[Run, int]]) -> str:
+    """List runs, the latest first."""
+    rows = []
+    for run, changed in runs:
+        took = span((run.ended or run.updated) - run.started)
+        counted = sum(p.counted for p in run.progress)
+        versions = run.details.get("versions", {})
+        rows.append(
+            [str(run.number), clock(run.started), took, run.state, f"{sum(p.comparisons for p in run.progress):,}",
+             f"{counted:,}", f"{changed:,}", versions.get("sigdask", ""), run.message]
+        )  # fmt: skip
+    return plain_table(
+        ["run", "started", "took", "state", "comparisons", "trials counted", "results changed", "sigdask", ""], rows
+    )
+
+
+def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = False) -> str:
+    """Say what is otherwise since the run before: significances gained and lost first, then scores."""
+    if not changes:
+        return "Nothing changed since the run before."
+    kinds = [change.kinds(alpha) for change in changes]
+    counted = Counter(kind for found in kinds for kind in found)
+    words = {"new": "new", "gone": "gone", "gained": "significances gained", "lost": "significances lost",
+             "scores": "with other scores", "p": "with another p"}  # fmt: skip
+    summary = ", ".join(f"{counted[kind]:,} {text}" for kind, text in words.items() if counted[kind])
+    order = sorted(range(len(changes)), key=lambda k: (_rank(kinds[k]), k))
+    told = [k for k in order if everything or _rank(kinds[k]) < 3]
+    shown = told if everything else told[:SHOWN]
+    lines = [f"Changed since the run before: {summary}.", *(_line(changes[k], kinds[k]) for k in shown)]
+    if len(shown) < len(told):
+        lines.append(f"    … and {len(told) - len(shown):,} more (--all shows all)")
+    return "\n".join(lines)
+
+
+def report_text(report: Report, *, everything: bool = False, width: int | None = None) -> str:
+    """Return results and what changed."""
+    run = report.run
+    lines = [f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}", ""]
+    if report.results:
+        lines += [results_text(report.results, everything=everything, width=width), ""]
+    lines += list(_looks(run))
+    if report.n_incomplete:
+        lines += [f"{report.n_incomplete:,} results lack some of their trials; their bounds are valid as they are.", ""]
+    if report.before is not None:
+        lines.append(changes_text(report.changes, report.alpha, everything=everything))
+    return "\n".join(lines)
+
+
+def report_dict(report: Report) -> dict[str, Any]:
+    """Return what `--json` writes: the results of all test sets, the run, and what changed."""
+    made = [results.to_dict() for results in report.results.values()]
+    whole: dict[str, Any] = {**made[0]} if made else {}
+    whole["warnings"] = list(dict.fromkeys(w for each in made for w in each["warnings"]))
+    whole["results"] = [row for each in made for row in each["results"]]
+    run = report.run
+    whole["plan"] = run.plan
+    whole["run"] = {
+        "number": run.number, "state": run.state, "message": run.message, "started": iso(run.started),
+        "ended": None if run.ended is None else iso(run.ended), "host": run.host,
+        "versions": run.details.get("versions", {}), "inputs": run.details.get("inputs", {}),
+        "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
+    }  # fmt: skip
+    whole["changes"] = [_change_dict(change, report.alpha) for change in report.changes]
+    return whole
+
+
+def status_dict(status: Status) -> dict[str, Any]:
+    """Return what `status --json` writes."""
+    run = status.run
+    return {
+        "plan": run.plan, "run": run.number, "state": status.state, "message": run.message,
+        "started": iso(run.started), "updated": iso(run.updated),
+        "ended": None if run.ended is None else iso(run.ended), "host": run.host, "pid": run.pid,
+        "trials": status.have, "wanted": status.wanted, "trials_per_second": status.rate,
+        "seconds_left": status.seconds_left,
+        "test_sets": [
+            {"test_set": p.test_set, "comparisons": p.comparisons, "reached": p.reached, "finished": p.finished,
+             "trials": p.kept + p.counted, "wanted": p.wanted}
+            for p in run.progress
+        ],
+    }  # fmt: skip
+
+
+def _change_dict(change: Change, alpha: float) -> dict[str, Any]:
+    r = change.result
+    sides = {
+        name: None if one is None else {
+            "score_a": _finite(one.result.score_a), "score_b": _finite(one.result.score_b),
+            "p_value": one.result.p_value, "p_adjusted": one.result.p_adjusted, "n_trials": one.result.n_trials,
+        }
+        for name, one in (("before", change.before), ("now", change.now))
+    }  # fmt: skip
+    names = {"test_set": r.test_set, "subset": r.subset, "a": r.a, "b": r.b, "metric": r.metric}
+    return {**names, "kinds": list(change.kinds(alpha)), **sides}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _rank(kinds: Sequence[str]) -> int:
+    return 0 if "lost" in kinds else 1 if "gained" in kinds and "new" not in kinds else 2 if "scores" in kinds else 3
+
+
+def _line(change: Change, kinds: Sequence[str]) -> str:
+    r = change.result
+    subset = f" ({r.subset['value']})" if r.subset else ""
+    before, now = (None if one is None else one.result for one in (change.before, change.now))
+    what = [kind for kind in kinds if kind != "p"] or ["p"]
+    return (
+        f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {_side(before)} -> {_side(now)}"
+    )
+
+
+def _side(r: Result | None) -> str:
+    if r is None:
+        return "nothing"
+    adjusted = "" if r.p_adjusted is None else f", adjusted {p_text(r.p_adjusted)}"
+    return f"{r.score_a:.4f} / {r.score_b:.4f}, p {p_text(r.p_value)}{adjusted}"
+
+
+def _looks(run: Run) -> Iterator[str]:
+    for name, n in run.details.get("second_looks", {}).items():
+        yield f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
+
+
+def _why(run: Run) -> str:
+    return f" ({run.message})" if run.message else ""
+
+
+def clock(seconds: float) -> str:
+    """Write a time in local time."""
+    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def iso(seconds: float) -> str:
+    """Write a time as ISO 8601, with its zone."""
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
+
+
+def span(seconds: float) -> str:
+    """Write a duration.
+
+    Examples
+    --------
+    >>> span(5), span(65), span(7265), span(200_000)
+    ('5 s', '1 min 5 s', '2 h 1 min', '2 d 7 h')
+    """
+    whole = round(seconds)
+    for size, name, smaller, lesser in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            return f"{whole // size} {name} {whole % size // smaller} {lesser}"
+    return f"{whole} s"
+
+
+def percent(part: int, whole: int) -> str:
+    """Write a share, rounded down: 100 % only when all is done.
+
+    Examples
+    --------
+    >>> percent(999_999, 1_000_000), percent(0, 0)
+    ('99.9 %', '100 %')
+    """
+    if part >= whole:
+        return "100 %"
+    return f"{math.floor(1000 * part / whole) / 10:g} %"

@@ -1,0 +1,254 @@
+"""When to stop counting early and keep what is said valid: rules on the ordered prefix of blocks.
+
+Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78; Ding, Gandy & Hahn 2020, "A
+simple method for implementing Monte Carlo tests", Computational Statistics 35, whose sequence is that
+of Robbins 1970 and Lai 1976.
+
+Both look at the trials in their order, never in the order in which tasks finish, so that what they say
+is the same on any cluster. Blocks are the tallies of consecutive trials, most often of 4,096.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+from sigdask.errors import InputError
+
+Recount = Callable[[int, int], int]
+"""(first trial, number of trials) -> exceedances among them."""
+
+NOT_YET = -1
+SMALLEST, LARGEST = 5e-324, 1 - 2.0**-53
+"""The doubles next to 0 and 1, where logarithms are finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class BesagClifford:
+    """Stop at the h-th exceedance, at trial l: p = h / l is a valid p-value.
+
+    Attributes
+    ----------
+    h : int
+        Exceedances to wait for; p is known to about p / sqrt(h).
+    """
+
+    h: int = 10
+
+    def reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say whether to stop at or before `n_trials`, arrays that broadcast."""
+        return np.broadcast_to(n_extreme >= self.h, np.broadcast_shapes(n_extreme.shape, n_trials.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceSequence:
+    """Stop when the confidence sequence of p leaves alpha: a decision, no p-value.
+
+    Attributes
+    ----------
+    alpha : float
+        Level decided at.
+    epsilon : float
+        Resampling risk: the largest probability of deciding against what endless trials would say.
+    """
+
+    alpha: float = 0.05
+    epsilon: float = 1e-3
+
+    def reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say whether to stop: (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon."""
+        return np.asarray(log_likelihood(n_extreme, n_trials, self.alpha) <= math.log(self.epsilon))
+
+
+Stopping = BesagClifford | ConfidenceSequence
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialP:
+    """What Besag and Clifford's rule says.
+
+    Attributes
+    ----------
+    n_trials, n_extreme : int
+        Trials up to the h-th exceedance, the last counted; or all, where it did not come.
+    p_value : float
+        h / l, or (k + 1) / (n + 1) where all trials were counted.
+    is_early : bool
+        Whether the h-th exceedance came.
+    """
+
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    is_early: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the confidence-sequence rule says; there is no p-value in it.
+
+    Attributes
+    ----------
+    n_trials, n_extreme : int
+        Trials up to the end of the block that decided, and exceedances among them.
+    is_significant : bool or None
+        Whether p <= alpha; None where all trials left it undecided.
+    alpha, epsilon : float
+        Of the rule.
+    p_interval : tuple of float
+        Holds the p of endless trials with probability 1 - epsilon, whenever one stops.
+    """
+
+    n_trials: int
+    n_extreme: int
+    is_significant: bool | None
+    alpha: float
+    epsilon: float
+    p_interval: tuple[float, float]
+
+
+def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) -> NDArray[np.int64]:
+    """Return the first block in or at whose end each comparison stops.
+
+    Parameters
+    ----------
+    rule : BesagClifford or ConfidenceSequence
+        When to stop.
+    n_extreme : int array, shape (n_blocks, ...)
+        Exceedances in each block of the ordered prefix, of any number of comparisons.
+    n_trials : int array, shape (n_blocks,)
+        Trials of each block.
+
+    Returns
+    -------
+    int64 array, shape (...)
+        Numbers of blocks; -1 where the prefix does not stop.
+
+    Examples
+    --------
+    >>> stopping_block(BesagClifford(h=5), [[1, 0], [4, 1], [2, 1]], [4096, 4096, 4096])
+    array([ 1, -1])
+    """
+    summed = np.cumsum(np.asarray(n_extreme, np.int64), axis=0)  # (n_blocks, ...)
+    trials = np.cumsum(np.asarray(n_trials, np.int64)).reshape((-1,) + (1,) * (summed.ndim - 1))
+    if len(summed) == 0:
+        return np.full(summed.shape[1:], NOT_YET, np.int64)
+    reached = rule.reached(summed, trials)
+    return np.where(reached.any(axis=0), reached.argmax(axis=0), NOT_YET)
+
+
+def sequential_p(
+    rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, recount: Recount, *, limit: int
+) -> SequentialP | None:
+    """Return Besag and Clifford's p of one comparison, or None to go on counting.
+
+    Under the null P(p <= alpha) <= alpha, in any partition into blocks the same p.
+
+    Parameters
+    ----------
+    rule : BesagClifford
+        When to stop.
+    n_extreme, n_trials : int array, shape (n_blocks,)
+        Tallies of the ordered prefix, from trial 0.
+    recount : callable
+        Counts again within the block where the h-th exceedance lies, some 12 times, by halves.
+    limit : int
+        Trials after which counting ends in any case, fixed beforehand.
+
+    Raises
+    ------
+    InputError
+        Counting again gave other counts: the data or the program changed in between.
+    """
+    block = int(stopping_block(rule, n_extreme, n_trials))
+    extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
+    if block != NOT_YET:
+        before, first = int(extreme[:block].sum()), int(trials[:block].sum())
+        last = first + _place(rule.h - before, first, int(trials[block]), recount)
+        return SequentialP(last, rule.h, rule.h / last, is_early=True)
+    k, n = int(extreme.sum()), int(trials.sum())
+    return SequentialP(n, k, (k + 1) / (n + 1), is_early=False) if n >= limit else None
+
+
+def _place(wanted: int, first: int, n_trials: int, recount: Recount) -> int:
+    """Return after how many trials of a block the wanted exceedance has come, by halving."""
+    start, end, before = 0, n_trials, 0  # the wanted one lies in (start, end]; `before` came up to start
+    while end - start > 1:
+        half = (end - start) // 2
+        here = recount(first + start, half)
+        if before + here >= wanted:
+            end = start + half
+        else:
+            before += here
+            start += half
+    if before + recount(first + start, 1) != wanted:
+        raise InputError(
+            f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; the data changed"
+        )
+    return end
+
+
+def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: int) -> Decision | None:
+    """Return the decision on one comparison, or None to go on counting.
+
+    Parameters
+    ----------
+    rule : ConfidenceSequence
+        When to stop.
+    n_extreme, n_trials : int array, shape (n_blocks,)
+        Tallies of the ordered prefix, from trial 0.
+    limit : int
+        Trials after which counting ends, decided or not.
+    """
+    block = int(stopping_block(rule, n_extreme, n_trials))
+    end = None if block == NOT_YET else block + 1
+    k, n = int(np.asarray(n_extreme)[:end].sum()), int(np.asarray(n_trials)[:end].sum())
+    if block == NOT_YET and n < limit:
+        return None
+    significant = None if block == NOT_YET else k < rule.alpha * n
+    return Decision(n, k, significant, rule.alpha, rule.epsilon, sequence_interval(k, n, rule.epsilon))
+
+
+def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> NDArray[np.float64]:
+    """Return log((n + 1) C(n, k) p^k (1 - p)^(n - k)), elementwise."""
+    k, n = np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64)
+    choose = -special.betaln(k + 1, n - k + 1)  # (n + 1) C(n, k) = 1 / B(k + 1, n - k + 1)
+    return np.asarray(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p))
+
+
+def sequence_interval(n_extreme: int, n_trials: int, epsilon: float) -> tuple[float, float]:
+    """Return the p that the confidence sequence has not left: (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
+
+    Wider than Clopper and Pearson's, which does not hold for a number of trials that the counts chose.
+
+    Examples
+    --------
+    >>> low, high = sequence_interval(264, 4096, 1e-3)
+    >>> 0.04 < low < 264 / 4096 < high < 0.09
+    True
+    """
+
+    def above(p: float) -> Any:
+        return log_likelihood(n_extreme, n_trials, p) - math.log(epsilon)
+
+    most_likely = n_extreme / n_trials
+    low = 0.0 if n_extreme == 0 else float(optimize.brentq(above, SMALLEST, most_likely, xtol=1e-15))
+    high = 1.0 if n_extreme == n_trials else float(optimize.brentq(above, most_likely, LARGEST, xtol=1e-15))
+    return low, high
+
+
+def saving(n_counted: int, n_asked: int) -> float:
+    """Return the share of trials that stopping early left out.
+
+    Examples
+    --------
+    >>> saving(4096, 2**20)
+    0.99609375
+    """
+    return 1 - n_counted / n_asked

@@ -1,0 +1,159 @@
+"""Where counts, results and history are kept: SQLite by default, PostgreSQL by URL.
+
+A `Store` is open for writing by one driver at a time. What it says it has kept is on disk; what was
+interrupted leaves no trace.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.errors import StoreError
+from sigdask.store import history, tallies
+from sigdask.store.database import Database, open_to_read, open_to_write
+from sigdask.store.history import Progress, Recorded, Run
+from sigdask.store.lease import Lease
+from sigdask.store.tallies import Kept, Prefixes
+
+__all__ = ["Kept", "Prefixes", "Progress", "Recorded", "Run", "Store", "open_store", "reading"]
+
+PATIENCE = 30.0
+"""Seconds to try again for, when the connection to a database is lost."""
+
+
+class Store:
+    """A store open for writing, by this driver alone.
+
+    Attributes
+    ----------
+    where : str
+        The file or URL.
+    notes : tuple of str
+        What the user should know of it.
+    """
+
+    def __init__(self, database: Database, plan: str, patient: Callable[[], bool] = lambda: True) -> None:
+        self.database = database
+        self.plan = plan
+        self.where = database.where
+        self.notes = database.notes
+        self._patient = patient
+        self._run = 0
+        what = "" if database.is_sqlite else plan  # a file takes one writer at a time
+        self._lease = Lease(database, what)
+
+    def close(self) -> None:
+        """Let another driver at it."""
+        self._lease.give_back()
+
+    def ids_of(self, digests: Sequence[str], labels: Sequence[str]) -> NDArray[np.int64]:
+        """Return the numbers of comparisons, entering those that are new."""
+        with self.database.transaction() as connection:
+            self._lease.renew(connection)
+            return tallies.ids_of(connection, digests, labels)
+
+    def prefixes(self, ids: NDArray[np.int64], run: int) -> Prefixes:
+        """Return what is kept of comparisons of pairs."""
+        with self.database.transaction() as connection:
+            return tallies.read(connection, ids, run)
+
+    def prefixes_of_family(self, number: int, run: int, size: int) -> Prefixes:
+        """Return what is kept of a family that is counted as a whole."""
+        with self.database.transaction() as connection:
+            return tallies.read_whole(connection, number, run, size)
+
+    def begin(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
+        """Record that a run began; return its number."""
+        with self.database.transaction() as connection:
+            self._lease.renew(connection)
+            self._run = history.begin(connection, self.plan, path, details, sets)
+        return self._run
+
+    def commit(self, kept: Sequence[Kept], sets: Iterable[tuple[int, Progress]] = ()) -> None:
+        """Keep tallies and progress in one transaction; where the connection is lost, try again."""
+        listed = list(sets)
+
+        def write(connection: Any) -> None:
+            tallies.write(connection, kept)
+            history.update(connection, self._run, listed)
+
+        self._surely(write)
+
+    def record(self, found: Sequence[Recorded]) -> int:
+        """Keep what the run found; return how many results are new or otherwise."""
+        changed = 0
+
+        def write(connection: Any) -> None:
+            nonlocal changed
+            changed = history.record(connection, self.plan, self._run, found)
+
+        self._surely(write)
+        return changed
+
+    def end(self, state: str, message: str, details: dict[str, Any]) -> None:
+        """Record how the run ended."""
+        self._surely(lambda connection: history.end(connection, self._run, state, message, details))
+
+    def first_looks(self) -> dict[str, int]:
+        """Return, by digest, the smallest number of trials that a complete result was had with."""
+        with self.database.transaction() as connection:
+            return history.first_looks(connection, self.plan)
+
+    def _surely(self, write: Callable[[Any], None]) -> None:
+        """Make one transaction, once: a lost connection may have lost only the answer."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with self.database.transaction() as connection:
+                    self._lease.renew(connection, commits=1)
+                    write(connection)
+            except StoreError as error:
+                if not error.lost or time.monotonic() > until or not self._patient():
+                    raise
+                if self._was_made():
+                    break
+                time.sleep(0.5)
+            else:
+                break
+        self._lease.commits += 1
+
+    def _was_made(self) -> bool:
+        try:
+            return self._lease.commits_made() == self._lease.commits + 1
+        except StoreError:
+            return False
+
+
+@contextmanager
+def open_store(where: str, plan: str, patient: Callable[[], bool] = lambda: True) -> Iterator[Store]:
+    """Open a store for one plan's driver.
+
+    Parameters
+    ----------
+    where : str
+        Path of a SQLite file, or a URL.
+    plan : str
+        Name of the plan.
+    patient : callable
+        Whether to wait for a database that went away.
+
+    Raises
+    ------
+    HeldError
+        Another driver is at work.
+    """
+    with closing(open_to_write(where)) as database, closing(Store(database, plan, patient)) as store:
+        yield store
+
+
+@contextmanager
+def reading(where: str) -> Iterator[Any]:
+    """Open a store to look at it: a connection."""
+    with closing(open_to_read(where)) as database, database.transaction() as connection:
+        yield connection

@@ -1,0 +1,248 @@
+"""Opening the database, its transactions, and its failures in words.
+
+SQLite runs with a rollback journal and full synchronisation: what is committed survives a loss of
+power, and the file can lie on shared file systems whose locks hold (a write-ahead log cannot).
+"""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+
+from sigdask.errors import InputError, StoreError, missing_extra
+from sigdask.store.migrations import check_version, migrate, version_of
+
+BUSY_SECONDS = 30
+CONNECT_SECONDS = 10
+SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "lustre", "gpfs", "beegfs", "ceph", "glusterfs",
+                    "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "afs", "ocfs2", "gfs2", "virtiofs"})  # fmt: skip
+"""File systems of several machines."""
+
+
+class Database:
+    """An open store: where it is, and its transactions.
+
+    Attributes
+    ----------
+    where : str
+        The file, or the URL without its password.
+    notes : tuple of str
+        What the user should know of it.
+    """
+
+    def __init__(self, engine: Engine, notes: tuple[str, ...] = ()) -> None:
+        self.engine = engine
+        self.where = _where(engine.url)
+        self.notes = notes
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Do everything or nothing."""
+        with in_words(self.where), self.engine.begin() as connection:
+            yield connection
+
+    def now(self, connection: Connection) -> float:
+        """Return the time by the database's own clock, in seconds."""
+        if self.is_sqlite:
+            return time.time()
+        return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def open_to_write(text: str) -> Database:
+    """Open a store, make it where there is none, and bring it to the newest schema.
+
+    Parameters
+    ----------
+    text : str
+        Path of a SQLite file, or a URL (sqlite:///…, postgresql://…).
+
+    Raises
+    ------
+    InputError
+        It is no store, or its folder does not exist.
+    StoreError
+        It cannot be reached or written.
+    """
+    url = url_of(text)
+    notes = _check_folder(url)
+    database = Database(_engine(url, "BEGIN IMMEDIATE"), notes)
+    with _closed_on_error(database), database.transaction() as connection:
+        migrate(connection, database.where)
+    return database
+
+
+def open_to_read(text: str) -> Database:
+    """Open a store that exists, changing nothing."""
+    url = url_of(text)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        raise InputError(f"store {_where(url)}: no such file; nothing was run yet")
+    database = Database(_engine(url, "BEGIN"))
+    with _closed_on_error(database):
+        with database.transaction() as connection:
+            version = version_of(connection)
+        if version == 0:
+            raise InputError(f"store {database.where}: nothing was run yet")
+        check_version(version, database.where)
+    return database
+
+
+@contextmanager
+def _closed_on_error(database: Database) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
+
+
+def url_of(text: str) -> URL:
+    """Read a URL, or the path of a SQLite file.
+
+    Examples
+    --------
+    >>> url_of("night.sqlite").get_backend_name(), url_of("postgresql://me@host/night").drivername
+    ('sqlite', 'postgresql+psycopg')
+    """
+    if "://" not in text:
+        return URL.create("sqlite", database=str(Path(text).absolute()))
+    try:
+        url = make_url(text)
+    except (exc.ArgumentError, ValueError):
+        raise InputError(f"store {text!r}: not a URL; expected a path, sqlite:///PATH or postgresql://…") from None
+    if url.drivername in {"postgresql", "postgres"}:
+        url = url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() not in {"sqlite", "postgresql"}:
+        raise InputError(f"store {_where(url)}: {url.drivername!r} is not supported; expected sqlite or postgresql")
+    if url.get_backend_name() == "sqlite" and not url.database:
+        raise InputError(f"store {text!r}: no file named; expected sqlite:///PATH")
+    return url
+
+
+@contextmanager
+def in_words(where: str) -> Iterator[None]:
+    """Turn what the database refuses into an error that says what to do."""
+    try:
+        yield
+    except exc.DBAPIError as error:
+        raise _failure(where, error) from None
+    except exc.SQLAlchemyError as error:
+        raise StoreError(f"store {where}: {_first_line(error)}") from None
+
+
+REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("disk is full", "no space left", "could not extend file", "disk quota"), "the disk is full; free some space"),
+    (("readonly database", "read-only", "permission denied"), "it is read-only; make the file and its folder writable"),
+    (("unable to open",), "it cannot be opened; is its folder writable?"),
+    (("database is locked",), f"another program held its lock for {BUSY_SECONDS} s"),
+    (("disk i/o error", "malformed"), "the file system failed; check the disk"),
+    (("connect", "terminat", "closed", "server", "shutdown", "starting up", "recovery", "timeout"),
+     "the database cannot be reached; is the server running?"),
+)  # fmt: skip
+"""Words of a database's error, and what it means here; the first that fits."""
+
+
+def _failure(where: str, error: exc.DBAPIError) -> InputError | StoreError:
+    words = _first_line(error.orig if error.orig is not None else error)
+    if "not a database" in words:
+        return InputError(f"store {where}: the file is no SQLite database; name another with --store")
+    for signs, meaning in REMEDIES:
+        if any(sign in words.lower() for sign in signs):
+            return StoreError(
+                f"store {where}: {meaning} and run again: what is committed is intact ({words})",
+                lost=bool(error.connection_invalidated) or "server" in meaning,
+            )
+    return StoreError(f"store {where}: {words}; what is committed is intact")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _where(url: URL) -> str:
+    return url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+
+
+def _engine(url: URL, begin: str) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        return engine
+    try:
+        return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_KEEPALIVE})
+    except ImportError:
+        raise missing_extra("psycopg", "postgres", "a PostgreSQL store") from None
+
+
+_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask"}
+
+
+def _set_up_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where SQLAlchemy says so, not where the driver guesses
+    for pragma in ("synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def _check_folder(url: URL) -> tuple[str, ...]:
+    if url.get_backend_name() != "sqlite" or url.database is None:
+        return ()
+    path = Path(url.database)
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"store {path}: {'a folder' if path.is_dir() else 'its folder does not exist'}")
+    kind = file_system(path.parent)
+    if kind not in SHARED:
+        return ()
+    if not _locks(path.parent):
+        raise InputError(
+            f"store {path}: its file system ({kind}) takes no locks, so two drivers could spoil it; name a local file "
+            "or a PostgreSQL database with --store"
+        )
+    return (f"the store lies on a shared file system ({kind}): it is safe where locks hold between machines",)
+
+
+def file_system(folder: Path, mounts: str = "/proc/self/mounts") -> str:
+    """Return the type of the file system that holds a folder, empty where it cannot be told."""
+    try:
+        lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    resolved, best, kind = str(folder.resolve()), "", ""
+    for _, point, found, *_ in (line.split() for line in lines if len(line.split()) > 2):
+        at = point.replace("\\040", " ")
+        inside = resolved == at or resolved.startswith(at.rstrip("/") + "/")
+        if inside and len(at) >= len(best):
+            best, kind = at, found
+    return kind
+
+
+def _locks(folder: Path) -> bool:
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder) as file:
+            fcntl.lockf(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
+    return True

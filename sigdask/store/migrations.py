@@ -1,0 +1,98 @@
+"""The schema, version by version. A version that was released is never edited: the next one changes it.
+
+Every store says which version it has; opening an older one for writing brings it to the newest in
+one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, inspect, text
+
+from sigdask.errors import InputError
+
+V1 = """
+CREATE TABLE comparisons (
+    id {serial}, digest VARCHAR(40) NOT NULL UNIQUE, label TEXT NOT NULL);
+CREATE TABLE tallies (
+    comparison BIGINT NOT NULL REFERENCES comparisons (id), run SMALLINT NOT NULL, first BIGINT NOT NULL,
+    stop BIGINT NOT NULL, greater BIGINT NOT NULL, less BIGINT NOT NULL, two_sided BIGINT NOT NULL,
+    PRIMARY KEY (comparison, run, first), CHECK (stop > first)) {keyed};
+CREATE TABLE leases (
+    name VARCHAR(255) PRIMARY KEY, token VARCHAR(32) NOT NULL, holder TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
+    beat DOUBLE PRECISION NOT NULL, commits BIGINT NOT NULL);
+CREATE TABLE runs (
+    id {serial}, plan VARCHAR(255) NOT NULL, path TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
+    updated DOUBLE PRECISION NOT NULL, ended DOUBLE PRECISION, state VARCHAR(16) NOT NULL, host TEXT NOT NULL,
+    pid BIGINT NOT NULL, details TEXT NOT NULL, message TEXT NOT NULL);
+CREATE INDEX runs_of_plan ON runs (plan, id);
+CREATE TABLE progress (
+    run BIGINT NOT NULL REFERENCES runs (id), position INTEGER NOT NULL, test_set TEXT NOT NULL,
+    comparisons BIGINT NOT NULL, reached BIGINT NOT NULL, finished BIGINT NOT NULL, kept BIGINT NOT NULL,
+    counted BIGINT NOT NULL, wanted BIGINT NOT NULL, PRIMARY KEY (run, position));
+CREATE TABLE results (
+    id {serial}, plan VARCHAR(255) NOT NULL, since BIGINT NOT NULL REFERENCES runs (id),
+    until BIGINT REFERENCES runs (id), position BIGINT NOT NULL, digest VARCHAR(40), complete SMALLINT NOT NULL,
+    test_set TEXT NOT NULL, subset TEXT, unit TEXT NOT NULL, a TEXT NOT NULL, b TEXT NOT NULL, metric TEXT NOT NULL,
+    alternative VARCHAR(16) NOT NULL, higher_is_better SMALLINT NOT NULL, score_a DOUBLE PRECISION,
+    score_b DOUBLE PRECISION, difference DOUBLE PRECISION, n_items BIGINT NOT NULL, n_units BIGINT NOT NULL,
+    n_discordant BIGINT NOT NULL, method VARCHAR(32) NOT NULL, n_trials BIGINT NOT NULL, n_extreme BIGINT NOT NULL,
+    p_value DOUBLE PRECISION, p_adjusted DOUBLE PRECISION, detail TEXT NOT NULL);
+CREATE INDEX results_of_plan ON results (plan, until, position);
+"""
+
+V2 = """
+CREATE TABLE arrays (
+    comparison BIGINT NOT NULL REFERENCES comparisons (id), run SMALLINT NOT NULL, first BIGINT NOT NULL,
+    stop BIGINT NOT NULL, counts {blob} NOT NULL, PRIMARY KEY (comparison, run, first), CHECK (stop > first));
+"""
+"""Families of hypotheses are counted as a whole."""
+
+
+def _runs(script: str) -> Callable[[Connection], None]:
+    def migrate(connection: Connection) -> None:
+        sqlite = connection.dialect.name == "sqlite"
+        words = {
+            "serial": "INTEGER PRIMARY KEY AUTOINCREMENT" if sqlite else "BIGSERIAL PRIMARY KEY",
+            "keyed": "WITHOUT ROWID" if sqlite else "",
+            "blob": "BLOB" if sqlite else "BYTEA",
+        }
+        for statement in filter(str.strip, script.format(**words).split(";")):
+            connection.execute(text(statement))
+
+    return migrate
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2))
+"""The k-th brings a store from version k to version k + 1."""
+
+NEWEST = len(MIGRATIONS)
+
+
+def version_of(connection: Connection) -> int:
+    """Return the version of a store, 0 where there is none yet."""
+    if not inspect(connection).has_table("schema_version"):
+        return 0
+    return int(connection.execute(text("SELECT version FROM schema_version")).scalar_one())
+
+
+def check_version(version: int, where: str) -> None:
+    """Refuse a store that a newer program wrote."""
+    if version > NEWEST:
+        raise InputError(
+            f"store {where}: written by a newer sigdask (schema {version}, this one knows {NEWEST}); upgrade sigdask"
+        )
+
+
+def migrate(connection: Connection, where: str) -> None:
+    """Bring a store to the newest version, within the caller's transaction."""
+    version = version_of(connection)
+    check_version(version, where)
+    if version == 0:
+        connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
+        connection.execute(text("INSERT INTO schema_version VALUES (0)"))
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    if version < NEWEST:
+        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": NEWEST})

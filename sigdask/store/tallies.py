@@ -1,0 +1,191 @@
+"""Tallies in the database, one row for each comparison, run and round of trials.
+
+A row is the tally of trials `first` to `stop - 1` of its round: it is inserted once, under a unique
+key, and lengthened only from exactly where it ends. So no trial can be counted twice, whoever
+writes, and the counts of a comparison are always those of the trials 0 to n - 1.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from sqlalchemy import Connection, exc, text
+
+from sigdask.errors import StoreError
+from sigdask.rounds import round_of
+
+AT_ONCE = 5000
+"""Keys in one query."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Tallies of some comparisons over one range of trials, within one round.
+
+    Attributes
+    ----------
+    ids : int64 array, shape (n,)
+        Comparisons.
+    run, first, stop : int
+        Trials `first` to `stop - 1` of a run.
+    counts : int64 array, shape (n, 3)
+        Exceedances; of a family as a whole (n = 1), shape (1, size).
+    whole : bool
+        A family's.
+    """
+
+    ids: NDArray[np.int64]
+    run: int
+    first: int
+    stop: int
+    counts: NDArray[np.int64]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefixes:
+    """What is kept of some comparisons in one run: trials 0 to n - 1.
+
+    Attributes
+    ----------
+    n_trials : int64 array, shape (n,)
+        How many.
+    counts : int64 array, shape (n, 3) or (n, size)
+        Their exceedances.
+    """
+
+    n_trials: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def ids_of(connection: Connection, digests: Sequence[str], labels: Sequence[str]) -> NDArray[np.int64]:
+    """Return the numbers of comparisons, entering those that are new."""
+    known = _known(connection, digests)
+    new = [{"d": d, "l": label} for d, label in zip(digests, labels, strict=True) if d not in known]
+    if new:
+        insert = text("INSERT INTO comparisons (digest, label) VALUES (:d, :l) ON CONFLICT (digest) DO NOTHING")
+        connection.execute(insert, new)
+        known |= _known(connection, [row["d"] for row in new])
+    return np.array([known[d] for d in digests], np.int64)
+
+
+def _known(connection: Connection, digests: Sequence[str]) -> dict[str, int]:
+    query = text("SELECT digest, id FROM comparisons WHERE digest IN :some").bindparams(_inline(sa.String()))
+    found: dict[str, int] = {}
+    for some in _chunks(digests):
+        found.update((row[0], row[1]) for row in connection.execute(query, {"some": list(some)}))
+    return found
+
+
+def read(connection: Connection, ids: NDArray[np.int64], run: int) -> Prefixes:
+    """Read what is kept of comparisons of pairs, in the order of `ids`."""
+    query = text(
+        "SELECT comparison, max(stop), sum(greater), sum(less), sum(two_sided) FROM tallies "
+        "WHERE run = :run AND comparison IN :some GROUP BY comparison"
+    ).bindparams(_inline(sa.BigInteger()))
+    place = {int(k): p for p, k in enumerate(ids)}
+    found = np.zeros((len(ids), 4), np.int64)
+    for some in _chunks(ids.tolist()):
+        for row in connection.execute(query, {"run": run, "some": list(some)}):
+            found[place[row[0]]] = [int(value) for value in row[1:]]
+    at = [place[int(k)] for k in ids]  # one comparison may stand twice
+    return Prefixes(found[at, 0], found[at, 1:])
+
+
+def read_whole(connection: Connection, number: int, run: int, size: int) -> Prefixes:
+    """Read what is kept of one family."""
+    query = text("SELECT stop, counts FROM arrays WHERE comparison = :c AND run = :run")
+    n_trials, counts = 0, np.zeros(size, np.int64)
+    for stop, packed in connection.execute(query, {"c": int(number), "run": run}):
+        n_trials = max(n_trials, stop)
+        counts += _unpacked(packed)
+    return Prefixes(np.array([n_trials]), counts[None])
+
+
+def write(connection: Connection, kept: Sequence[Kept]) -> None:
+    """Add tallies, each continuing where its comparison's trials end; all or none (by the caller's transaction).
+
+    Raises
+    ------
+    StoreError
+        Some of these trials are kept already; another driver has counted them.
+    """
+    try:
+        for one in kept:
+            start, _ = round_of(one.first)
+            if one.whole:
+                _write_whole(connection, one, start)
+            elif one.first == start:
+                _insert(connection, one)
+            else:
+                _lengthen(connection, one, start)
+    except exc.IntegrityError:
+        raise _conflict() from None
+
+
+def _insert(connection: Connection, one: Kept) -> None:
+    columns = (one.ids.tolist(), *one.counts[:, :3].T.tolist())
+    if connection.dialect.name == "postgresql":
+        query = (
+            "INSERT INTO tallies SELECT k, %s, %s, %s, g, l, t FROM "
+            "unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) AS new (k, g, l, t)"
+        )
+        connection.exec_driver_sql(query, (one.run, one.first, one.stop, *columns))
+        return
+    query = f"INSERT INTO tallies VALUES (?, {one.run}, {one.first}, {one.stop}, ?, ?, ?)"  # noqa: S608  # integers
+    connection.exec_driver_sql(query, list(zip(*columns, strict=True)))
+
+
+def _lengthen(connection: Connection, one: Kept, start: int) -> None:
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    query = (
+        f"UPDATE tallies SET stop = {one.stop}, greater = greater + {mark}, less = less + {mark}, "  # noqa: S608  # integers
+        f"two_sided = two_sided + {mark} WHERE comparison = {mark} AND run = {one.run} AND first = {start} "
+        f"AND stop = {one.first}"
+    )
+    columns = (*one.counts[:, :3].T.tolist(), one.ids.tolist())
+    done = connection.exec_driver_sql(query, list(zip(*columns, strict=True)))
+    if done.rowcount != len(one.ids):
+        raise _conflict()
+
+
+def _write_whole(connection: Connection, one: Kept, start: int) -> None:
+    key = {"c": int(one.ids[0]), "run": one.run, "start": start, "first": one.first, "stop": one.stop}
+    if one.first == start:
+        insert = text("INSERT INTO arrays VALUES (:c, :run, :first, :stop, :counts)")
+        connection.execute(insert, {**key, "counts": _packed(one.counts[0])})
+        return
+    where = "WHERE comparison = :c AND run = :run AND first = :start AND stop = :first"
+    before = connection.execute(text(f"SELECT counts FROM arrays {where}"), key).scalar_one_or_none()  # noqa: S608
+    if before is None:
+        raise _conflict()
+    counts = _packed(_unpacked(before) + one.counts[0])
+    update = text(f"UPDATE arrays SET stop = :stop, counts = :counts {where}")  # noqa: S608
+    connection.execute(update, {**key, "counts": counts})
+
+
+def _packed(counts: NDArray[np.int64]) -> bytes:
+    return zlib.compress(np.ascontiguousarray(counts, "<i8").tobytes(), 1)
+
+
+def _unpacked(packed: bytes) -> NDArray[np.int64]:
+    return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
+
+
+def _conflict() -> StoreError:
+    return StoreError("another driver has counted some of these trials meanwhile; run again to go on from them")
+
+
+def _inline(kind: Any) -> sa.BindParameter[Any]:
+    return sa.bindparam("some", expanding=True, literal_execute=True, type_=kind)
+
+
+def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), AT_ONCE):
+        yield items[start : start + AT_ONCE]

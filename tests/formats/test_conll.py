@@ -1,0 +1,459 @@
+"""Tagged tokens: chunks as conlleval and seqeval find them, columns, comments, documents, what does not fit."""
+
+import gzip
+import json
+import random
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_map, parse_source, read
+from sigdask.formats.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
+from sigdask.metrics import find
+
+GOLD = "EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n\nPeter\tB-PER\nBlackburn\tI-PER\n\n#\tO\nParis\tB-LOC\n\n"
+A = GOLD.replace("German\tB-MISC", "German\tO")
+B = GOLD.replace("Blackburn\tI-PER", "Blackburn\tB-PER").replace("EU\tB-ORG", "EU\tB-LOC")
+METRICS = ("f1", "precision", "recall", "accuracy", "macro-f1", "f1[PER]")
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write(tmp_path)
+
+
+def write(folder, a=A, b=B, gold=GOLD):
+    folder.mkdir(exist_ok=True)
+    for name, text in (("a", a), ("b", b), ("gold", gold)):
+        if text is not None:
+            (folder / f"{name}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder / "a.txt", folder / "b.txt", (folder / "gold.txt" if gold is not None else None)
+
+
+def outcome(files, format_="auto", **options):
+    a, b, gold = files
+    counts = read(a, b, gold=gold, format=format_, options=Options(**options))
+    results = compare_all(counts, metrics=METRICS, method="randomization", trials=64)
+    return [(r.metric, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
+
+
+def total(counts, field, system=0):
+    column = counts.field(field)
+    return int(column[:, system if column.shape[1] > 1 else 0].sum())
+
+
+def score(counts, metric, system=0):
+    bound = find(metric).bind(counts)
+    return float(bound.form.score(np.array([total(counts, f, system) for f in bound.fields])))
+
+
+# the real set
+
+
+@pytest.fixture(scope="module")
+def wnut(shared_data):
+    folder = shared_data / "seqlab_wnut17"
+    return read(*sorted((folder / "submissions").iterdir()), gold=folder / "emerging.test.annotated")
+
+
+@pytest.fixture(scope="module")
+def official(shared_data):
+    return json.loads((shared_data / "seqlab_wnut17" / "reference_scores.json").read_text())
+
+
+def test_wnut_has_its_official_scores(wnut, official):
+    names = {"f1": "f1", "precision": "precision", "recall": "recall", "accuracy": "token_accuracy"}
+    seen = set()
+    for r in compare_all(wnut, metrics=[*names], trials=64, second_run=False):
+        for system, value in ((r.a, r.score_a), (r.b, r.score_b)):
+            assert round(value, 6) == official["scores"][system][names[r.metric]]
+            if r.metric == "f1":
+                assert round(100 * value, 2) == official["published_F1_entity"][system]
+            seen.add((system, r.metric))
+    assert len(seen) == 4 * len(official["scores"]) == 28
+
+
+def test_wnut_has_its_official_numbers(wnut, official):
+    assert wnut.n_items == official["n_sentences"]
+    assert total(wnut, "items") == official["n_tokens"]
+    assert total(wnut, "gold") == official["n_gold_entities"]
+    for k, system in enumerate(wnut.systems):
+        assert total(wnut, "predicted", k) == official["scores"][system]["n_pred_entities"]
+        altered = official["scores"][system]["token_strings_differing_from_gold"]
+        warnings = [w for w in wnut.warnings if f"{system}.txt:" in w or f"/{system}:" in w]
+        assert len(warnings) == (altered > 0)
+        assert all(f"{altered:,} of 23,394 tokens" in w for w in warnings)
+
+
+def test_wnut_types_that_a_system_leaves_out_count_as_missed(wnut):
+    assert wnut.labels == ("corporation", "creative-work", "group", "location", "person", "product")
+    assert score(wnut, "micro-f1") == score(wnut, "f1")
+    for kind in ("tp", "predicted", "gold"):
+        assert sum(total(wnut, f"{kind}[{label}]") for label in wnut.labels) == total(wnut, kind)
+
+
+def test_wnut_is_recognised(shared_data):
+    folder = shared_data / "seqlab_wnut17"
+    for path in (folder / "submissions").iterdir():
+        assert detect([parse_source(str(path))], folder / "emerging.test.annotated") == "conll"
+
+
+def test_swapped_systems_have_the_scores_of_the_swapped_outputs(wnut):
+    metrics = pytest.importorskip("seqeval.metrics")
+    rng = np.random.default_rng(1)
+    gold = wnut.outputs.gold.tolist()
+    for first, second in ((0, 5), (3, 6)):
+        swapped = rng.integers(0, 2, wnut.n_items).astype(bool)
+        x, y = (wnut.outputs.systems[k] for k in (first, second))
+        for name in ("f1", "precision", "recall", "accuracy"):
+            bound = find(name).bind(wnut)
+            sums = [_mixed(wnut.field(f), swapped, first, second) for f in bound.fields]
+            of_seqeval = getattr(metrics, f"{name}_score")(gold, np.where(swapped, y, x).tolist())
+            assert float(bound.form.score(np.array(sums))) == pytest.approx(of_seqeval, rel=1e-12)
+
+
+def _mixed(field, swapped, first, second):
+    if field.shape[1] == 1:
+        return int(field.sum())
+    return int(np.where(swapped, field[:, second], field[:, first]).sum())
+
+
+# chunks
+
+
+def found(sentences, scheme):
+    tags = [parse_tag(label, scheme) for sentence in sentences for label in sentence]
+    types = ["", *sorted({tag[1] for tag in tags} - {""})]
+    lengths = np.array([len(sentence) for sentence in sentences])
+    chunks = find_chunks(
+        np.array([PREFIXES.index(p) for p, _ in tags]),
+        np.array([types.index(t) for _, t in tags]),
+        lengths,
+        SCHEMES[scheme],
+    )
+    before = np.cumsum(lengths) - lengths + np.arange(len(lengths)) + 1
+    return sorted(
+        (int(k), types[t], int(a - before[k]), int(b - before[k]))
+        for k, t, a, b in zip(chunks.sentence, chunks.type, chunks.start, chunks.end, strict=True)
+    )
+
+
+def by_conlleval(sentences):
+    """Walk from token to token by the rules of conlleval, with S for chunks of one token."""
+    chunks = []
+    for k, sentence in enumerate(sentences):
+        begun, before, of = None, "O", ""
+        for i, label in enumerate([*sentence, "O"]):
+            letter, _, kind = label.partition("-")
+            begins = letter in "BS" or (letter in "IE" and (before in "OES" or kind != of))
+            if begun is not None and (begins or letter == "O"):
+                chunks.append((k, of, begun, i))
+                begun = None
+            begun, before, of = (i if begins else begun), letter, kind
+    return sorted(chunks)
+
+
+def sentences_of(letters, seed, n=300):
+    rng = random.Random(seed)
+    labels = ["O", *(f"{letter}-{kind}" for letter in letters for kind in ("X", "Y"))]
+    return [[rng.choice(labels) for _ in range(rng.randint(1, 7))] for _ in range(n)]
+
+
+@pytest.mark.parametrize("letters", ["BI", "I", "IE", "BIE", "BIES"])
+def test_chunks_are_those_of_conlleval_whatever_the_scheme(letters):
+    sentences = sentences_of(letters, seed=len(letters))
+    assert found(sentences, "conlleval") == by_conlleval(sentences)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "letters"),
+    [
+        ("conlleval", "BIES"),
+        ("IOB1", "BI"),
+        ("IOB2", "BI"),
+        ("IOE1", "IE"),
+        ("IOE2", "IE"),
+        ("IOBES", "BIES"),
+        ("BILOU", "BILU"),
+    ],
+)
+def test_chunks_are_those_of_seqeval_in_either_mode(scheme, letters):
+    pytest.importorskip("seqeval")
+    from seqeval import scheme as schemes
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    sentences = sentences_of(letters, seed=7)
+    if scheme == "conlleval":
+        theirs = [(k, kind, a, b + 1) for k, s in enumerate(sentences) for kind, a, b in get_entities(s)]
+    else:
+        entities = schemes.Entities(sentences, getattr(schemes, scheme)).entities
+        theirs = [(e.sent_id, e.tag, e.start, e.end) for of_sentence in entities for e in of_sentence]
+    assert found(sentences, scheme) == sorted(theirs)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "chunks"),
+    [
+        ("conlleval", "I-X I-X O I-X B-X", [(0, 2), (3, 4), (4, 5)]),
+        ("conlleval", "I-X I-Y", [(0, 1), (1, 2)]),
+        ("conlleval", "B-X L-X U-X", [(0, 2), (2, 3)]),
+        ("conlleval", "B M E W", [(0, 3), (3, 4)]),
+        ("IOB2", "I-X B-X I-X I-Y", [(1, 3)]),
+        ("BIO", "B-X B-X", [(0, 1), (1, 2)]),
+        ("IOBES", "B-X I-X O S-X B-X E-X", [(3, 4), (4, 6)]),
+        ("BMES", "B-X M-X E-X", [(0, 3)]),
+        ("IO", "PER PER O LOC I-LOC", [(0, 2), (3, 5)]),
+        ("raw", "NN NN O VB", [(0, 1), (1, 2), (3, 4)]),
+    ],
+)
+def test_chunks_of_each_scheme(scheme, tags, chunks):
+    assert sorted((a, b) for _, _, a, b in found([tags.split()], scheme)) == chunks
+
+
+def test_no_chunk_reaches_over_the_end_of_a_sentence():
+    assert len(found([["B-X"], ["I-X"]], "conlleval")) == 2
+    assert len(found([["B-X"], ["I-X"]], "IOB2")) == 1
+
+
+def test_without_any_chunk_scores_are_zero(tmp_path):
+    files = write(tmp_path, *(["a\tO\nb\tO\n\nc\tO\n"] * 3))
+    counts = read(*files[:2], gold=files[2], format="conll")
+    assert score(counts, "f1") == 0
+    assert score(counts, "accuracy") == 1
+    [r] = compare_all(counts, metrics=["f1"], trials=64)
+    assert r.p_value == 1
+
+
+# files
+
+
+def test_counts_of_a_small_set(files):
+    counts = read(*files[:2], gold=files[2])
+    assert counts.n_items == 3
+    assert [[total(counts, f, k) for f in ("tp", "predicted", "gold", "correct", "items")] for k in (0, 1)] == [
+        [3, 3, 4, 7, 8],
+        [2, 5, 4, 6, 8],
+    ]
+    assert counts.suggested[0] == "f1"
+    assert counts.labels == ("LOC", "MISC", "ORG", "PER")
+    assert not counts.warnings
+
+
+def test_types_that_only_systems_use_count_in_f1_and_not_among_the_gold_ones(tmp_path):
+    a, b, gold = write(tmp_path, a=A.replace("Paris\tB-LOC", "Paris\tB-NEW"))
+    counts = read(a, b, gold=gold)
+    assert counts.predicted_labels == ("NEW",)
+    assert total(counts, "predicted") == 3
+    assert total(counts, "predicted[NEW]") == 1
+    assert score(counts, "micro-f1") > score(counts, "f1")
+
+
+def test_kappa_of_chunks_is_refused(files):
+    counts = read(*files[:2], gold=files[2])
+    for name in ("kappa", "mcc"):
+        with pytest.raises(InputError, match="these data have chunks"):
+            find(name).bind(counts)
+
+
+@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "more empty lines", "blanks", "trailing"])
+def test_encodings_and_line_ends_do_not_matter(tmp_path, files, kind):
+    change = {
+        "crlf": lambda t: t.replace("\n", "\r\n").encode(),
+        "bom": lambda t: t.encode("utf-8-sig"),
+        "gz": lambda t: gzip.compress(t.encode()),
+        "no last newline": lambda t: t.rstrip("\n").encode(),
+        "more empty lines": lambda t: b"\n" + t.replace("\n\n", "\n \t\n\n").encode() + b"\n\n",
+        "blanks": lambda t: t.replace("\t", "  ").encode(),
+        "trailing": lambda t: t.replace("\nc", " \nc").replace("O\n", "O\t\n").encode(),
+    }[kind]
+    others = write(tmp_path / "other", *(change(t) for t in (A, B, GOLD)))
+    assert outcome(others) == outcome(files)
+    assert outcome((others[0], files[1], files[2])) == outcome(files)
+
+
+def beside(system, gold=GOLD, more=""):
+    rows = zip(system.split("\n"), gold.split("\n"), strict=True)
+    return "\n".join(f"{g.split()[0]} {more}{g.split()[1]} {s.split()[1]}" if s else "" for s, g in rows)
+
+
+def test_gold_may_stand_beside_the_predictions(tmp_path, files):
+    for more in ("", "NN B-NP "):
+        assert outcome(
+            write(tmp_path / f"beside{len(more)}", beside(A, more=more), beside(B, more=more), None)
+        ) == outcome(files)
+
+
+def test_columns_are_chosen_by_number(tmp_path, files):
+    def turned(text):  # label, id, token, score
+        return "".join(
+            f"{r[1]}\t7\t{r[0]}\t0.5\n" if (r := line.split("\t"))[1:] else "\n" for line in text.splitlines()
+        )
+
+    others = write(tmp_path / "turned", turned(A), turned(B), turned(GOLD))
+    chosen = outcome(others, "conll:column=1,gold-column=-4,tokens=3")
+    assert chosen == outcome(files)
+    assert outcome(others, "conll:tokens=3", prediction_column="1", gold_column="1") == chosen
+
+
+def test_labels_alone_are_a_system(tmp_path, files):
+    def alone(text):
+        return "".join(line.partition("\t")[2] + "\n" for line in text.splitlines())
+
+    assert outcome(write(tmp_path / "alone", alone(A), alone(B))) == outcome(files)
+
+
+def test_other_white_space_and_blanks_are_part_of_tokens(tmp_path):
+    text = "New York\tB-LOC\n\u00a0\tO\n\tO\n\u3000x\tO\n\n"
+    counts = read(*write(tmp_path, text, text, None)[:2], gold=write(tmp_path, text, text, text)[2], format="conll")
+    assert total(counts, "items") == 4
+    assert not counts.warnings
+
+
+def test_comments_are_no_tokens_and_a_hash_is_one(tmp_path, files):
+    head = "# newdoc id = d1\n# sent_id = 1\n# text = EU rejects\n"
+    middle = "# id 1b16 domain=en\n"
+    commented = [
+        (head + t).replace("\n\nP", f"\n\n{middle}P").replace("#\tO", "# newdoc id = d2\n#\tO") for t in (A, B, GOLD)
+    ]
+    others = write(tmp_path / "commented", *commented)
+    assert outcome(others) == outcome(files)
+    counts = read(*others[:2], gold=others[2])
+    assert counts.groups["document"] == ("d1", "d1", "d2")
+    assert outcome((files[0], files[1], others[2])) == outcome(files)
+
+
+def test_comments_with_as_many_columns_as_tokens_are_told_by_their_label(tmp_path):
+    text = "# id 1b16 domain=en\n# _ _ O\nEU _ _ B-ORG\n\n# id 2c domain=en\nx _ _ O\n"
+    counts = read(*write(tmp_path, text, text.replace("B-ORG", "O"), text)[:2], gold=tmp_path / "gold.txt")
+    assert total(counts, "items") == 3
+
+
+def test_docstart_marks_documents(tmp_path, files):
+    def marked(text):
+        return "-DOCSTART- -X- O O\n\n" + text.replace("\n\n#", "\n\n-DOCSTART- O\n\n#")
+
+    others = write(tmp_path / "marked", marked(A), B, marked(GOLD))
+    assert outcome(others) == outcome(files)
+    counts = read(*others[:2], gold=others[2])
+    assert counts.groups["document"] == ("1", "1", "2")
+    [r] = compare_all(counts, metrics=["f1"], unit="document", trials=64)
+    assert r.n_units == 2
+
+
+def test_docstart_may_be_counted_as_conlleval_counts_it(tmp_path):
+    text = "-DOCSTART- O\n\n" + A
+    paths = write(tmp_path, text, text.replace("B-ORG", "O"), "-DOCSTART- O\n\n" + GOLD)
+    counts = read(*paths[:2], gold=paths[2], format="conll:docstart=token")
+    assert (counts.n_items, total(counts, "items")) == (4, 9)
+
+
+def test_sentences_are_a_unit_by_name(files):
+    options = Options(groups=("sentence",))
+    counts = read(*files[:2], gold=files[2], options=options)
+    assert counts.group("sentence") == ("1", "2", "3")
+    with pytest.raises(InputError, match=r"gold.txt: no column 'document' .*DOCSTART.*columns at hand: sentence"):
+        read(*files[:2], gold=files[2], options=Options(groups=("document",)))
+
+
+def test_labels_and_types_are_mapped(tmp_path, files):
+    a = A.replace("B-PER", "B-PERSON").replace("I-PER", "I-PERSON").replace("rejects\tO", "rejects\tX")
+    maps = (parse_map("PER=PERSON"), parse_map("O=X"), parse_map("LOC=GPE"))
+    others = write(tmp_path / "mapped", a)
+    assert outcome(others, "conll", label_map=maps) == outcome(files)
+    counts = read(*others[:2], gold=others[2], format="conll", options=Options(label_map=maps))
+    assert counts.warnings == ("--map: no label 'GPE' in gold or systems",)
+
+
+def test_altered_tokens_are_one_warning_with_their_number(tmp_path, files):
+    others = write(tmp_path / "altered", A.replace("EU", "eu").replace("call", "CALL"))
+    counts = read(*others[:2], gold=others[2])
+    assert len(counts.warnings) == 1
+    assert "a.txt: 2 of 8 tokens" in counts.warnings[0]
+    assert "first on line 1: 'eu' for 'EU'" in counts.warnings[0]
+    assert outcome(others) == outcome(files)
+
+
+def test_whole_outputs_are_lists_of_labels(files):
+    counts = read(*files[:2], gold=files[2])
+    assert counts.outputs.gold.tolist() == [["B-ORG", "O", "B-MISC", "O"], ["B-PER", "I-PER"], ["O", "B-LOC"]]
+
+
+@pytest.mark.parametrize(
+    ("a", "message"),
+    [
+        ("", "a.txt: is empty"),
+        ("\n\n", "a.txt: is empty"),
+        (A.replace("call\tO\n", ""), r"a.txt, line 1: sentence 1 has 3 tokens, but 4 in .*gold.txt, line 1"),
+        (A.replace("Blackburn", "Blackburn\tO\n\nx"), r"a.txt, line 9: sentence 3 has 1 tokens?, but 2"),
+        (A + "x\tO\n", r"a.txt: 4 sentences, but .*gold.txt has 3 .*line 12 of .*a.txt"),
+        (A.partition("#")[0], r"a.txt: 2 sentences, but .*gold.txt has 3 .*line 9 of .*gold.txt"),
+        (
+            A.replace("Blackburn\tI-PER", "Blackburn"),
+            r"a.txt, line 7: found 1 column \('Blackburn'\), expected 2 as on line 1",
+        ),
+        (A.replace("call\tO", "call\tO\tO"), "a.txt, line 4: found 3 columns"),
+        (A.replace("I-PER", "PER"), "a.txt, line 7: label 'PER', expected O or one that begins with B-, I-"),
+        (A.encode() + b"caf\xe9\tO\n", r"a.txt, line 12: byte 0xe9"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_that_names_the_place(tmp_path, a, message):
+    paths = write(tmp_path, a)
+    with pytest.raises(InputError, match=message):
+        read(*paths[:2], gold=paths[2], format="conll")
+
+
+@pytest.mark.parametrize(
+    ("format_", "message"),
+    [
+        ("conll:scheme=IOB3", "scheme = 'IOB3'"),
+        ("conll:schema=IOB1", "did you mean 'scheme'"),
+        ("conll:column=0", "column = '0' must be a column's number"),
+        ("conll:column=3", "line 1: found 2 columns, but column is 3"),
+        ("conll:gold-column=-3", "gold.txt, line 1: found 2 columns, but gold-column is -3"),
+        ("conll:scheme=IOE2", "gold.txt, line 1: label 'B-ORG', expected O or one that begins with I-, E-"),
+    ],
+)
+def test_options_are_checked(files, format_, message):
+    with pytest.raises(InputError, match=message):
+        read(*files[:2], gold=files[2], format=format_)
+
+
+def test_gold_columns_must_be_there_and_agree(tmp_path):
+    other = GOLD.replace("German\tB-MISC", "German\tB-LOC")
+    paths = write(tmp_path, beside(A), beside(B, other), None)
+    with pytest.raises(InputError, match=r"b.txt, line 3: gold 'B-LOC', but 'B-MISC' in .*a.txt, line 3"):
+        read(*paths[:2])
+    a, b, _ = write(tmp_path, gold=None)
+    with pytest.raises(InputError, match=r"a.txt, line 1: label 'EU', expected O .*--gold FILE"):
+        read(a, b, format="conll")
+    a, b, _ = write(tmp_path, "O\nB-X\n", "O\nB-X\n", None)
+    with pytest.raises(InputError, match="found 1 column, but gold-column is -2; give --gold FILE"):
+        read(a, b, format="conll")
+
+
+def test_two_files_of_one_name_are_an_error(tmp_path, files):
+    other = write(tmp_path / "other")[0]
+    with pytest.raises(InputError, match="'a' occurs twice"):
+        read(files[0], other, gold=files[2])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item,gold,x,y\na,B-X,O,O\n",
+        "item\tgold\tx\na\tO\tO\n",
+        "O\nB-X\n",
+        "B\nB\n",
+        "a b c\n\nd e f\n",
+        "",
+        "\n\n",
+        "{}\n",
+    ],
+)
+def test_other_files_are_not_taken_for_tagged_tokens(tmp_path, text):
+    from sigdask.formats.conll import sniff
+
+    (tmp_path / "x").write_text(text)
+    assert not sniff([parse_source(str(tmp_path / "x"))], None, Options())

@@ -1,0 +1,229 @@
+"""Lists an item (terms, spans, pairs): encodings do not matter, errors name the place, files are recognised."""
+
+import gzip
+import json
+
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+
+
+def lines(*records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+TERMS = [("d1", 1, ["bin", "glass"]), ("d1", 2, ["paper"]), ("d2", 1, []), ("d2", 2, ["bin", "waste"])]
+TERMS_A = [("d1", 1, ["bin"]), ("d1", 2, ["paper", "pen"]), ("d2", 1, ["waste"]), ("d2", 2, ["bin"])]
+TERMS_B = [("d1", 1, ["glass", "jar"]), ("d1", 2, []), ("d2", 1, []), ("d2", 2, ["bin", "waste"])]
+
+
+def term_records(rows):
+    return [{"document_id": d, "sentence_id": s, "sentence_text": "x", "term_list": terms} for d, s, terms in rows]
+
+
+def term_rows(rows):
+    header = "document_id,sentence_id,sentence_text,term\n"
+    return header + "".join(f'{d},{s},"a, ""b""\nc",{term}\n' for d, s, terms in rows for term in terms or [""])
+
+
+CASES = {
+    "terms": (json.dumps({"data": term_records(TERMS)}, indent=1),
+              json.dumps({"data": term_records(TERMS_A)}, indent=1),
+              json.dumps({"data": term_records(TERMS_B)}, indent=1), "type-f1"),
+    "terms rows": (term_rows(TERMS), term_rows(TERMS_A), term_rows(TERMS_B), "f1"),
+    "spans": (lines({"id": "a", "spans": [[0, 5, "LOC"], [7, 9, "PER"]]}, {"id": "b", "spans": [[1, 2, "LOC"]]}),
+              lines({"id": "a", "spans": [[0, 5, "LOC"]]}, {"id": "b", "spans": [[1, 3, "LOC"]]}),
+              lines({"id": "a", "spans": [[0, 4, "LOC"], [7, 9, "PER"]]}, {"id": "b", "spans": []}), "f1"),
+    "spans rows": ("doc_id\tstart\tend\tlabel\na\t0\t5\tLOC\na\t7\t9\tPER\nb\t1\t2\tLOC\n",
+                   "doc_id\tstart\tend\tlabel\na\t0\t5\tLOC\nc\t1\t3\tLOC\n",
+                   "doc_id\tstart\tend\tlabel\na\t0\t4\tLOC\na\t7\t9\tPER\n", "f1"),
+    "pairs": ("under\tun @@der\t100\nпути\tпут @@и\t001\ncats\tcat @@s\t100\n",
+              "under\tunder\nпути\tпут @@и\ncats\tca @@ts\n",
+              "under\tun @@der\nпути\tпути\ncats\tcat @@s\n", "f1"),
+}  # fmt: skip
+ENCODINGS = {
+    "crlf": lambda text: text.replace("\n", "\r\n").encode(),
+    "bom": lambda text: text.encode("utf-8-sig"),
+    "gz": lambda text: gzip.compress(text.encode()),
+    "no last newline": lambda text: text.rstrip("\n").encode(),
+    "empty lines at the end": lambda text: (text + "\n\n").encode(),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request, tmp_path):
+    suffix = {"{": "json", "d": "csv"}.get(CASES[request.param][0][0], "tsv")
+    paths = []
+    for name, text in zip(("gold", "x", "y"), CASES[request.param], strict=False):
+        paths.append(tmp_path / f"{name}.{suffix}")
+        paths[-1].write_text(text, newline="")
+    return request.param.split()[0], paths, CASES[request.param][3]
+
+
+def outcome(paths, metric, **options):
+    counts = read(*paths[1:], gold=paths[0], **options)
+    results = compare_all(counts, metrics=[metric], method="both", trials=256)
+    return counts.ids, [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme, r.exact.p_lo) for r in results]
+
+
+def test_auto_takes_it_for_what_it_is(case):
+    assert detect([parse_source(str(case[1][1]))], case[1][0]) == case[0]
+
+
+@pytest.mark.parametrize("kind", ENCODINGS)
+def test_encodings_and_line_ends_do_not_matter(case, kind):
+    _, paths, metric = case
+    plain = outcome(paths, metric)
+    for path in paths:
+        path.write_bytes(ENCODINGS[kind](path.read_bytes().decode()))
+    assert outcome(paths, metric) == plain
+
+
+def test_the_order_of_records_and_rows_does_not_matter(case):
+    _, paths, metric = case
+    if "\n" not in paths[1].read_text().strip() or '"data"' in paths[1].read_text():
+        record = json.loads(paths[1].read_text())
+        turned = json.dumps({"data": record["data"][::-1]})
+    else:
+        first, *rest = paths[1].read_text().split("\n")[:-1]
+        header = first.startswith("doc")
+        if '"' in first + rest[0] and header:
+            return  # a record takes several lines here
+        turned = "\n".join([first, *rest[::-1]] if header else [*rest[::-1], first]) + "\n"
+    plain = outcome(paths, metric)
+    paths[1].write_text(turned)
+    assert sorted(plain[0]) == sorted(outcome(paths, metric)[0])
+    assert outcome(paths, metric)[1] == plain[1]
+
+
+def test_identical_systems_have_p_1(case):
+    _, paths, metric = case
+    paths[2].write_bytes(paths[1].read_bytes())
+    assert [row[-1] for row in outcome(paths, metric)[1]] == [1.0]
+
+
+def test_an_empty_file_is_an_error_that_names_it(case):
+    name, paths, _ = case
+    paths[2].write_text("")
+    with pytest.raises(InputError, match=r"y\.\w+: is empty"):
+        read(*paths[1:], gold=paths[0], format=name)
+
+
+def test_bytes_that_are_not_utf8_are_named(case):
+    name, paths, _ = case
+    paths[2].write_bytes(paths[2].read_bytes() + b'"\xe9"\n')
+    with pytest.raises(InputError, match=r"y\.\w+, line \d+: byte 0xe9"):
+        read(*paths[1:], gold=paths[0], format=name)
+
+
+def test_a_missing_file_is_an_error(case):
+    name, paths, _ = case
+    with pytest.raises(InputError, match="none: no such file"):
+        read(paths[1], paths[1].parent / "none", gold=paths[0], format=name)
+
+
+def test_no_gold_is_an_error(case):
+    name, paths, _ = case
+    with pytest.raises(InputError, match="give --gold"):
+        read(*paths[1:], format=name)
+
+
+def test_two_systems_of_one_name_are_an_error(case, tmp_path):
+    name, paths, _ = case
+    (tmp_path / "other").mkdir()
+    other = paths[2].rename(tmp_path / "other" / paths[1].name)
+    with pytest.raises(InputError, match="two systems are called 'x'"):
+        read(paths[1], other, gold=paths[0], format=name)
+
+
+def test_unknown_options_of_a_format_are_named(case):
+    name, paths, _ = case
+    with pytest.raises(InputError, match="no option 'macth'"):
+        read(*paths[1:], gold=paths[0], format=f"{name}:macth=x")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda text: text.replace('"b"', '"a"'), "line 2: id 'a' stands in line 1 already"),
+        (lambda text: text.replace('"b"', '"c"'), r"line 2: 1 item \('c'\) not in .*gold"),
+        (lambda text: text.replace('"b"', "null"), "line 2: no id in 'id'"),
+        (lambda text: text.replace('{"id": "b"', '{"id": "b", '), "line 2: invalid JSON"),
+        (lambda text: text.replace('"spans"', '"parts"'), "line 1: no list of spans; found: id, parts"),
+        (lambda text: text.replace("[1, 3", "[4, 3"), "line 2: a span from 4 to 3 ends before it starts"),
+        (lambda text: text.replace("[1, 3", "[NaN, 3"), "line 2: found 'nan', expected an offset"),
+        (lambda text: text.replace("[1, 3", "[-1, 3"), "line 2: found '-1', expected an offset"),
+        (lambda text: text.replace("[1, 3", '["x", 3'), "line 2: found"),
+        (lambda text: text.replace("[1, 3", "[[], 3"), "line 2: found .*expected a span"),
+        (lambda text: text.replace("[1, 3", "[[1, 3], 3], [[[1]]"), "line 2: found .*expected"),
+        (lambda text: text.replace('[[1, 3, "LOC"]]', "7"), "line 2: no list of spans"),
+        (lambda text: text.replace('[[1, 3, "LOC"]]', "[7]"), "line 2: found 7, expected a span"),
+        (lambda text: "[]", "is empty"),
+        (lambda text: "{}", "found {}, expected records"),
+        (lambda text: "[1, 2]", "record 1: no list of spans; found: 1"),
+    ],
+)
+def test_damaged_spans_are_named(tmp_path, spoil, message):
+    gold, x, y, _ = CASES["spans"]
+    for name, text in (("gold", gold), ("x", spoil(x)), ("y", y)):
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", gold=tmp_path / "gold.jsonl", format="spans")
+    assert "x.jsonl" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda text: text.replace('"sentence_id": 2', '"sentence_id": 1'), "record 2: id 'd1/1' stands in record 1"),
+        (lambda text: text.replace('"sentence_id": 2', '"sentence_id": 3'), r"record 2: 2 items \('d1/3', 'd2/3'\) not in"),
+        (lambda text: text.replace('"sentence_id"', '"number"', 1), "record 2: id 'd1' stands in record 1"),
+        (lambda text: text.replace('"pen"', "[1]"), "record 2: found \\[1\\] in the list, expected a term"),
+        (lambda text: text.replace('"bin"', '{"x": 1}', 1), "record 1: found {'x': 1} in the list"),
+        (lambda text: text[:-9], r"line \d+: invalid JSON"),
+        (lambda text: text.replace("term_list", "words") .replace('"sentence_text": "x"', '"tags": []'), "no list of terms"),
+    ],
+)  # fmt: skip
+def test_damaged_terms_are_named(tmp_path, spoil, message):
+    gold, x, y, _ = CASES["terms"]
+    for name, text in (("gold", gold), ("x", spoil(x)), ("y", y)):
+        (tmp_path / f"{name}.json").write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read(tmp_path / "x.json", tmp_path / "y.json", gold=tmp_path / "gold.json", format="terms")
+    assert "x.json" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda text: text.replace("\tca @@ts", ""), "line 3: found 1 column, expected word TAB morphs"),
+        (lambda text: text.replace("cats", "dogs", 1), r"1 word \('cats'\) of 3 in .*gold.* missing"),
+        (lambda text: text + "dogs\tdogs\n", r"1 word \('dogs'\) not in .*gold"),
+        (lambda text: text.replace("\nпути", "\n\nпути"), "line 2: is empty"),
+        (lambda text: "cats\tcats\ncats\tcat @@s\nunder\tunder\n", "line 2: 'cats' occurs 2 times"),
+    ],
+)
+def test_damaged_pairs_are_named(tmp_path, spoil, message):
+    gold, x, y, _ = CASES["pairs"]
+    for name, text in (("gold", gold), ("x", spoil(x)), ("y", y)):
+        (tmp_path / f"{name}.tsv").write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read(tmp_path / "x.tsv", tmp_path / "y.tsv", gold=tmp_path / "gold.tsv", format="pairs")
+    assert "x.tsv" in str(error.value)
+
+
+def test_ids_may_be_asked_for_and_align_by_position(tmp_path):
+    for name, ids in (("gold", "ab"), ("x", "pq"), ("y", "rs")):
+        records = ({"key": i, "entities": [{"start": k, "end": 5, "label": "L"}]} for k, i in enumerate(ids))
+        (tmp_path / name).write_text(lines(*records))
+    files = tmp_path / "x", tmp_path / "y"
+    by_position = read(*files, gold=tmp_path / "gold", options=Options(id_column="key", align="position"))
+    assert by_position.ids == ("a", "b")
+    assert by_position.field("tp").sum() == 4
+    assert read(*files, gold=tmp_path / "gold").ids is None
+    with pytest.raises(InputError, match="no ids to align by"):
+        read(*files, gold=tmp_path / "gold", options=Options(align="id"))
+    with pytest.raises(InputError, match="x, line 1: 2 items"):
+        read(*files, gold=tmp_path / "gold", options=Options(id_column="key"))

@@ -1,0 +1,216 @@
+"""Ratings by people: official MQM means, several raters, MQM errors, gaps."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+
+
+def scores_of(counts, metric=None, **options):
+    results = compare_all(counts, metrics=[metric or counts.suggested[0]], trials=256, second_run=False, **options)
+    return {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+MIXED = "system mqm_avg_score seg_id\nx\t-1.5 1\ny\t-0.000000 1\nx\tNone 2\ny\tNone 2\nx 2 3\ny 2.0 3\n"
+ERRORS = (
+    "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity\t# made by hand\n"
+    'x\td1\t1\t1\tr1\ts\t"t\tAccuracy/Omission\tMajor\n'  # a quote is text
+    "x\td1\t1\t1\tr1\ts\tt\tFluency/Punctuation\tMinor\n"
+    "x\td1\t1\t1\tr2\ts\tt\tNo-error\tno-error\n"
+    "y\td1\t1\t1\tr3\ts\tt\tNon-translation!\tMajor\n"
+    "x\td1\t2\t2\tr1\ts\tt\tStyle/Awkward\tMinor\n"
+    "y\td1\t2\t2\tr1\ts\tt\tStyle/Awkward\tNeutral\n"
+)
+
+
+@pytest.mark.parametrize("name", ["mqm_newstest2020_ende", "mqm_newstest2021_zhen"])
+def test_wmt_mqm_has_the_official_means_of_all_systems(shared_data, name):
+    folder = shared_data / "matrix_mqm"
+    official = json.loads((folder / "reference_scores.json").read_text())["sets"][name]
+    path = folder / f"{name}.avg_seg_scores.tsv"
+    assert detect([parse_source(str(path))]) == "ratings"
+    counts = read(path)
+    found = scores_of(counts)
+    assert {system: round(score, 6) for system, score in found.items()} == {
+        system: own["mean"] for system, own in official["systems"].items()
+    }
+    assert counts.n_items == official["n_segments_rated_in_all_systems"]
+    unrated = official["n_segments"] - counts.n_items
+    assert bool(counts.warnings) == bool(unrated)
+    for system, mean in official["published_readme"].items():
+        [score] = [s for own, s in found.items() if own.split(".")[0] == system]
+        assert -score == pytest.approx(mean, abs=0.0055)  # printed after rounding twice
+
+
+def test_zeros_of_mqm_are_zeros_and_ties(shared_data):
+    folder = shared_data / "matrix_mqm"
+    official = json.loads((folder / "reference_scores.json").read_text())["sets"]
+    for name, own in official.items():
+        counts = read(folder / f"{name}.avg_seg_scores.tsv")
+        zeros = dict(zip(counts.systems, (counts.field("score") == 0).sum(0), strict=True))
+        assert zeros == {system: of["n_zero"] for system, of in own["systems"].items()}
+        assert not np.signbit(counts.field("score")[counts.field("score") == 0]).any()
+
+
+def test_mixed_separators_gaps_and_number_forms(tmp_path):
+    counts = read(write(tmp_path / "m.tsv", MIXED))
+    assert counts.ids == ("1", "3")
+    assert counts.field("score").tolist() == [[-1.5, 0], [2, 2]]
+    assert counts.warnings == ("1 of 3 items are unrated in all systems and left out",)
+
+
+@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
+@pytest.mark.parametrize("text", [MIXED, ERRORS])
+def test_encodings_do_not_matter(tmp_path, kind, text):
+    content = {
+        "crlf": text.replace("\n", "\r\n").encode(),
+        "bom": text.encode("utf-8-sig"),
+        "gz": gzip.compress(text.encode()),
+        "no last newline": text.rstrip("\n").encode(),
+        "empty lines at the end": f"{text}\n\n".encode(),
+    }[kind]
+    (tmp_path / "other.tsv").write_bytes(content)
+    one, other = read(write(tmp_path / "plain.tsv", text)), read(tmp_path / "other.tsv")
+    assert detect([parse_source(str(tmp_path / "other.tsv"))]) == "ratings"
+    assert one.ids == other.ids
+    assert (one.field("score") == other.field("score")).all()
+
+
+def test_a_segment_one_system_lacks_is_what_missing_says(tmp_path):
+    path = write(tmp_path / "m.tsv", MIXED.replace("y\tNone 2", "y\t-1 2") + "z 1 1\nz 1 2\nz 1 3\n")
+    with pytest.raises(InputError, match=r"system 'x' has no score for item '2' \(1 missing in all\)"):
+        read(path)
+    results = {
+        (r.a, r.b): r
+        for r in compare_all(read(path, options=Options(missing="pairwise")), metrics=["mean"], trials=256)
+    }
+    assert {pair: r.n_items for pair, r in results.items()} == {("x", "y"): 2, ("x", "z"): 2, ("y", "z"): 3}
+    assert scores_of(read(path, options=Options(missing="zero")))["x"] == pytest.approx(0.5 / 3)
+
+
+def test_raters_are_averaged_exactly(tmp_path):
+    rows = ["x,1,a,0.1", "x,1,b,0.2", "x,1,c,0.2", "y,1,a,0.1", "y,1,b,0.3", "x,2,a,1", "y,2,b,0"]
+    path = write(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
+    assert detect([parse_source(str(path))]) == "ratings"
+    counts = read(path)
+    assert counts.field("items").tolist() == [[6], [6]]
+    assert counts.field("score").tolist() == [[1.0, 1.2], [6, 0]]
+    assert scores_of(counts) == {"x": pytest.approx((0.5 / 3 + 1) / 2), "y": pytest.approx(0.1)}
+    assert counts.warnings == ("5 ratings of 2 outputs rated more than once are averaged",)
+    with pytest.raises(InputError, match=r"r.csv, line 3: system 'x', item '1' has a rating already, on line 2"):
+        read(path, format="ratings:raters=error")
+
+
+def test_three_raters_of_thirds_tie_where_they_should(tmp_path):
+    """Means that floats would tell apart: 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 over 3."""
+    rows = [f"x,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.1, 0.2, 0.3), strict=True)]
+    rows += [f"y,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.3, 0.2, 0.1), strict=True)]
+    path = write(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
+    [r] = compare_all(read(path), metrics=["mean"], trials=256)
+    assert (r.difference, r.p_value) == (0, 1)
+
+
+def test_a_second_score_without_a_rater_is_an_error(tmp_path):
+    path = write(tmp_path / "m.tsv", MIXED + "x 1 1\n")
+    with pytest.raises(InputError, match=r"m.tsv, line 8: system 'x', item '1' has a rating already, on line 2"):
+        read(path)
+    assert read(path, format="ratings:raters=mean").field("score")[0].tolist() == [-0.5, 0]
+
+
+def test_errors_of_mqm_weigh_what_they_should(tmp_path):
+    counts = read(write(tmp_path / "e.tsv", ERRORS))
+    means = counts.field("score") / counts.field("items")
+    assert means.tolist() == [[-2.55, -25], [-1, 0]]
+    assert counts.groups["doc"] == ("d1", "d1")
+    heavier = read(tmp_path / "e.tsv", format="ratings:major=10,nontranslation=10")
+    assert (heavier.field("score") / heavier.field("items")).tolist() == [[-5.05, -10], [-1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (ERRORS.replace("Neutral", "Grave"), "line 7: severity 'Grave' has no weight; expected one of major"),
+        (ERRORS.replace("Neutral", "Critical"), "line 7: severity 'Critical' has no weight; give its weight"),
+        (MIXED.replace("-1.5", "NaN"), "line 2, column 'mqm_avg_score': found nan"),
+        (MIXED.replace("-1.5", "good"), "line 2, column 'mqm_avg_score': found 'good'"),
+        (MIXED.replace("x\tNone 2", "x\tNone"), "line 4: found 2 fields, expected 3"),
+        (MIXED.replace("x\tNone 2", ""), "line 4: found 0 fields, expected 3"),
+        ("system seg_id mqm_score\nx 1 None\ny 1 None\n", "none of 1 items has a rating"),
+        ("system seg_id mqm_score da_score\nx 1 1 1\n", "which column is the score, mqm_score or da_score"),
+        ("", "is empty"),
+    ],
+)
+def test_bad_ratings_are_errors_that_name_the_place(tmp_path, text, message):
+    path = write(tmp_path / "bad.tsv", text)
+    with pytest.raises(InputError, match=message):
+        read(path, format="ratings")
+
+
+def test_segments_numbered_within_documents_are_told_apart(tmp_path):
+    rows = [f"{s}\t{d}\t{k}\t{v}" for s, v in (("x", 1), ("y", 2)) for d in ("d1", "d2") for k in (1, 2)]
+    path = write(tmp_path / "d.tsv", "system\tdoc\tseg\tesa_score\n" + "\n".join(rows) + "\n")
+    counts = read(path)
+    assert counts.ids == ("d1:1", "d1:2", "d2:1", "d2:2")
+    [r] = compare_all(counts, metrics=["mean"], unit="doc", trials=256)
+    assert r.n_units == 2
+
+
+def test_mt_bench_grades_have_turns(tmp_path):
+    rows = [
+        {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": t, "score": s}
+        for q in (81, 82) for m, s in (("x", 9), ("y", 7)) for t in (1, 2)
+    ]  # fmt: skip
+    path = write(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(path)
+    assert (detect([parse_source(str(path))]), counts.n_items) == ("ratings", 4)
+    assert scores_of(counts) == {"x": 9, "y": 7}
+
+
+def test_a_file_a_system_needs_no_system_column(tmp_path):
+    a = write(tmp_path / "a.tsv", "seg_id\tscore\n1\t1\n2\t0\n")
+    b = write(tmp_path / "b.tsv", "seg_id\tscore\n2\t1\n1\t1\n")
+    assert scores_of(read(a, b, format="ratings")) == {"a": 0.5, "b": 1}
+
+
+def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_changes(shared_data):
+    path = shared_data / "matrix_alpacaeval2" / "preferences.csv"
+    official = json.loads((path.parent / "reference_scores.json").read_text())["systems"]
+    counts = read(path, options=Options(groups=("dataset",), missing="pairwise"))
+    whole = [name for name in counts.systems if official[name]["n_missing"] == 0]
+    gappy = [name for name in counts.systems if official[name]["n_missing"]]
+    assert len(gappy) == 6
+    full, gaps = whole[0], gappy[0]
+    pairs = [(full, name) for name in counts.systems if name != full] + [(gaps, gappy[1])]
+    results = {(r.a, r.b): r for r in compare_all(counts, metrics=["mean"], pairs=pairs, trials=256)}
+    for name in whole[1:]:
+        r = results[full, name]
+        assert r.n_items == 805
+        assert 100 * (r.score_b - 1) == pytest.approx(official[name]["win_rate_from_file"], abs=1e-6)
+    for name in gappy:
+        r = results[full, name]
+        assert r.n_items == 805 - official[name]["n_missing"]
+        assert 100 * (r.score_b - 1) == pytest.approx(official[name]["win_rate_from_file"], abs=1e-6)
+    alone = read(path, options=Options(ignore=tuple(set(gappy) - {gaps}), groups=("dataset",), missing="pairwise"))
+    [again] = compare_all(alone, metrics=["mean"], pairs=[(full, gaps)], trials=256)
+    assert (again.n_extreme, again.p_value) == (results[full, gaps].n_extreme, results[full, gaps].p_value)
+
+
+def test_rows_of_system_and_score_alone_are_in_the_order_of_segments(tmp_path):
+    path = write(tmp_path / "en-de.mqm.seg.score", "x\t-1.5\nx\tNone\nx\t0\ny\t-1\ny\tNone\ny\t-2\n")
+    assert detect([parse_source(str(path))]) == "ratings"
+    counts = read(path)
+    assert counts.ids == ("1", "3")
+    assert scores_of(counts) == {"x": -0.75, "y": -1.5}
+    short = write(tmp_path / "short.seg.score", "x\t-1.5\nx\t1\ny\t-1\n")
+    with pytest.raises(InputError, match="short.seg.score: system 'x' has 2 rows and 'y' 1; rows without ids"):
+        read(short)

@@ -1,0 +1,213 @@
+"""Spans: the official MUC-4 scores, brat folders, and the forms that spans come in."""
+
+import json
+
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+from sigdask.shuffles import swap_bits
+
+KINDS = {"precision": "P", "recall": "R", "f1": "F1"}
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data):
+    return shared_data / "spans_muc4"
+
+
+@pytest.fixture(scope="module")
+def muc(folder):
+    return read(*sorted(folder.glob("*.out")), gold=folder / "test.json")
+
+
+def test_all_models_have_their_official_scores_by_role_and_in_all(folder, muc):
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]
+    assert {f"{name}.out" for name in muc.systems} == set(official)
+    metrics = [m for kind in KINDS for m in (kind, f"micro-{kind}", *(f"{kind}[{role}]" for role in muc.labels))]
+    results = compare_all(muc, metrics=metrics, trials=64)
+    assert len(results) == 3 * len(metrics)
+    for r in results:
+        kind, _, role = r.metric.removeprefix("micro-").rstrip("]").partition("[")
+        for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
+            assert round(score, 6) == official[f"{system}.out"][role or "micro"][KINDS[kind]]
+
+
+def test_muc_documents_are_known_by_number_and_may_be_empty(folder, muc):
+    assert muc.ids[0] == "TST3-MUC4-0001"
+    assert muc.n_items == 200
+    assert muc.field("gold").sum() == 511
+    assert not muc.warnings
+    assert ((muc.field("gold")[:, 0] == 0) & (muc.field("predicted").sum(1) == 0)).any()
+    for path in folder.glob("*.out"):
+        assert detect([parse_source(str(path))], folder / "test.json") == "spans"
+
+
+def test_counts_of_swapped_outputs_are_the_swapped_counts(muc):
+    """Pseudo-systems: the sums' score is the scorer's own on the swapped entities."""
+    a, b = muc.outputs.systems[:2]
+    for swapped in swap_bits((1, 2), run=0, first=0, n_trials=8, n_units=muc.n_items):
+        pseudo = [y if swap else x for x, y, swap in zip(a, b, swapped, strict=True)]
+        matched = 0
+        for right, given in zip(muc.outputs.gold, pseudo, strict=True):
+            for role, entities in given.items():
+                cost = [[-int(own <= gold) for own in entities] for gold in right.get(role, ())]
+                if cost and entities:
+                    rows, columns = linear_sum_assignment(cost)
+                    matched -= sum(cost[r][c] for r, c in zip(rows, columns, strict=True))
+        tp = muc.field("tp")
+        assert matched == int(tp[~swapped, 0].sum() + tp[swapped, 1].sum())
+
+
+def test_a_file_with_gold_extracts_needs_no_gold_file(folder):
+    counts = read(*sorted(folder.glob("*.out")))
+    assert counts.n_items == 200
+    assert counts.labels == ("PerpInd", "PerpOrg", "Target", "Victim", "Weapon")
+
+
+GOLD = {"a": [(0, 5, "LOC"), (7, 9, "PER")], "b": [], "c": [(1, 2, "LOC"), (1, 2, "PER")]}
+X = {"a": [(0, 5, "LOC"), (0, 5, "LOC"), (7, 9, "ORG")], "b": [(3, 4, "PER")], "c": [(1, 2, "PER")]}
+FORMS = {
+    "lists": lambda s: {"spans": [[b, e, t] for b, e, t in s]},
+    "doccano": lambda s: {"text": "x", "label": [[b, e, t] for b, e, t in s]},
+    "doccano entities": lambda s: {"entities": [{"id": 1, "label": t, "start_offset": b, "end_offset": e} for b, e, t in s]},
+    "prodigy": lambda s: {"text": "x", "tokens": [{"start": 0, "end": 1}], "spans": [{"start": b, "end": e, "label": t, "token_start": 1} for b, e, t in s], "answer": "accept"},
+    "pipeline": lambda s: {"entities": [{"entity_group": t, "score": 0.9, "word": "w", "start": b, "end": e} for b, e, t in s]},
+    "bigbio": lambda s: {"entities": [{"id": "7", "type": t, "text": ["w"], "offsets": [[b, e]]} for b, e, t in s]},
+    "label first": lambda s: {"entities": [[t, b, e] for b, e, t in s]},
+    "pairs": lambda s: {"entities": [[[b, e], t] for b, e, t in s]},
+    "by sentence": lambda s: {"ner": [[[b, e, t] for b, e, t in s], []]},
+    "predicted": lambda s: {"ner": [], "predicted_ner": [[[b, e, t, 3.2, 0.9] for b, e, t in s]]},
+    "label studio": lambda s: {"annotations": [{"value": {"start": b, "end": e, "labels": [t]}} for b, e, t in s]},
+    "label studio export": lambda s: {"annotations": [{"id": 3, "result": [{"type": "labels", "value": {"start": b, "end": e, "labels": [t]}} for b, e, t in s]}]},
+    "bioc": lambda s: {"infons": {}, "passages": [{"offset": 0, "text": "x", "annotations": [{"id": "1", "infons": {"type": t}, "text": "w", "locations": [{"offset": b, "length": e - b}]} for b, e, t in s]}]},
+    "by label": lambda s: {"label": {t: [[b, e] for b, e, u in s if u == t] for t in {u for *_, u in s}}},
+    "by label and text": lambda s: {"label": {t: {f"w{b}": [[b, e]] for b, e, u in s if u == t} for t in {u for *_, u in s}}},
+    "texts of numbers": lambda s: {"spans": [{"start": str(b), "end": float(e), "type": t} for b, e, t in s]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_holds_the_same(tmp_path, form):
+    make = FORMS[form]
+    for name, docs in (("gold", GOLD), ("x", X), ("y", {**GOLD, "a": []})):
+        records = [
+            {"id": k, **(FORMS["by sentence"] if name == "gold" and form == "predicted" else make)(v)}
+            for k, v in docs.items()
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", gold=tmp_path / "gold.jsonl")
+    assert counts.labels == ("LOC", "PER")
+    assert counts.predicted_labels == ("ORG",)
+    assert counts.field("tp").tolist() == [[1, 0], [0, 0], [1, 2]]
+    assert counts.field("predicted").tolist() == [[2, 0], [1, 0], [1, 2]]
+    assert counts.field("tp[PER]").tolist() == [[0, 0], [0, 0], [1, 1]]
+    assert counts.field("gold[LOC]").tolist() == [[1], [0], [1]]
+    assert counts.field("predicted[ORG]").tolist() == [[1, 0], [0, 0], [0, 0]]
+    assert counts.suggested == ("f1", "macro-f1")
+
+
+def test_spans_without_labels_and_without_offsets(tmp_path):
+    (tmp_path / "gold.json").write_text(json.dumps({"a": [[0, 5], [7, 9]], "b": ["Rome", "Rome", "Bonn"]}))
+    (tmp_path / "x.json").write_text(json.dumps({"a": [[7, 9]], "b": ["Rome", "Rome", "Rome"]}))
+    (tmp_path / "y.json").write_text(json.dumps({"a": [{"start": 0, "end": 5}], "b": [{"text": "Bonn"}]}))
+    counts = read(tmp_path / "x.json", tmp_path / "y.json", gold=tmp_path / "gold.json", format="spans")
+    assert counts.labels == ()
+    assert counts.suggested == ("f1",)
+    assert counts.field("tp").tolist() == [[1, 1], [2, 1]]
+    assert counts.field("predicted").tolist() == [[1, 1], [3, 1]]
+
+
+def brat(folder, docs):
+    for name, text in docs.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, newline="")
+    return folder
+
+
+def test_brat_folders(tmp_path):
+    notes = "R1\tWorks Arg1:T1 Arg2:T2\r\nA1\tNegated T1\r\n*\tEquiv T1 T2\r\n#1\tAnnotatorNotes T1\tsure\r\nE1\tMove:T2\r\n"
+    gold = brat(tmp_path / "gold", {
+        "d1.ann": "T1\tLOC 0 5\tRome\r\nT2\tPER 7 9;12 15\tAn Lee\r\n" + notes, "d1.txt": "T1 not this",
+        "sub/d2.ann": "", "sub/d3.ann": "T1\tLOC 3 4\tx",
+    })  # fmt: skip
+    x = brat(
+        tmp_path / "x", {"d1.ann": "T9\tPER 12 15;7 9\tAn Lee\n", "sub/d2.ann": "T1\tPER 1 2\ty\n", "sub/d3.ann": ""}
+    )
+    y = brat(tmp_path / "y", {"d1.ann": "T1\tPER 7 15\tAn Lee\nT2\tLOC 0 5\tRome\n", "sub/d3.ann": "T1\tLOC 3 4\tx\n"})
+    assert detect([parse_source(str(x))], gold) == "spans"
+    counts = read(x, y, gold=gold)
+    assert counts.ids == ("d1", "sub/d2", "sub/d3")
+    assert counts.field("tp").tolist() == [[1, 1], [0, 0], [0, 1]]
+    assert counts.field("tp[PER]").tolist() == [[1, 0], [0, 0], [0, 0]]
+    assert "1 item ('sub/d2') missing, taken as empty" in counts.warnings[0]
+    one = read(x / "d1.ann", f"y={y}/d1.ann", gold=gold / "d1.ann")
+    assert one.field("tp").tolist() == [[1, 1]]
+    brat(y, {"d4.ann": ""})
+    with pytest.raises(InputError, match=r"y, file d4.ann: 1 item \('d4'\) not in .*gold"):
+        read(x, y, gold=gold)
+    brat(x, {"d1.ann": "T1\tLOC 0 5\tRome\nT2 PER 7 9 An\n"})
+    with pytest.raises(InputError, match="d1.ann, line 2: found 'T2 PER 7 9 An', expected T1<tab>LABEL"):
+        read(x, y, gold=gold)
+    brat(x, {"d1.ann": ""})
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="no files ending in .ann"):
+        read(x, tmp_path / "none", gold=gold)
+
+
+def test_tables_of_offsets_join_the_documents_of_all(tmp_path):
+    (tmp_path / "gold.tsv").write_text("filename\tmark\toff0\toff1\tspan\nd1\tLOC\t0\t5\tRome\nd2\tPER\t1\t3\tAn\n")
+    (tmp_path / "x.tsv").write_text("filename\tmark\toff0\toff1\tspan\nd3\tLOC\t0\t5\tRome\nd2\tPER\t1\t3\tAn\n")
+    (tmp_path / "y.tsv").write_text("filename\tmark\toff0\toff1\tspan\nd1\tLOC\t0\t5\tRome\n")
+    counts = read(tmp_path / "x.tsv", tmp_path / "y.tsv", gold=tmp_path / "gold.tsv")
+    assert counts.ids == ("d1", "d2", "d3")
+    assert counts.field("tp").tolist() == [[0, 1], [1, 0], [0, 0]]
+    (tmp_path / "z.tsv").write_text('filename\tmark\toff0\toff1""\tspan\nd1\tLOC\t0\t5\tRome\n')
+    with pytest.raises(InputError, match="z.tsv: found columns filename, mark, off0"):
+        read(tmp_path / "x.tsv", tmp_path / "z.tsv", gold=tmp_path / "gold.tsv")
+    (tmp_path / "z.tsv").write_text("filename\tmark\toff0\toff1\tspan\nd1\tLOC\t0\tx\tRome\n")
+    with pytest.raises(InputError, match="z.tsv, line 2: found 'x', expected an offset"):
+        read(tmp_path / "x.tsv", tmp_path / "z.tsv", gold=tmp_path / "gold.tsv")
+
+
+def test_pubtator_files(tmp_path):
+    def texts(*rows):
+        return "1|t|A title\n1|a|Its text\n" + "".join(f"1\t{row}\n" for row in rows) + "\n2|t|Other\n2|a|\n\n"
+
+    (tmp_path / "gold.txt").write_text(texts("0\t5\tw\tDisease\tD01", "7\t9\tv\tChemical\tC1", "CID\tC1\tD01"))
+    (tmp_path / "x.txt").write_text(texts("0\t5\tw\tDisease"))
+    (tmp_path / "y.txt").write_text(texts("0\t5\tw\tChemical", "7\t9\tv\tChemical"))
+    counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt")
+    assert counts.ids == ("1", "2")
+    assert counts.field("tp").tolist() == [[1, 1], [0, 0]]
+    assert counts.field("gold[Chemical]").tolist() == [[1], [0]]
+    (tmp_path / "x.txt").write_text(texts("0\tx\tw\tDisease"))
+    with pytest.raises(InputError, match="x.txt, line 3: found"):
+        read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt")
+
+
+def test_labels_may_be_mapped_and_matching_chosen(tmp_path):
+    docs = {"a": {"Victim": [["Ann", "she"]], "Target": ["the bank"]}}
+    (tmp_path / "gold.json").write_text(json.dumps(docs))
+    (tmp_path / "x.json").write_text(json.dumps({"a": {"Victim": ["she"], "Object": ["Bank."]}}))
+    files = f"x={tmp_path}/x.json", f"y={tmp_path}/gold.json"
+    options = Options(label_map=(("Target", ("Object",)),))
+    counts = read(*files, gold=tmp_path / "gold.json", format="spans:match=ceaf", options=options)
+    assert counts.field("tp").tolist() == [[2, 2]]
+    with pytest.raises(InputError, match="match = 'fuzzy': must be one of auto, exact, ceaf"):
+        read(*files, gold=tmp_path / "gold.json", format="spans:match=fuzzy")
+
+
+def test_other_json_is_not_taken_for_spans(tmp_path):
+    texts = (
+        '{"id": 1, "tokens": ["a", "b"], "labels": [0, 1, 2]}',
+        '{"id": 1, "label": "x"}',
+        '{"id": 1, "tags": ["B", "O"]}',
+    )
+    for text in texts:
+        (tmp_path / "x.jsonl").write_text(text + "\n" + text.replace("1,", "2,", 1) + "\n")
+        from sigdask.formats.spans import sniff
+
+        assert not sniff([parse_source(str(tmp_path / "x.jsonl"))], tmp_path / "x.jsonl", Options())

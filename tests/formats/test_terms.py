@@ -1,0 +1,144 @@
+"""Term lists: the official ATE-IT scores, and the layouts that lists come in."""
+
+import json
+
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+
+KINDS = ("precision", "recall", "f1")
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data):
+    return shared_data / "terms_ateit2026"
+
+
+@pytest.fixture(scope="module")
+def ateit(folder):
+    return read(*sorted((folder / "system_results").iterdir()), gold=folder / "subtask_a_test_with_labels.json")
+
+
+def test_all_runs_have_their_official_scores(folder, ateit):
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]
+    assert set(official) == set(ateit.systems)
+    metrics = [*KINDS, *(f"type-{kind}" for kind in KINDS)]
+    results = compare_all(ateit, metrics=metrics, baseline="jt_a_1", trials=256)
+    assert len(results) == 60
+    for r in results:
+        level, kind = ("type", r.metric[5:]) if r.metric.startswith("type") else ("micro", r.metric)
+        for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
+            assert round(score, 6) == official[system][level][3 + KINDS.index(kind)]
+        assert not r.disagreements()
+
+
+def test_the_data_are_those_described(folder, ateit):
+    reference = json.loads((folder / "reference_scores.json").read_text())
+    assert ateit.n_items == reference["n_sentences"]
+    assert len(set(ateit.group("document_id"))) == reference["n_documents"]
+    assert ateit.field("gold").sum() == reference["n_gold_terms_micro"]
+    assert ateit.suggested == ("f1", "type-f1")
+
+
+def test_a_lacking_sentence_is_empty_with_a_warning(folder, ateit):
+    assert len(ateit.warnings) == 2
+    assert all("oa_te_a" in w and "1 item ('amato_01/1/1') missing, taken as empty" in w for w in ateit.warnings)
+    pairwise = read(
+        *(folder / "system_results" / f"{name}.json" for name in ("oa_te_a_1", "smte_a_1", "jt_a_1")),
+        gold=folder / "subtask_a_test_with_labels.json",
+        options=Options(missing="pairwise"),
+    )
+    results = compare_all(pairwise, metrics=["f1", "type-f1"], trials=64)
+    assert [r.n_items for r in results] == [1141, 1141, 1141, 1141, 1142, 1142]
+
+
+def test_documents_are_units(ateit):
+    [r] = compare_all(ateit, metrics=["type-f1"], pairs=[("smte_a_1", "trietnlp_a_1")], unit="document_id", trials=256)
+    assert r.n_units == 29
+
+
+def test_auto_recognises_every_file(folder):
+    gold = folder / "subtask_a_test_with_labels.json"
+    for path in (folder / "system_results").iterdir():
+        assert detect([parse_source(str(path))], gold) == "terms"
+
+
+GOLD = {"a": ["bin", "glass"], "b": [], "c": ["Bin", "waste bin"]}
+X = {"a": ["bin", "bin", " bin "], "b": ["jar"], "c": ["waste bin"]}
+
+
+def layouts(lists):
+    records = [{"id": k, "terms": v} for k, v in lists.items()]
+    yield "mapping.json", json.dumps(lists)
+    yield "array.json", json.dumps(records)
+    yield "lines.jsonl", "".join(json.dumps(r) + "\n" for r in records)
+    yield "objects.json", json.dumps({k: {"terms": [{"term": t} for t in v]} for k, v in lists.items()})
+    yield "wrapped.json", json.dumps({"meta": {"run": 1}, "n": 3, "documents": records})
+    yield "rows.tsv", "id\tterm\n" + "".join(f"{k}\t{t}\n" for k, v in lists.items() for t in v or [""])
+    yield "cells.csv", "id,terms\n" + "".join(f"{k},{' ; '.join(v)}\n" for k, v in lists.items())
+    yield "python.csv", "id;term_list\n" + "".join(f"{k};{v!r}\n" for k, v in lists.items())
+    yield "json.tsv", "id\tkeywords\n" + "".join(f"{k}\t{v!s}\n" for k, v in lists.items())
+    yield "headerless.tsv", "".join(f"{k}\t{t}\n" for k, v in lists.items() for t in v or [""])
+
+
+@pytest.mark.parametrize("k", range(10))
+def test_every_layout_holds_the_same(tmp_path, k):
+    for name, lists in (("gold", GOLD), ("x", X), ("y", GOLD)):
+        kind, text = list(layouts(lists))[k]
+        (tmp_path / f"{name}.{kind}").write_text(text)
+    counts = read(f"x={tmp_path}/x.{kind}", f"y={tmp_path}/y.{kind}", gold=tmp_path / f"gold.{kind}", format="terms")
+    assert counts.ids == ("a", "b", "c")
+    assert counts.field("tp").tolist() == [[1, 2], [0, 0], [1, 2]]
+    assert counts.field("predicted").tolist() == [[1, 2], [1, 0], [1, 2]]
+    assert counts.field("gold").tolist() == [[2], [0], [2]]
+    if k not in (0, 9):  # an id-to-list object and rows without header are asked for by name
+        assert detect([parse_source(f"x={tmp_path}/x.{kind}")], tmp_path / f"gold.{kind}") == "terms"
+
+
+def test_a_folder_of_lists_a_system(tmp_path):
+    for name, lists in (("gold", GOLD), ("x", X), ("y", {"a": ["glass"], "b": []})):
+        (tmp_path / name).mkdir()
+        for item, terms in lists.items():
+            (tmp_path / name / f"{item}.key").write_text("\n".join(terms))
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold")
+    assert counts.systems == ("x", "y")
+    assert counts.field("tp").tolist() == [[1, 1], [0, 0], [1, 0]]
+    assert "1 item ('c') missing" in counts.warnings[0]
+
+
+def test_rows_without_empty_items_join_the_items_of_all(tmp_path):
+    (tmp_path / "gold.tsv").write_text("doc\tterm\na\tbin\nc\tjar\n")
+    (tmp_path / "x.tsv").write_text("doc\tterm\nb\tjar\na\tbin\n")
+    (tmp_path / "y.tsv").write_text("doc\tterm\nd\tpen\nc\tjar\nb\tpen\n")
+    counts = read(tmp_path / "x.tsv", tmp_path / "y.tsv", gold=tmp_path / "gold.tsv")
+    assert counts.ids == ("a", "c", "b", "d")
+    assert counts.field("tp").tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
+    (tmp_path / "z.tsv").write_text("doc\tterm\nq\tjar\n")
+    with pytest.raises(InputError, match=r"z.tsv, line 2: 1 item \('q'\) not in"):
+        read(tmp_path / "x.tsv", tmp_path / "z.tsv", gold=tmp_path / "gold.tsv")
+
+
+def test_one_flat_list_a_system_scores_types(tmp_path):
+    (tmp_path / "gold.tsv").write_text("bin\tSpecific_Term\nglass\tCommon_Term\nbin\tSpecific_Term\nwaste, wet\tOOD\n")
+    (tmp_path / "x.txt").write_text("bin\nwaste, wet\nbin\npen\n")
+    (tmp_path / "y.txt").write_text("term\nglass\n")
+    counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.tsv", format="terms")
+    [r] = compare_all(counts, metrics=["f1"])
+    assert (r.score_a, r.score_b, r.n_items) == (4 / 6, 2 / 4, 4)
+    with pytest.raises(InputError, match="type-f1' needs a list of terms for each item"):
+        compare_all(counts, metrics=["type-f1"])
+
+
+def test_case_and_keys_may_be_chosen(tmp_path):
+    (tmp_path / "gold.json").write_text(json.dumps([{"id": 1, "words": ["Bin"], "tags": ["x"], "domain": "w"}]))
+    (tmp_path / "x.json").write_text(json.dumps([{"id": "1", "words": ["bin"], "tags": []}]))
+    files = f"x={tmp_path}/x.json", f"y={tmp_path}/x.json"
+    options = Options(groups=("domain",))
+    counts = read(*files, gold=tmp_path / "gold.json", format="terms:terms=words,case=lower", options=options)
+    assert counts.field("tp").tolist() == [[1, 1]]
+    assert counts.group("domain") == ("w",)
+    assert read(*files, gold=tmp_path / "gold.json", format="terms:terms=words").field("tp").sum() == 0
+    with pytest.raises(InputError, match="no list of terms; found: id, words, tags"):
+        read(*files, gold=tmp_path / "gold.json", format="terms")

@@ -1,0 +1,352 @@
+"""Texts: lines, WMT XML and transcripts give the same counts in any encoding, and errors name the place."""
+
+import gzip
+import json
+
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, Source, detect, parse_source, read, segments, speech
+
+XML = """<?xml version='1.0' encoding='utf-8'?>
+<dataset id="test">
+  <collection id="general">
+    <doc origlang="de" id="one" domain="news">
+      <src lang="de"><p><seg id="1">Hallo Welt</seg></p><p><seg id="2">Gut &amp; schön</seg></p></src>
+      <ref lang="en" translator="A"><p><seg id="1">hello world</seg></p><p><seg id="2">good and nice it is</seg></p></ref>
+      <ref lang="en" translator="B"><p><seg id="1">hi world</seg><seg id="2">good &amp; nice</seg></p></ref>
+      <hyp system="x" lang="en"><p><seg id="1">hello the world</seg><seg id="2">good
+         and nice</seg></p></hyp><hyp system="y" lang="en"><p><seg id="2"/><seg id="1">hello world</seg></p></hyp>
+    </doc>
+    <doc origlang="de" id="two" domain="social">
+      <src lang="de"><p><seg id="1">Ja</seg></p></src>
+      <ref lang="en" translator="A"><p><seg id="1">yes it is</seg></p></ref>
+      <hyp system="x" lang="en"><p><seg id="1">yes</seg></p></hyp>
+      <hyp system="y" lang="en"><p><seg id="1">yes it was</seg></p></hyp>
+    </doc>
+  </collection>
+</dataset>
+"""
+
+TRN = {
+    "gold": "hello world how are you (ann-1)\nyes (ann-2)\nthat is (all) right (bob-1)\n",
+    "x": "that is right (bob-1)\n(ann-2)\nhello word how are you (ann-1)\n",
+    "y": ";; a comment\n(ann-1)\nyes yes (ann-2)\nthat is (all) right (bob-1)",
+}
+KALDI = {
+    "gold": "ann-1 hello world how are you\nann-2 yes\nbob-1 that is (all) right\n",
+    "x": "bob-1 that is right\nann-2\nann-1\thello word how are you\n",
+    "y": "ann-1\nann-2 yes yes\nbob-1 that is (all) right\n",
+}
+LINES = {
+    "gold": "hello world how are you\nyes\nthat is (all) right\n",
+    "x": "hello word how are you\n\nthat is right\n",
+    "y": "\nyes yes\nthat is (all) right\n",
+}
+
+
+def write(folder, texts):
+    for name, text in texts.items():
+        (folder / name).write_text(text, newline="")
+    return [folder / name for name in texts]
+
+
+def outcome(counts, metric, **options):
+    results = compare_all(counts, metrics=[metric], method="exact", **options)
+    return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
+
+
+def xml(tmp_path, text=XML, name="test.xml"):
+    (tmp_path / name).write_text(text)
+    return tmp_path / name
+
+
+# lines and transcripts
+
+
+@pytest.fixture(params=["trn", "kaldi", "plain", "segments"])
+def parallel(request, tmp_path):
+    texts = {"trn": TRN, "kaldi": KALDI, "plain": LINES, "segments": LINES}[request.param]
+    name = {"trn": "auto", "kaldi": "auto", "plain": "speech", "segments": "segments"}[request.param]
+    return texts, name, "BLEU" if name == "segments" else "WER", tmp_path
+
+
+def of(parallel, texts=None):
+    own, name, metric, folder = parallel
+    gold, *systems = write(folder, texts or own)
+    return outcome(read(*systems, gold=gold, format=name), metric)
+
+
+@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
+def test_encodings_and_line_ends_do_not_matter(parallel, kind):
+    _, name, metric, folder = parallel
+    plain = of(parallel)
+    for file in ("gold", "x", "y"):
+        text = (folder / file).read_text()
+        changed = {
+            "crlf": text.replace("\n", "\r\n").encode(),
+            "bom": text.encode("utf-8-sig"),
+            "gz": gzip.compress(text.encode()),
+            "no last newline": text.removesuffix("\n").encode(),
+            "empty lines at the end": (text + "\n" * (1 + (file == "x"))).encode(),
+        }[kind]
+        (folder / file).write_bytes(changed)
+        counts = read(folder / "x", folder / "y", gold=folder / "gold", format=name)
+        assert outcome(counts, metric) == plain
+
+
+def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
+    found = []
+    for texts in (TRN, KALDI, LINES):
+        gold, *systems = write(tmp_path, texts)
+        found.append(outcome(read(*systems, gold=gold, format="speech"), "WER"))
+    # x: one substitution, one word deleted twice; y: five deleted, one inserted; 10 reference words
+    assert found[0] == found[1] == found[2] == [("x", "y", 0.3, 0.6, 3, found[0][0][-1])]
+
+
+def test_transcripts_are_detected_and_have_speakers(tmp_path):
+    for texts in (TRN, KALDI):
+        gold, *systems = write(tmp_path, texts)
+        assert detect([Source(s) for s in systems], gold) == "speech"
+        counts = read(*systems, gold=gold)
+        assert counts.groups == {"speaker": ("ann", "ann", "bob")}
+        assert counts.suggested == ("WER", "CER")
+        [r] = compare_all(counts, metrics=["WER"], unit="speaker")
+        assert (r.n_units, r.n_items, r.higher_is_better, r.better()) == (2, 3, False, "x")
+
+
+def test_ids_without_speakers_give_no_group(tmp_path):
+    gold, *systems = write(tmp_path, dict.fromkeys(("gold", "x", "y"), "one two (u1)\nthree (u2)\n"))
+    assert read(*systems, gold=gold).groups == {}
+
+
+def test_identical_transcripts_have_p_1(tmp_path):
+    gold, *systems = write(tmp_path, {k: TRN["x"] if k != "gold" else TRN["gold"] for k in TRN})
+    assert compare_all(read(*systems, gold=gold), metrics=["WER"])[0].p_value == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"x": TRN["x"] + "yes (ann-2)\n"}, r"x, line 4: utterance 'ann-2' occurs twice, first on line 2"),
+        ({"x": "yes (ann-2)\n"}, r"x: utterance 'ann-1' of .*gold is missing \(2 in all\); choose --missing"),
+        ({"x": TRN["x"] + "no (eve-9)\n"}, r"x: utterance 'eve-9' is not in .*gold"),
+        ({"x": TRN["x"] + "no id\n"}, r"x, line 4: found 'no id', expected \(id\) at its end"),
+        ({"x": ""}, r"x: is empty"),
+        ({"x": ";; nothing\n"}, r"x: is empty"),
+        ({"gold": ""}, r"gold: is empty"),
+    ],
+)
+def test_a_damaged_transcript_is_an_error_that_names_the_place(tmp_path, changed, message):
+    gold, *systems = write(tmp_path, {**TRN, **changed})
+    with pytest.raises(InputError, match=message):
+        read(*systems, gold=gold, format="speech:ids=trn")
+
+
+def test_a_missing_transcript_is_left_out_of_its_pairs_or_empty(tmp_path):
+    gold, *systems = write(tmp_path, {**TRN, "x": "yes (ann-2)\nthat is right (bob-1)\n"})
+    pairwise = read(*systems, gold=gold, options=Options(missing="pairwise"))
+    assert outcome(pairwise, "WER")[0][2:5] == (pytest.approx(1 / 5), pytest.approx(1 / 5), 2)
+    empty = read(*systems, gold=gold, options=Options(missing="zero"))
+    assert outcome(empty, "WER")[0][2] == pytest.approx(6 / 10)
+
+
+def test_transcripts_need_one_reference_by_gold(tmp_path):
+    gold, *systems = write(tmp_path, TRN)
+    with pytest.raises(InputError, match="speech: no reference; give --gold"):
+        read(*systems, format="speech")
+    with pytest.raises(InputError, match="one reference"):
+        read(*systems, gold=gold, format="speech", options=Options(references=(gold,)))
+    with pytest.raises(InputError, match="no option 'id'; did you mean 'ids'"):
+        read(*systems, gold=gold, format="speech:id=trn")
+    with pytest.raises(InputError, match="choose --unit speaker"):
+        read(*systems, gold=gold, format="speech", options=Options(documents=gold))
+
+
+def test_marks_of_alternatives_are_warned_of(tmp_path):
+    texts = {**TRN, "gold": TRN["gold"].replace("world", "{ world / word }")}
+    gold, *systems = write(tmp_path, texts)
+    assert "'ann-1' has marks of alternatives" in read(*systems, gold=gold).warnings[0]
+
+
+def test_an_id_is_the_last_word_in_parentheses():
+    assert [speech.speaker(u) for u in ("a-b-c", "en_4156-A-0001", "fcjf0_sa1", "u1")] == ["a", "en_4156", "fcjf0", ""]
+
+
+def test_lines_of_text_are_detected_and_tables_are_not(tmp_path):
+    gold, *systems = write(tmp_path, dict.fromkeys(("gold", "x", "y"), "the cat sat on the mat\nyes , it did\n"))
+    assert detect([Source(systems[0])], gold) == "segments"
+    (tmp_path / "zh").write_text("我想去那个地方看看\n好的\n")
+    assert detect([Source(tmp_path / "zh")], tmp_path / "zh") == "segments"
+    for text in ("id,gold text,x\n1,the cat sat on it,yes\n", "EU NNP B\nhe PRP O\n\n", '{"a": "one two three"}\n'):
+        (tmp_path / "t").write_text(text)
+        for sniff in (segments.sniff, speech.sniff):
+            assert not sniff([Source(tmp_path / "t")], tmp_path / "t", Options())
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            {"gold": "a b\nc\n", "x": "a\n", "y": "a\nc\n"},
+            r"x: 1 lines, but .*gold has 2; segments are aligned by line",
+        ),
+        ({"gold": "a b\nc\n", "x": "a\nb\nc\n", "y": "a\nc\n"}, r"x: 3 lines, but .*gold has 2"),
+        ({"gold": "\n\n", "x": "\n", "y": "\n"}, r"gold: is empty"),
+        ({"gold": "a\n", "x": "", "y": "a\n"}, r"x: is empty"),
+    ],
+)
+def test_lines_must_be_as_many(tmp_path, texts, message):
+    gold, *systems = write(tmp_path, texts)
+    with pytest.raises(InputError, match=message):
+        read(*systems, gold=gold, format="segments")
+
+
+def test_bytes_that_are_not_utf8_are_named(tmp_path):
+    gold, *systems = write(tmp_path, LINES)
+    systems[0].write_bytes(b"one\ntwo \xe9\nthree\n")
+    for name in ("segments", "speech"):
+        with pytest.raises(InputError, match=r"x, line 2: byte 0xe9 at offset 8 is not UTF-8"):
+            read(*systems, gold=gold, format=name)
+
+
+# WMT XML
+
+
+@pytest.mark.parametrize("kind", ["plain", "crlf", "bom", "gz", "no last newline"])
+def test_xml_is_read_in_any_encoding(tmp_path, kind):
+    path = tmp_path / "test.xml"
+    changed = {
+        "plain": XML.encode(),
+        "crlf": XML.replace("\n", "\r\n").encode(),
+        "bom": XML.encode("utf-8-sig"),
+        "gz": gzip.compress(XML.encode()),
+        "no last newline": XML.strip().encode(),
+    }[kind]
+    path.write_bytes(changed)
+    assert detect([Source(path)]) == "segments"
+    counts = read(path)
+    assert counts.systems == ("x", "y")
+    assert counts.ids == ("one:1", "one:2", "two:1")  # segment ids start again
+    assert counts.groups == {
+        "collection": ("general",) * 3,
+        "origlang": ("de",) * 3,
+        "domain": ("news", "news", "social"),
+        "document": ("one", "one", "two"),
+    }
+    assert counts.outputs.systems[0].tolist() == ["hello the world", "good and nice", "yes"]
+    assert counts.outputs.systems[1].tolist() == ["hello world", "", "yes it was"]  # an empty element is an output
+    assert counts.outputs.gold.tolist() == [("hello world",), ("good and nice it is",), ("yes it is",)]
+    assert "references of A, B; A is taken" in counts.warnings[0]
+    [r] = compare_all(counts, metrics=["BLEU"], unit="document")
+    assert r.n_units == 2
+
+
+def test_references_are_chosen_by_translator(tmp_path):
+    path = xml(tmp_path)
+    only_b = read(path, format="segments:reference=B")
+    assert only_b.outputs.gold.tolist() == [("hi world",), ("good & nice",)]
+    assert only_b.warnings == ("1 segments without a reference are left out",)
+    assert read(path, gold="B").ids == only_b.ids
+    both = read(path, format="segments:reference=A+B")
+    assert both.outputs.gold.tolist()[0] == ("hello world", "hi world")
+    assert both.outputs.gold.tolist()[2] == ("yes it is", None)
+    import sacrebleu
+
+    [r] = compare_all(both, metrics=["BLEU"])
+    streams = [["hello world", "good and nice it is", "yes it is"], ["hi world", "good & nice", None]]
+    assert r.score_a == pytest.approx(
+        sacrebleu.corpus_bleu(["hello the world", "good and nice", "yes"], streams).score, rel=1e-12
+    )
+    assert "nrefs:var" in r.signature
+    [r] = compare_all(both, metrics=["TER"])
+    tool = sacrebleu.TER()
+    assert r.score_b == pytest.approx(tool.corpus_score(["hello world", "", "yes it was"], streams).score, rel=1e-12)
+    with pytest.raises(InputError, match="no reference of translator 'C'; there are: A, B"):
+        read(path, format="segments:reference=C")
+
+
+def test_test_suites_and_further_collections_are_left_out(tmp_path):
+    suite = XML.split("  <collection")[1].split("<doc", 1)[1].rsplit("</doc>", 1)[0]
+    suite = "<doc" + suite.replace('id="one"', 'id="s" testsuite="talks"', 1).replace('id="two"', 'id="one"') + "</doc>"
+    text = XML.replace("</dataset>", f'<collection id="more">{suite}</collection></dataset>')
+    counts = read(xml(tmp_path, text))
+    assert counts.ids == ("one:1", "one:2", "two:1")
+    assert "documents of 'talks', 'more' are left out" in counts.warnings[0]
+    assert read(tmp_path / "test.xml", format="segments:collection=talks").ids == ("s:1", "s:2")
+    assert read(tmp_path / "test.xml", format="segments:collection=more").n_items == 1
+    everything = read(tmp_path / "test.xml", format="segments:collection=all")
+    assert everything.ids == ("one:1", "one:2", "two:1", "s:1", "s:2", "one':1")
+    with pytest.raises(InputError, match="no collection or test suite 'x'; there are: general, talks, more, all"):
+        read(tmp_path / "test.xml", format="segments:collection=x")
+
+
+def test_one_xml_a_system_and_one_of_references(tmp_path):
+    import re
+
+    without = re.sub(r"<ref.*?</ref>", "", XML, flags=re.DOTALL)
+    x = xml(tmp_path, re.sub(r'<hyp system="y".*?</hyp>', "", without, flags=re.DOTALL), "x.xml")
+    y = xml(tmp_path, re.sub(r'<hyp system="x".*?</hyp>', "", without, flags=re.DOTALL), "y.xml")
+    gold = xml(tmp_path, re.sub(r"<hyp.*?</hyp>", "", XML, flags=re.DOTALL), "gold.xml")
+    assert outcome(read(x, y, gold=gold), "BLEU") == outcome(read(xml(tmp_path)), "BLEU")
+    with pytest.raises(InputError, match=r"x.xml: no reference \(<ref>\) in any document; give --gold FILE"):
+        read(x, y)
+    with pytest.raises(InputError, match=r"gold.xml: no output \(<hyp system=...>\)"):
+        read(gold)
+    with pytest.raises(InputError, match=r"test.xml, document 'one': hyp of 'x' occurs twice"):
+        read(x, y, tmp_path / "test.xml", gold=gold)
+
+
+def test_missing_outputs_in_xml(tmp_path):
+    path = xml(tmp_path, XML.replace('<hyp system="x" lang="en"><p><seg id="1">yes</seg></p></hyp>', ""))
+    with pytest.raises(InputError, match=r"system 'x' has no text for item 'two:1' \(1 missing in all\)"):
+        read(path)
+    [pair] = outcome(read(path, options=Options(missing="pairwise")), "BLEU")
+    assert pair[4] == 2
+    assert read(path, options=Options(missing="zero")).outputs.systems[0][2] == ""
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda t: t.replace("</src>", "", 1), r"test.xml: invalid XML \(mismatched tag: line \d+"),
+        (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a "b">]>'), r"test.xml: .*entities .* are refused"),
+        (lambda t: t.replace("?>", '?><!DOCTYPE dataset [<!ENTITY a SYSTEM "f">]>'), r"entities .* are refused"),
+        (lambda t: t.replace('system="x"', ""), r"test.xml, document 'one': <hyp> has no attribute system"),
+        (lambda t: t.replace('<seg id="2"/>', '<seg id="1"/>'), r"document 'one': segment '1' of <hyp> occurs twice"),
+        (lambda t: '<dataset id="x"></dataset>', r"test.xml: no document"),
+        (lambda t: t.replace("utf-8", "utf-99"), r"test.xml: invalid XML"),
+    ],
+)
+def test_damaged_xml_is_an_error_that_names_the_place(tmp_path, spoil, message):
+    path = xml(tmp_path, spoil(XML))
+    with pytest.raises(InputError, match=message):
+        read(path)
+
+
+def test_xml_takes_no_references_in_lines(tmp_path):
+    path = xml(tmp_path)
+    with pytest.raises(InputError, match="WMT XML holds references and documents itself"):
+        read(path, options=Options(references=(path,)))
+    (tmp_path / "lines").write_text("one\n")
+    with pytest.raises(InputError, match=r"lines: invalid XML"):
+        read(path, gold=tmp_path / "lines")
+    with pytest.raises(InputError, match=r"lines: invalid XML"):
+        read(path, tmp_path / "lines")
+
+
+def test_wmt22_has_its_official_scores(shared_data):
+    folder = shared_data / "mt_wmt22_liv-en_xml"
+    path = folder / "wmttest2022.liv-en.all.xml"
+    official = json.loads((folder / "reference_scores.json").read_text())
+    assert detect([parse_source(str(path))]) == "segments"
+    counts = read(path)
+    assert (counts.n_items, len(set(counts.group("document")))) == (420, 420)
+    assert set(counts.systems) == set(official["scores"])
+    for r in compare_all(counts, metrics=["BLEU", "chrF"], baseline="Liv4ever", trials=256):
+        name, signature = {"BLEU": ("BLEU", "BLEU_signature"), "chrF": ("chrF2", "chrF_signature")}[r.metric]
+        for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
+            known = official["scores"][system]["ref"]
+            assert round(score, 6) == known[name]
+            assert r.signature.rpartition("|")[0] == known[signature].rpartition("|")[0]

@@ -1,0 +1,411 @@
+"""Runs, judgements and printed scores: read as trec_eval reads them, whatever surrounds them; errors name the place."""
+
+import gzip
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+
+RUN_X = "1 Q0 a 1 3 x\n1 Q0 b 2 2 x\n1 Q0 c 3 1 x\n2 Q0 a 1 2 x\n2 Q0 d 2 1 x\n3 Q0 e 1 1 x\n"
+RUN_Y = "1 Q0 c 1 3 y\n1 Q0 a 2 2 y\n2 Q0 d 1 2 y\n2 Q0 a 2 1 y\n3 Q0 f 1 1 y\n"
+QRELS = "1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 d 1\n2 0 a 0\n3 0 e 1\n"
+PRINTED = "map                   \t1\t0.5000\nP_10                  \t1\t0.1000\nmap                   \t2\t0.2500\nP_10                  \t2\t0.3000\n"
+ALL = "runid                 \tall\tx\nnum_q                 \tall\t2\nmap                   \tall\t0.3750\nP_10                  \tall\t0.2000\n"
+TAR = "T1\ttopic_id\tT1\nT1\tap\t0.5\nT1\tlast_rel\t10\nSkipping topic: T9\nT2\ttopic_id\tT2\nT2\tap\t0.25\nT2\tlast_rel\t20\nALL\ttopic_id\tALL\nALL\tap\t0.375\nALL\tlast_rel\t15.0\n"
+
+
+def put(folder, **files):
+    for name, content in files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [folder / name for name in files]
+
+
+def scores(paths, metric="AP", gold=None, **options):
+    results = compare_all(read(*paths, gold=gold, **options), metrics=[metric], trials=256)
+    return {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}
+
+
+def of_runs(folder, x=RUN_X, y=RUN_Y, qrels=QRELS, metric="AP", **options):
+    put(folder, x=x, y=y, qrels=qrels)
+    return scores([folder / "x", folder / "y"], metric, folder / "qrels", format="trec", **options)
+
+
+# -- the real sets ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def robust(shared_data):
+    folder = shared_data / "ir_trec_robust03"
+    runs = sorted((folder / "runs").glob("*.gz"))
+    gold = folder / "robust03_qrels.txt"
+    assert detect([parse_source(str(runs[0]))], gold) == "trec"
+    return read(*runs, gold=gold), json.loads((folder / "reference_scores.json").read_text())
+
+
+def item_scores(counts, metric):
+    from sigdask.metrics import find
+
+    bound = find(metric, counts).bind(counts)
+    return bound.field(bound.fields[0], counts)
+
+
+def test_every_official_score_of_the_robust_runs_holds(robust):
+    counts, reference = robust
+    assert set(counts.systems) == set(reference["runs"])  # names are those of the runs
+    assert not counts.warnings
+    measures = [m for m in reference["runs"]["MU03rob01"]["scores"] if not m.endswith("__complete")]
+    results = compare_all(counts, metrics=measures, baseline="MU03rob01", trials=256)
+    assert len(results) == 8 * len(measures)
+    for r in results:
+        for name, score in ((r.a, r.score_a), (r.b, r.score_b)):
+            official = reference["runs"][name]["scores"]
+            assert round(score, 6) == official[r.metric] == official.get(f"{r.metric}__complete", official[r.metric])
+
+
+@pytest.mark.parametrize("measure", ["map", "P_10", "ndcg_cut_10", "recip_rank"])
+def test_every_official_score_of_a_robust_topic_holds(robust, measure):
+    counts, reference = robust
+    values = item_scores(counts, measure)
+    for s, system in enumerate(counts.systems):
+        official = reference["per_topic"][system]
+        for k, topic in enumerate(counts.ids):
+            if topic in official:
+                assert values[k, s] == pytest.approx(official[topic][measure], abs=5.1e-7)
+
+
+def test_trec_evals_own_runs_have_its_scores_with_and_without_the_missing_topic(shared_data):
+    folder = shared_data / "ir_trec_eval_tests"
+    reference = json.loads((folder / "reference_scores.json").read_text())["runs"]
+    measures = [m for m in reference["results.test"]["scores"] if not m.endswith("__complete")]
+    files = [f"{name}={folder / name}" for name in reference]
+    for qrels in ("qrels.test", "qrels.test.with-comments"):
+        zero = read(*files, gold=folder / qrels)
+        assert "'results.trunc' has no topic 302" in zero.warnings[0]
+        assert "as under trec_eval -c" in zero.warnings[0]
+        alone = read(
+            *files[1:], f"again={folder / 'results.trunc'}", gold=folder / qrels, format="trec:missing=intersect"
+        )
+        assert alone.ids == ("301", "303")
+        both = compare_all(zero, metrics=measures, trials=256)
+        for r, short in zip(both, compare_all(alone, metrics=measures, trials=256), strict=True):
+            official = reference["results.trunc"]["scores"]
+            if r.metric != "num_rel":  # trec_eval -c counts the relevant documents of all topics
+                assert round(r.score_b, 6) == official.get(f"{r.metric}__complete", official[r.metric])
+            assert round(r.score_a, 6) == reference["results.test"]["scores"][r.metric]
+            assert round(short.score_a, 6) == official[r.metric]
+
+
+@pytest.mark.parametrize(
+    ("name", "topics"),
+    [("out.test.aq", 3), ("out.test.aqc", 3), ("out.test.aqcM", 3), ("out.test.aql", 3), ("out.test.aqZ", 3),
+     ("out.test.meas_params", 3)],
+)  # fmt: skip
+def test_printed_scores_of_trec_eval_are_its_decimals_and_its_means(shared_data, name, topics):
+    path = shared_data / "ir_trec_eval_tests" / name
+    assert detect([parse_source(str(path))]) == "trec"
+    counts = read(f"a={path}", f"b={path}")
+    assert counts.n_items == topics
+    assert not counts.warnings
+    rows = [[cell.strip() for cell in line.split("\t")] for line in path.read_text().splitlines()]
+    for measure, topic, value in rows:
+        if topic != "all" and not measure.startswith(("relstring", "Zrelstring")):
+            assert counts.field(f"score[{measure}]")[counts.ids.index(topic), 0] == float(value)
+    for measure, topic, value in rows:
+        column = f"score[{measure}]"
+        if topic == "all" and column in counts.fields and not measure.startswith(("num_", "Znum_")):
+            assert counts.field(column)[:, 0].mean() == pytest.approx(float(value), abs=1.01e-4)
+
+
+def test_printed_and_computed_scores_agree(shared_data):
+    folder = shared_data / "ir_trec_eval_tests"
+    printed = read(f"a={folder / 'out.test.aq'}", f"b={folder / 'out.test.aq'}")
+    run = read(f"a={folder / 'results.test'}", f"b={folder / 'results.test'}", gold=folder / "qrels.test")
+    for measure in ("map", "Rprec", "bpref", "recip_rank", "P_10", "recall_100", "ndcg_cut_20", "set_P", "set_recall",
+                    "set_F", "success_1", "map_cut_100", "num_rel_ret"):  # fmt: skip
+        assert item_scores(run, measure)[:, 0] == pytest.approx(printed.field(f"score[{measure}]")[:, 0], abs=5.1e-5)
+
+
+def test_tar_scores_are_the_official_ones_of_all_52_runs(shared_data):
+    folder = shared_data / "ir_cleftar2017_topic_scores"
+    reference = json.loads((folder / "reference_scores.json").read_text())["systems"]
+    files = sorted(folder.glob("*.results"))
+    assert {detect([parse_source(str(f))]) for f in files} == {"trec"}
+    with pytest.raises(InputError, match="'iiit.run1' has no topic CD009135.*3 of 29 missing.*3 more.*--missing"):
+        read(*files)
+    counts = read(*files, options=Options(missing="pairwise"))
+    assert set(counts.systems) == set(reference)
+    assert counts.suggested == ("ap",)
+    results = compare_all(counts, metrics=["ap", "wss_95"], baseline="waterloo.A-rank-normal", trials=256)
+    for r in results:
+        official = reference[r.a]
+        assert r.n_items == official["n_topics"]
+        if r.metric == "ap":
+            assert round(r.score_a, 6) == official["mean_ap"]
+            assert r.score_a == pytest.approx(official["ALL_ap"], abs=1.01e-3)  # of topics before rounding
+        else:
+            assert r.score_a == pytest.approx(float(official["ALL_wss_95"]), abs=1.01e-3)
+    left_out, misfits, _ = counts.warnings
+    assert str(sum(official["non_data_lines"] for official in reference.values())) in left_out
+    assert "NCG@10" in misfits  # counted over all topics at once
+
+
+def test_identical_tar_runs_have_p_1_on_the_topics_all_have(shared_data):
+    folder = shared_data / "ir_cleftar2017_topic_scores"
+    files = [folder / f"{name}.results" for name in ("iiit.run1", "iiit.run2", "amc.run")]
+    counts = read(*files, format="trec:missing=intersect")
+    assert counts.n_items == 26
+    [r] = compare_all(counts, metrics=["ap"], pairs=[("iiit.run1", "iiit.run2")])
+    assert (r.difference, r.p_value) == (0, 1)
+
+
+def test_the_columns_that_trec_matrices_have_twice_are_those_named(shared_data):
+    folder = shared_data / "matrix_trec_urbano"
+    for name, official in json.loads((folder / "reference_scores.json").read_text())["sets"].items():
+        counts = read(folder / f"{name}.csv")
+        assert (counts.n_items, counts.n_systems) == (official["n_topics"], official["n_systems"])
+        for pair in official["identical_columns"]:
+            columns = [counts.field("score")[:, counts.systems.index(system)] for system in pair]
+            assert all((columns[0] == column).all() for column in columns)
+
+
+# -- what a run may look like -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", ["crlf", "bom", "gz", "no last newline", "empty lines", "tabs", "comments", "extra words"]
+)
+def test_line_ends_blanks_and_comments_do_not_matter(tmp_path, kind):
+    def change(text):
+        return {
+            "crlf": text.replace("\n", "\r\n").encode(),
+            "bom": text.encode("utf-8-sig"),
+            "gz": gzip.compress(text.encode()),
+            "no last newline": text.rstrip("\n").encode(),
+            "empty lines": (text.replace("\n", "\n\n") + "\n\n").encode(),
+            "tabs": text.replace(" ", "\t  ").encode(),
+            "comments": b"# made by hand\n" + text.encode(),
+            "extra words": text.replace(" x\n", " x and more\n").replace(" y\n", " y 7\n").encode(),
+        }[kind]
+
+    assert of_runs(tmp_path, *map(change, (RUN_X, RUN_Y, QRELS))) == of_runs(tmp_path)
+    for text in (PRINTED + ALL, TAR):
+        if kind not in {"comments", "extra words", "tabs"}:
+            put(tmp_path, a=text, b=change(text))
+            counts = read(tmp_path / "a", tmp_path / "b")
+            for name, column in counts.fields.items():
+                assert (column == column[:, :1]).all(), name
+
+
+def test_ties_go_by_document_descending_in_single_precision_and_ranks_are_ignored(tmp_path):
+    x = "1 Q0 a 1 5 x\n1 Q0 c 2 5.0000000001 x\n1 Q0 b 3 5.00000000001 x\n"
+    counts = read(*put(tmp_path, x=x, y=RUN_Y), gold=put(tmp_path, qrels=QRELS)[0])
+    assert counts.outputs.systems[0][0] == ("c", "b", "a")
+
+
+def test_ids_may_hold_unicode_blanks_and_sort_by_their_bytes(tmp_path):
+    x = "1 Q0 a\u00a0b 1 5 x\n1 Q0 \U00010000 2 5 x\n1 Q0 \uffee 3 5 x\n"
+    counts = read(*put(tmp_path, x=x, y=x), gold=put(tmp_path, qrels="1 0 a\u00a0b 1\n")[0])
+    assert counts.outputs.systems[0][0] == ("\U00010000", "\uffee", "a\u00a0b")
+
+
+def test_topics_without_judgements_do_not_count(tmp_path):
+    assert of_runs(tmp_path, x=RUN_X + "99 Q0 a 1 1 x\n") == of_runs(tmp_path)
+
+
+def test_a_judged_topic_without_relevant_documents_counts_0(tmp_path):
+    before = of_runs(tmp_path)
+    after = of_runs(tmp_path, qrels=QRELS + "4 0 a 0\n", x=RUN_X + "4 Q0 a 1 1 x\n", y=RUN_Y + "4 Q0 a 1 1 y\n")
+    assert after == pytest.approx({name: 3 / 4 * score for name, score in before.items()})
+
+
+@pytest.mark.parametrize(
+    ("policy", "ids", "present"),
+    [("zero", ("1", "2", "3"), None), ("intersect", ("1", "2"), None), ("pairwise", ("1", "2", "3"), [[1, 1], [1, 1], [1, 0]])],
+)  # fmt: skip
+def test_a_topic_that_a_run_lacks_follows_the_policy(tmp_path, policy, ids, present):
+    put(tmp_path, x=RUN_X, y=RUN_Y.replace("3 Q0 f 1 1 y\n", ""), qrels=QRELS)
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format=f"trec:missing={policy}")
+    assert counts.ids == ids
+    assert (counts.present is None) if present is None else (counts.present == np.array(present, bool)).all()
+    assert "system 'y' has no topic 3 (1 of 3 missing)" in counts.warnings[0]
+
+
+def test_a_lacking_topic_is_0_by_default_and_an_error_where_asked(tmp_path):
+    put(tmp_path, x=RUN_X, y=RUN_Y.replace("3 Q0 f 1 1 y\n", ""), qrels=QRELS)
+    files = {"gold": tmp_path / "qrels", "format": "trec"}
+    assert read(tmp_path / "x", tmp_path / "y", **files).ids == ("1", "2", "3")
+    with pytest.raises(InputError, match="'y' has no topic 3 .*choose --missing zero"):
+        read(tmp_path / "x", tmp_path / "y", **files, options=Options(missing="error"))
+    with pytest.raises(InputError, match="missing = 'none': must be one of zero, intersect"):
+        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format="trec:missing=none")
+
+
+def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
+    put(tmp_path, **{"input.x": RUN_X, "other.txt": RUN_Y, "qrels": QRELS})
+    assert read(tmp_path / "input.x", tmp_path / "other.txt", gold=tmp_path / "qrels").systems == ("x", "other")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("x", "", "x: is empty"),
+        ("x", "\n\n# nothing\n", "x: is empty"),
+        ("qrels", "", "qrels: is empty"),
+        ("x", RUN_X + "1 Q0 b 9 0.5 x\n", "x, line 7: document 'b' of topic '1' stands on line 2 already"),
+        ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 two x"), "x, line 2: score 'two' is not a finite number"),
+        ("x", "# c\n\n" + RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 NaN x"), "x, line 4: score 'NaN'"),
+        ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 inf x"), "x, line 2: score 'inf'"),
+        ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2"), "x, line 2: found 4 fields, expected 6"),
+        ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 b 2"), "x, line 2: found 3 fields, expected 6"),
+        ("x", QRELS, r"x, line 1: found 4 fields.*looks like judgements: give them with --gold"),
+        ("x", "7 Q0 a 1 1 x\n", r"x: none of its 1 topics is judged in .*qrels \(which has 1, 2, 3"),
+        ("qrels", RUN_X, r"qrels, line 1: found 6 fields.*looks like a run: give runs as systems"),
+        ("qrels", QRELS + "1 0 a 1\n", "qrels, line 7: document 'a' of topic '1' is judged already"),
+        ("qrels", QRELS.replace("1 0 b 0", "1 0 b no"), "qrels, line 2: relevance 'no' is not an integer"),
+        ("qrels", QRELS.replace("1 0 b 0", "1 0 b 0.5"), "qrels, line 2: relevance '0.5' is not an integer"),
+        ("qrels", QRELS.replace("1 0 b 0", "1 b 0"), "qrels, line 2: found 3 fields, expected 4"),
+        ("x", RUN_X.encode() + b"4 Q0 \xe9 1 1 x\n", "x, line 7: byte 0xe9"),
+        ("x", gzip.compress(RUN_X.encode() * 50)[:-12], "x: damaged gzip"),
+    ],
+)
+def test_a_damaged_run_is_an_error_that_names_file_and_place(tmp_path, file, content, message):
+    put(tmp_path, **{"x": RUN_X, "y": RUN_Y, "qrels": QRELS, file: content})
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format="trec")
+
+
+def test_a_swap_of_runs_and_judgements_is_seen_without_a_format(tmp_path):
+    x, y, qrels = put(tmp_path, x=RUN_X, y=RUN_Y, qrels=QRELS)
+    with pytest.raises(InputError, match="looks like a run"):
+        read(qrels, x, gold=y)
+    with pytest.raises(InputError, match="looks like judgements"):
+        read(x, qrels, gold=qrels)
+    with pytest.raises(InputError, match="runs need relevance judgements; give --gold QRELS"):
+        read(x, y)
+
+
+def test_two_runs_of_one_name_and_files_that_are_not_there_are_errors(tmp_path):
+    x, qrels = put(tmp_path, x=RUN_X, qrels=QRELS)
+    with pytest.raises(InputError, match="system 'x' is in .* already"):
+        read(x, x, gold=qrels)
+    with pytest.raises(InputError, match="no such file"):
+        read(x, tmp_path / "none", gold=qrels)
+    with pytest.raises(InputError, match="no such file"):
+        read(x, f"b={x}", gold=tmp_path / "none", format="trec")
+
+
+def test_relevance_below_0_and_as_a_decimal_is_read(tmp_path):
+    assert of_runs(tmp_path, qrels=QRELS.replace("b 0", "b -2").replace("d 1", "d 1.0")) == of_runs(tmp_path)
+
+
+# -- what is printed ----------------------------------------------------------------------------------
+
+
+def test_summaries_are_no_topics_and_text_is_no_measure(tmp_path):
+    strings = [f"relstring             \t{k}\t'0{k}'\n" for k in (1, 2)]
+    text = PRINTED[: len(PRINTED) // 2] + strings[0] + PRINTED[len(PRINTED) // 2 :] + strings[1]
+    counts = read(*put(tmp_path, a=text + ALL, b=text + ALL))
+    assert counts.ids == ("1", "2")
+    assert set(counts.fields) == {"score[map]", "score[P_10]", "items"}
+    assert counts.suggested == ("map",)
+    assert not counts.warnings
+
+
+def test_either_order_of_columns_is_known_with_and_without_summaries(tmp_path):
+    swapped = "".join("\t".join(line.split("\t")[i].strip() for i in (1, 0, 2)) + "\n" for line in PRINTED.splitlines())
+    blanks = PRINTED.replace("\t", " ")
+    for text in (PRINTED, swapped, blanks, PRINTED + ALL):
+        paths = put(tmp_path, a=text, b=text)
+        assert detect([parse_source(str(paths[0]))]) == "trec"
+        assert scores(paths, "map") == {"a": 0.375, "b": 0.375}
+
+
+def test_one_measure_alone_and_one_topic_alone_are_known(tmp_path):
+    one = "".join(line + "\n" for line in PRINTED.splitlines() if line.startswith("map"))
+    for text, value in ((one, 0.375), (one + ALL.splitlines()[2] + "\n", 0.375), (PRINTED[:64], 0.5)):
+        paths = put(tmp_path, a=text, b=text)
+        assert scores(paths, "map", format="trec") == {"a": value, "b": value}
+
+
+def test_messages_among_the_scores_are_told(tmp_path):
+    counts = read(*put(tmp_path, a=TAR, b="T1 Duplicate 17\n" * 300 + TAR))
+    assert counts.ids == ("T1", "T2")
+    assert "left out: 302 (first" in counts.warnings[0]
+    [r] = compare_all(counts, metrics=["last_rel"])
+    assert not r.higher_is_better
+    assert r.score_a == 15
+
+
+def test_decimals_are_exact(tmp_path):
+    values = ["0.1", "0.2", "0.3", "0.7"]
+    text = "".join(f"map\t{k}\t{v}\n" for k, v in enumerate(values))
+    counts = read(*put(tmp_path, a=text, b=text.replace("0.7", "0.6")), format="trec")
+    [r] = compare_all(counts, metrics=["map"])
+    assert r.score_a == float(sum(map(Decimal, values)) / 4)
+
+
+def test_a_summary_over_other_topics_is_told(tmp_path):
+    counts = read(*put(tmp_path, a=PRINTED + ALL.replace("0.3750", "0.2500"), b=PRINTED + ALL))
+    assert "map is 0.2500, the mean of its 2 topics 0.3750" in counts.warnings[0]
+    of_3 = ALL.replace("all\t2", "all\t3").replace("0.3750", "0.2500").replace("0.2000", "0.1333")  # trec_eval -c
+    assert not read(*put(tmp_path, a=PRINTED + of_3, b=PRINTED + ALL)).warnings
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "b: is empty"),
+        (ALL, "b: no score of a single topic; print them with trec_eval -q"),
+        (PRINTED + "map\t1\t0.5\n", "b, line 5: map of topic 1 stands on line 1 already"),
+        (PRINTED.replace("0.2500", "nan"), "b, line 3: map of topic 2 is 'nan', expected a number"),
+        (PRINTED.replace("0.2500", "NA"), "b, line 3: map of topic 2 is 'NA'"),
+        (PRINTED + "map\t3\n", "b, line 5: found 'map | 3', expected measure, topic and value"),
+        (PRINTED.replace("P_10                  \t2\t0.3000\n", ""), "topic '2' has no line of P_10"),
+        (PRINTED.replace("\t2\t", "\t3\t"), "has no topic 3"),
+        ("other\t1\t0.5\nother\t2\t0.5\n", "no measure that all the files have"),
+    ],
+)
+def test_damaged_scores_are_an_error_that_names_file_and_place(tmp_path, content, message):
+    paths = put(tmp_path, a=PRINTED + ALL, b=content)
+    with pytest.raises(InputError, match=message.replace("|", r"\|")):
+        read(*paths, format="trec")
+
+
+def test_printed_scores_take_no_gold(tmp_path):
+    a, b, qrels = put(tmp_path, a=PRINTED, b=PRINTED, qrels=QRELS)
+    with pytest.raises(InputError, match="printed already and takes no gold"):
+        read(a, b, gold=qrels, format="trec")
+
+
+def test_measures_that_not_all_files_have_are_left_out(tmp_path):
+    counts = read(*put(tmp_path, a=PRINTED, b=PRINTED.replace("P_10", "P_20")))
+    assert set(counts.fields) == {"score[map]", "items"}
+    assert "left out: P_10, P_20" in counts.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["topic\tx\ty\na\t0\t1\nb\t0\t1\nc\t1\t0\n", "a\tgood @@ly\t010\nb\tbad @@ly\t010\n", "one two\nthree four five\n",
+     "system\titem\tscore\nx\ta\t0.1\nx\tb\t0.2\ny\ta\t0.1\ny\tb\t0.3\n", "1 The 2\n2 cat 3\n\n1 A 2\n2 dog 3\n", "", "\x00\x01"],
+)  # fmt: skip
+def test_files_of_other_formats_are_left_alone(tmp_path, text):
+    from sigdask.formats.trec import sniff
+
+    (path,) = put(tmp_path, other=text)
+    for gold in (None, path):
+        assert not sniff([parse_source(str(path))], gold, Options())
+
+
+def test_sniffing_never_raises(tmp_path):
+    from sigdask.formats.trec import sniff
+
+    (binary,) = put(tmp_path, binary=b"PAR1\xff\xfe\x00")
+    for path in (binary, tmp_path, Path("nowhere")):
+        assert not sniff([parse_source(str(path))], None, Options())
+        assert not sniff([parse_source(str(path))], path, Options())

@@ -1,0 +1,262 @@
+"""Replicates: the mean of their scores, in any format, swapped together or each for itself."""
+
+import json
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats import Options, Source, detect, read
+from sigdask.metrics import black_box, find, replicates
+from sigdask.panels import Units, build
+from sigdask.randomization import tally
+from sigdask.shuffles import swap_bits
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = rng_of(9)
+    gold = rng.choice(["A", "B", "C"], N)
+    seeds = [
+        {
+            s: np.where(rng.random(N) < share, gold, rng.choice(["A", "B", "C", "D"], N))
+            for s, share in (("x", 0.7), ("y", 0.5))
+        }
+        for _ in range(3)
+    ]
+    return gold, seeds
+
+
+def counts_of(labelled, *, apart=False):
+    gold, seeds = labelled
+    return Counts.of_replicates([Counts.from_labels(gold, seed) for seed in seeds], apart=apart)
+
+
+METRICS = ["accuracy", "macro-f1", "f1[A]", "mcc"]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("metric", METRICS)
+def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, apart):
+    gold, seeds = labelled
+    counts = counts_of(labelled, apart=apart)
+    n_items = 3 * N if apart else N
+    assert counts.n_items == n_items
+    bound = replicates.bind(find(metric), counts)
+    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (n_items, 2)) for f in bound.fields], axis=-1)
+    for swapped in (np.zeros(n_items, bool), *(rng_of(k).random(n_items) < 0.5 for k in range(5))):
+        of_replicate = swapped.reshape(3, N) if apart else np.tile(swapped, (3, 1))
+        means = []
+        for mine, theirs in (("x", "y"), ("y", "x")):
+            pseudo = [np.where(s, seed[theirs], seed[mine]) for s, seed in zip(of_replicate, seeds, strict=True)]
+            # a rival keeps all labels in play, so that every replicate has the same ones
+            single = [Counts.from_labels(gold, {"p": p, "q": seed["x"]}) for p, seed in zip(pseudo, seeds, strict=True)]
+            scores = []
+            for c in single:
+                b = find(metric).bind(c)
+                scores.append(
+                    b.form.score(np.array([np.broadcast_to(b.field(f, c), (N, 2))[:, 0].sum() for f in b.fields]))
+                )
+            means.append(np.mean(scores))
+        for k, mean in enumerate(means):
+            row = np.where(swapped[:, None], arrays[:, 1 - k], arrays[:, k])
+            assert float(bound.form.score(row.sum(0))) == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("metric", ["accuracy", "macro-f1"])
+def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
+    counts = counts_of(labelled, apart=apart)
+    bound = replicates.bind(find(metric), counts)
+    units = Units.of(counts, 0)
+    [placed] = build(counts, units, [bound], [(0, 1)])
+    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (counts.n_items, 2)) for f in bound.fields], axis=-1)
+    bits = swap_bits(units.key, run=0, first=0, n_trials=1000, n_units=units.n_units).astype(np.int64)[:, units.index]
+    moved = bits @ (arrays[:, 1] - arrays[:, 0])
+    a = bound.form.score(arrays[:, 0].sum(0) + moved)
+    b = bound.form.score(arrays[:, 1].sum(0) - moved)
+    t = float(bound.form.score(arrays[:, 0].sum(0)) - bound.form.score(arrays[:, 1].sum(0)))
+    assert tally(placed.panel, n_trials=1000).counts[0, 0, 2] == (abs(a - b) >= abs(t) - 1e-11).sum()
+
+
+def test_replicates_of_accuracy_are_items_of_a_mean(labelled):
+    [r] = compare_all(counts_of(labelled), metrics=["accuracy"], trials=1000)
+    assert r.r12 is not None
+    assert (r.n_items, r.n_units) == (N, N)
+    [each] = compare_all(counts_of(labelled, apart=True), metrics=["accuracy"], trials=1000)
+    assert (each.n_items, each.n_units, each.difference) == (3 * N, 3 * N, pytest.approx(r.difference))
+
+
+def test_units_and_subsets_hold_all_replicates(labelled):
+    gold, seeds = labelled
+    groups = {"topic": [str(k % 4) for k in range(N)]}
+    parts = [Counts.from_labels(gold, seed, groups=groups) for seed in seeds]
+    for apart in (False, True):
+        counts = Counts.of_replicates(parts, apart=apart)
+        [r] = compare_all(counts, metrics=["macro-f1"], unit="topic")
+        assert (r.n_units, r.method) == (4, "exact")
+        by = compare_all(counts, metrics=["accuracy"], by="topic", trials=100)
+        assert [r.n_items for r in by] == [10 * (3 if apart else 1)] * 4
+    together = compare_all(Counts.of_replicates(parts, apart=True), metrics=["accuracy"], unit="segment", trials=1000)
+    assert together[0].n_units == N  # the segments of MultEval's items are the items of "together"
+
+
+def test_one_replicate_is_none(labelled):
+    gold, seeds = labelled
+    counts = Counts.from_labels(gold, seeds[0])
+    assert Counts.of_replicates([counts]) is counts
+
+
+def test_identical_systems_have_p_1(labelled):
+    gold, seeds = labelled
+    parts = [Counts.from_labels(gold, {"x": s["x"], "y": s["x"]}) for s in seeds]
+    for apart in (False, True):
+        for r in compare_all(Counts.of_replicates(parts, apart=apart), metrics=["accuracy", "macro-f1"]):
+            assert (r.p_value, r.n_discordant) == (1, 0)
+
+
+def test_missing_items_of_one_replicate_are_missing(labelled):
+    scores = [{"x": [1.0, 2.0, np.nan], "y": [0.0, 1.5, 2.0]}, {"x": [2.0, 2.5, 1.0], "y": [0.0, 0.25, 2.0]}]
+    parts = [Counts.from_scores(s, missing="pairwise") for s in scores]
+    for apart in (False, True):
+        [r] = compare_all(Counts.of_replicates(parts, apart=apart), metrics=["mean"])
+        assert (r.score_a, r.score_b) == (7.5 / 4, 1.75 / 4)
+        assert r.n_items == (4 if apart else 2)
+
+
+def test_decimals_stay_exact():
+    scores = [{"x": [0.1, 0.2, 0.7], "y": [0.2, 0.3, 0.5]}, {"x": [0.3, 0.2, 0.1], "y": [0.2, 0.1, 0.3]}]
+    [r] = compare_all(Counts.of_replicates([Counts.from_scores(s) for s in scores]), metrics=["mean"])
+    assert r.p_value == 1.0
+    assert r.difference == 0.0
+
+
+def test_a_black_box_takes_no_replicates(labelled):
+    box = black_box(lambda outputs, gold: 0.0)
+    with pytest.raises(InputError, match="black box, which takes no replicates"):
+        compare_all(counts_of(labelled), metrics=[box], trials=10)
+
+
+# files
+
+
+def tables(folder, header, rows, n):
+    """Write seeds of two systems: each keeps its items and turns around the row order of odd ones."""
+    files = []
+    for r in range(n):
+        for name in ("x", "y"):
+            path = folder / f"{name}.{r}.tsv"
+            lines = [row(name, r) for row in rows]
+            path.write_text(header + "".join(lines[:: -1 if r % 2 else 1]))
+            files.append(f"{name}={path}")
+    return files
+
+
+def test_any_format_takes_several_files_of_one_name(tmp_path):
+    rng = rng_of(3)
+    values = {(n, r): rng.integers(0, 9, 6) / 8 for n in "xy" for r in range(2)}
+    rows = [lambda n, r, k=k: f"i{k}\t{values[n, r][k]}\n" for k in range(6)]
+    files = tables(tmp_path, "item\tscore\n", rows, 2)
+    assert detect([Source(tmp_path / "x.0.tsv", "x"), Source(tmp_path / "x.1.tsv", "x")]) == "wide"
+    counts = read(*files)
+    assert counts.systems == ("x", "y")
+    assert counts.ids == tuple(f"i{k}" for k in range(6))
+    assert len(counts.replicates) == 2
+    [r] = compare_all(counts, metrics=["mean"])
+    assert r.score_a == pytest.approx(np.mean([values["x", 0], values["x", 1]]))
+    # by hand: all 64 arrangements of the six items, both replicates together
+    total = sum(values["x", r] - values["y", r] for r in range(2))
+    signs = 1 - 2 * ((np.arange(64)[:, None] >> np.arange(6)) & 1)
+    assert r.p_value == pytest.approx((abs(signs @ total) >= abs(total.sum()) - 1e-9).mean())
+    each = read(*files, format="wide:replicates=each")
+    assert (each.n_items, each.ids[0], each.ids[-1]) == (12, "i0 1", "i5 2")
+    assert [c.warnings[0].rpartition("swapped ")[2] for c in (counts, each)] == ["together", "each for itself"]
+    [r] = compare_all(each, metrics=["mean"])
+    apart = np.concatenate([values["x", r] - values["y", r] for r in range(2)])
+    signs = 1 - 2 * ((np.arange(4096)[:, None] >> np.arange(12)) & 1)
+    assert r.p_value == pytest.approx((abs(signs @ apart) >= abs(apart.sum()) - 1e-9).mean())
+
+
+def test_whole_tables_can_be_replicates(tmp_path):
+    (tmp_path / "a.csv").write_text("item,gold,x,y\na,P,P,Q\nb,Q,P,Q\nc,P,Q,P\n")
+    (tmp_path / "b.csv").write_text("item,gold,x,y\nc,P,P,P\nb,Q,P,P\na,P,P,Q\n")
+    counts = read(f"run={tmp_path}/a.csv", f"run={tmp_path}/b.csv")
+    assert counts.systems == ("x", "y")
+    [r] = compare_all(counts, metrics=["accuracy"])
+    assert (r.score_a, r.score_b) == (pytest.approx(3 / 6), pytest.approx(3 / 6))
+
+
+def test_columns_of_scores_are_found_in_replicates():
+    parts = [
+        Counts(("x", "y"), {"score[AP]": np.array([[a, 0.5]] * 3), "items": np.ones((3, 1), np.int64)}, 3)
+        for a in (0.25, 0.75)
+    ]
+    [r] = compare_all(Counts.of_replicates(parts), metrics=["AP"])
+    assert (r.score_a, r.score_b) == (0.5, 0.5)
+
+
+def test_replicates_that_do_not_fit_are_errors(tmp_path):
+    for name, text in {
+        "a": "item\tscore\ni\t1\nj\t2\n",
+        "b": "item\tscore\ni\t1\nk\t2\n",
+        "c": "item\tscore\ni\t1\n",
+    }.items():
+        (tmp_path / f"{name}.tsv").write_text(text)
+    a, b, c = (tmp_path / f"{name}.tsv" for name in "abc")
+    with pytest.raises(
+        InputError, match=r"system 'x' has 2 files, replicates of it, but y has 1; give every system as"
+    ):
+        read(f"x={a}", f"x={b}", f"y={a}")
+    with pytest.raises(InputError, match=r"system 'x' has 2 files, replicates of it, but .*c.tsv has 1"):
+        read(f"x={a}", f"x={b}", c)
+    with pytest.raises(InputError, match=r"a.tsv: is given twice for system 'x'"):
+        read(f"x={a}", f"x={a}", f"y={a}", f"y={b}")
+    with pytest.raises(InputError, match=r"item 'j' is in one of the replicates 1 and 2 alone"):
+        read(f"x={a}", f"x={b}", f"y={a}", f"y={b}")
+    with pytest.raises(InputError, match=r"replicate 2 of the systems has 1 items, replicate 1 has 2"):
+        read(f"x={a}", f"x={c}", f"y={a}", f"y={c}")
+    with pytest.raises(InputError, match=r"replicates = 'all': must be one of together, each"):
+        read(f"x={a}", f"y={a}", format="wide:replicates=all")
+
+
+# translations
+
+
+@pytest.fixture(scope="module")
+def multeval(shared_data):
+    return shared_data / "mt_multeval", json.loads((shared_data / "mt_multeval" / "reference_scores.json").read_text())
+
+
+def test_multeval_has_its_official_scores(multeval):
+    folder, official = multeval
+    gold = folder / "refs.test2010.lc.tok.en.0"
+    files = [f"{name}={folder}/hyps.lc.tok.en.{name}.opt{k}" for name in ("baseline", "sys1") for k in range(3)]
+    metrics = ["BLEU:tokenize=none"]
+    counts = read(*files, gold=gold)
+    assert (counts.n_items, len(counts.replicates)) == (2489, 3)
+    known = {n: [official["scores"][f"hyps.lc.tok.en.{n}.opt{k}"] for k in range(3)] for n in ("baseline", "sys1")}
+    [together] = compare_all(counts, metrics=metrics, trials=4096)
+    for name, score in (("baseline", together.score_a), ("sys1", together.score_b)):
+        assert score == pytest.approx(np.mean([k["BLEU_tok_none"] for k in known[name]]), abs=1e-6)
+    # the README of MultEval: 18.5 and 18.8, p 0.00
+    assert (round(together.score_a, 1), round(together.score_b, 1)) == (18.5, 18.8)
+    assert together.signature.startswith("nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:")
+    [each] = compare_all(read(*files, gold=gold, format="segments:replicates=each"), metrics=metrics, trials=4096)
+    assert each.n_units == 3 * 2489
+    assert each.p_value < 0.005
+    assert each.difference == pytest.approx(together.difference, abs=1e-12)
+
+
+def test_each_run_of_multeval_has_its_official_scores(multeval):
+    folder, official = multeval
+    runs = list(official["scores"])
+    counts = read(*(f"{n}={folder / n}" for n in runs), gold=folder / "refs.test2010.lc.tok.en.0", options=Options())
+    for name, key in (("BLEU:tokenize=none", "BLEU_tok_none"), ("chrF", "chrF2")):
+        bound = find(name).bind(counts)
+        sums = np.stack([bound.field(f, counts).sum(0) for f in bound.fields], axis=-1)
+        assert bound.form.score(sums).round(6).tolist() == [official["scores"][n][key] for n in runs]

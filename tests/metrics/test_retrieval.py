@@ -1,0 +1,160 @@
+"""Measures of rankings: those of ir-measures, of systems and of pseudo-systems, under trec_eval's order."""
+
+import ir_measures
+import numpy as np
+import pytest
+from panel_of import rng_of
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats import read
+from sigdask.metrics import find
+
+MEASURES = ("AP", "nDCG@10", "nDCG", "P@5", "RR", "RR@10", "Rprec", "SetP", "SetR", "SetF", "SetF(beta=0.5)", "Bpref",
+            "R@20", "AP(rel=2)", "AP@10", "AP(rel=2)@10", "IPrec@0.1", "Success@3", "Judged@10", "P(judged_only=True)@5",
+            "nDCG(gains={1:5})@10", "Compat", "infAP", "NumRelRet", "NumRet")  # fmt: skip
+N_TOPICS = 12
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("trec"), rng_of(5)
+    qrels, runs = [], {"x": [], "y": []}
+    for topic in range(N_TOPICS):
+        qrels += [f"t-{topic} 0 d{d} {rng.integers(0, 4)}" for d in rng.choice(60, 30, replace=False)]
+        for name, lines in runs.items():
+            lines += [f"t-{topic} Q0 d{d} 0 {rng.integers(0, 9) / 2} {name}" for d in rng.choice(60, 40, replace=False)]
+    for name, lines in {**runs, "qrels": qrels}.items():
+        (folder / name).write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def counts(files):
+    return read(files / "x", files / "y", gold=files / "qrels")
+
+
+def library_score(counts, measure, rankings):
+    """Score whole rankings by ir-measures itself."""
+    qrels = dict(zip(counts.ids, counts.outputs.gold, strict=True))
+    run = {t: {d: float(len(r) - k) for k, d in enumerate(r)} for t, r in zip(counts.ids, rankings, strict=True)}
+    parsed = ir_measures.parse_measure(measure)
+    return ir_measures.calc_aggregate([parsed], qrels, run)[parsed]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_systems_and_pseudo_systems_have_the_librarys_score(counts, measure):
+    bound = find(measure, counts).bind(counts)
+    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (N_TOPICS, 2)) for f in bound.fields], axis=-1)
+    x, y = counts.outputs.systems
+    for swapped in [np.zeros(N_TOPICS, bool), *(rng_of(6).random((8, N_TOPICS)) < 0.5)]:
+        pseudo = [b if s else a for a, b, s in zip(x, y, swapped, strict=True)]
+        sums = np.where(swapped[:, None], arrays[:, 1], arrays[:, 0]).sum(0)
+        assert float(bound.form.score(sums)) == pytest.approx(library_score(counts, measure, pseudo), rel=1e-12)
+
+
+def test_the_order_of_ties_is_that_of_trec_eval(files, counts):
+    run = [line.split() for line in (files / "x").read_text().splitlines()]
+    scored = [ir_measures.ScoredDoc(t, d, float(s)) for t, _, d, _, s, _ in run]
+    qrels = dict(zip(counts.ids, counts.outputs.gold, strict=True))
+    r = compare_all(counts, metrics=["AP"], trials=256)[0]
+    assert r.score_a == pytest.approx(
+        ir_measures.pytrec_eval.calc_aggregate([ir_measures.AP], qrels, scored)[ir_measures.AP]
+    )
+
+
+def test_err_has_the_sum_of_its_definition(counts):
+    if not ir_measures.gdeval.is_available():
+        pytest.skip("gdeval needs perl")
+    scores = find("ERR@10", counts).bind(counts).own["score[ERR@10]"]
+    for s, rankings in enumerate(counts.outputs.systems):
+        for k, (documents, judged) in enumerate(zip(rankings, counts.outputs.gold, strict=True)):
+            expected, stays = 0.0, 1.0
+            for rank, document in enumerate(documents[:10], start=1):
+                satisfied = (2 ** judged.get(document, 0) - 1) / 16
+                expected += stays * satisfied / rank
+                stays *= 1 - satisfied
+            assert scores[k, s] == pytest.approx(expected, abs=5.1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ours", "trec"), [("AP", "map"), ("nDCG@10", "ndcg_cut_10"), ("R@20", "recall_20"), ("RR", "recip_rank")]
+)
+def test_names_of_trec_eval_are_names_too(counts, ours, trec):
+    a, b = compare_all(counts, metrics=[ours, trec], trials=256)
+    assert (a.score_a, a.score_b) == (b.score_a, b.score_b)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ndcg@10", r"did you mean n?N?DCG@10"),
+        ("P", "stands for|give cutoff, as in P@10"),
+        ("recall", "stands for R@5"),
+        ("AP(foo=2)", "no parameter 'foo'; it takes cutoff"),
+        ("P@0", "cutoff = 0 must lie between 1"),
+        ("P@0.5", "a value that cannot be"),
+        ("P@99999999999", "must lie between"),
+        ("AP(rel=0)", "rel = 0 must lie between 1"),
+        ("IPrec@2.0", "recall = 2.0 must lie between 0 and 1"),
+        ("AP_IA", "ir-measures cannot compute it"),
+        ("nothing", "unknown metric 'nothing'"),
+        ("mean", "needs item scores"),
+        ("no_such_module:f", "cannot import"),
+    ],
+)
+def test_a_name_that_is_no_measure_is_an_error_with_a_remedy(counts, name, message):
+    with pytest.raises(InputError, match=message):
+        find(name, counts).bind(counts)
+
+
+def test_measures_need_rankings():
+    labels = Counts.from_labels(list("AB"), {"x": list("AB"), "y": list("BB")})
+    with pytest.raises(InputError, match="needs rankings and judgements"):
+        find("AP", labels).bind(labels)
+
+
+def test_without_the_library_the_extra_is_named(counts, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ir_measures", None)
+    with pytest.raises(InputError, match=r"pip install 'sigdask\[ir\]'"):
+        find("AP", counts)
+
+
+def test_relevance_below_0_is_not_relevant_and_for_bpref_not_judged(files, tmp_path):
+    lines = [line.split() for line in (files / "qrels").read_text().splitlines()]
+    for name, change in {
+        "below": {"0": "-2"},
+        "zero": {},
+        "dropped": {"0": None},
+    }.items():
+        kept = [(*words[:3], change.get(words[3], words[3])) for words in lines]
+        (tmp_path / name).write_text("".join(" ".join(w) + "\n" for w in kept if w[3] is not None))
+    below, zero, dropped = (read(files / "x", files / "y", gold=tmp_path / n) for n in ("below", "zero", "dropped"))
+    for measure, same in (("AP", zero), ("nDCG@10", zero), ("Judged@10", zero), ("Bpref", dropped)):
+        column = f"score[{measure}]"
+        of_below, of_same = (find(measure, c).bind(c).own[column] for c in (below, same))
+        assert (of_below == of_same).all()
+    with pytest.raises(InputError, match="relevance -2"):
+        find("infAP", below).bind(below)
+
+
+def test_a_black_box_takes_documents_best_first_and_judgements(counts):
+    from sigdask.metrics import black_box
+
+    @black_box
+    def first_is_relevant(rankings, judgements):
+        return float(np.mean([judged.get(r[0], 0) > 0 for r, judged in zip(rankings, judgements, strict=True)]))
+
+    a, b = compare_all(counts, metrics=[first_is_relevant, "P@1"], trials=500)
+    assert (a.score_a, a.score_b) == (b.score_a, b.score_b)
+
+
+def test_a_total_is_compared_as_a_total(counts):
+    total, mean = compare_all(counts, metrics=["NumRelRet", "SetR"], trials=256)
+    assert total.score_a == sum(
+        judged.get(d, 0) > 0
+        for r, judged in zip(counts.outputs.systems[0], counts.outputs.gold, strict=True)
+        for d in r
+    )
+    assert mean.score_a < 1

@@ -1,0 +1,102 @@
+"""WER and CER: jiwer's own corpus scores, of systems and of pseudo-systems."""
+
+import jiwer
+import numpy as np
+import pytest
+from panel_of import rng_of
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats import Options, read
+from sigdask.metrics import find
+from sigdask.panels import Units
+from sigdask.shuffles import swap_bits
+
+WORDS = ["so", "Well", "we", "we", "went", "to", "the", "uh,", "sea", "and", "it's", "über", "cold"]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = rng_of(4)
+
+    def sentence(like=None):
+        words = list(rng.choice(WORDS, rng.integers(1, 12))) if like is None else like.split()
+        changed = [w for w in words if rng.random() < 0.9]
+        changed = [w if rng.random() < 0.8 else str(rng.choice(WORDS)) for w in changed]
+        return "  ".join(changed + ["uh"] * int(rng.random() < 0.2))
+
+    gold = [sentence() for _ in range(50)]
+    systems = [[sentence(g) for g in gold] for _ in range(2)]
+    gold[7] = ""  # silence; what is said there is inserted
+    systems[1][3] = ""
+    return gold, systems
+
+
+@pytest.fixture
+def counts(texts, tmp_path):
+    gold, systems = texts
+    for name, lines in zip(("gold", "x", "y"), (gold, *systems), strict=True):
+        (tmp_path / name).write_text("".join(f"{line} (s{k % 5}-{k})\n" for k, line in enumerate(lines)))
+    return read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold")
+
+
+def normalised(text):
+    return jiwer.RemovePunctuation()(jiwer.ToLowerCase()(text))
+
+
+@pytest.mark.parametrize(
+    ("metric", "score", "changed"),
+    [
+        ("WER", jiwer.wer, str),
+        ("CER", jiwer.cer, str),
+        ("WER:lowercase=1,punctuation=0", jiwer.wer, normalised),
+        ("CER:lowercase=1,punctuation=0", jiwer.cer, normalised),
+    ],
+)
+def test_systems_and_pseudo_systems_have_jiwers_corpus_score(texts, counts, metric, score, changed):
+    gold, systems = texts
+    bound = find(metric).bind(counts)
+    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (50, 2)) for f in bound.fields], axis=-1)
+    assert arrays.dtype == np.int64
+    units = Units.of(counts, 0)
+    bits = swap_bits(units.key, run=0, first=0, n_trials=25, n_units=50)[:, units.index]
+    bits[0] = False
+    for row in bits:
+        pseudo = [changed(y if s else x) for x, y, s in zip(*systems, row, strict=True)]
+        sums = np.where(row[:, None], arrays[:, 1], arrays[:, 0]).sum(0)
+        assert float(bound.form.score(sums)) == pytest.approx(score([changed(g) for g in gold], pseudo), rel=1e-12)
+
+
+def test_rates_are_linear_lower_is_better_and_say_how_they_counted(counts):
+    wer, cer = compare_all(counts, metrics=["WER", "CER"], trials=500, unit="speaker")
+    assert wer.n_units == 5
+    assert wer.method == cer.method == "exact"
+    assert not wer.higher_is_better
+    assert wer.r12 is not None  # one denominator: a mean over a fixed set of items
+    assert wer.signature.startswith("case:mixed|punct:kept|unit:words|jiwer:")
+    assert cer.signature.startswith("case:mixed|punct:kept|unit:characters|jiwer:")
+
+
+def test_many_utterances_are_aligned_block_by_block(monkeypatch, counts):
+    whole = find("WER").bind(counts)
+    monkeypatch.setattr("sigdask.metrics.speech.BLOCK", 7)
+    parts = find("WER").bind(counts)
+    for name in whole.fields:
+        assert (whole.field(name, counts) == parts.field(name, counts)).all()
+
+
+def test_rates_need_texts_of_one_reference_with_words(tmp_path):
+    with pytest.raises(InputError, match="needs texts and references"):
+        find("WER").bind(Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]}))
+    for name in ("x", "y", "g"):
+        (tmp_path / name).write_text("a b\n")
+    two = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", options=Options(references=(tmp_path / "g",)))
+    with pytest.raises(InputError, match="takes one reference; these data have 2"):
+        find("CER").bind(two)
+    (tmp_path / "g").write_text(" \n")
+    silent = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", format="speech")
+    with pytest.raises(InputError, match="the references have no words"):
+        find("WER").bind(silent)
+    with pytest.raises(InputError, match="punctuation = '2' must be 0 or 1"):
+        find("WER:punctuation=2")

@@ -1,0 +1,389 @@
+"""A plan is counted once, whatever happens, and as `sigdask compare` counts it."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from contextlib import closing, suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from nights import sigdask, tallies_in, write_plan, write_scores, write_slow_plan
+
+from sigdask.api import compare_all
+from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
+from sigdask.formats import Options, read
+from sigdask.overnight import run, run_plan
+from sigdask.overnight.look import report, runs, status
+from sigdask.plan import load_plan
+from sigdask.rounds import round_of
+from sigdask.store import open_store
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return load_plan(write_plan(tmp_path / "night"))
+
+
+NONE = 'adjust = "none"'
+
+
+def counted(results):
+    return [(r.a, r.b, r.metric, r.n_trials, r.n_extreme, r.second_run.n_extreme) for r in results]
+
+
+def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_nothing(plan):
+    outcome = run_plan(plan, cluster="none")
+    assert (outcome.exit_status, outcome.stopped) == (0, "")
+    for test_set in plan.test_sets:
+        counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
+        compared = compare_all(counts, metrics=["mean"], trials=20_000, seed=3, cluster="none")
+        assert list(outcome.results[test_set.name]) == list(compared)
+    again = run_plan(plan, cluster="none")
+    assert (again.n_counted, again.n_changed) == (0, 0)
+    assert again.results == outcome.results
+
+
+def test_the_store_keeps_each_comparison_once(plan):
+    run_plan(plan, cluster="threads", workers=2)
+    rows = tallies_in(plan.path.parent / "night.sqlite")
+    assert len(rows) == 2 * 15 * 2 + 2  # sets, pairs, runs; and a family a set
+    assert {row[3] for row in rows} == {20_000}
+    assert {row[-1] for row in rows if len(row) == 9} == {3}  # rounds: to 4,096, to 16,384, to 20,000
+
+
+def test_raised_trials_are_topped_up_to_the_same_counts_and_called_a_second_look(tmp_path):
+    def with_trials(folder, trials):
+        return load_plan(write_plan(folder, sets=1, trials=trials))
+
+    before = run_plan(with_trials(tmp_path / "a", 2**16), cluster="none")
+    topped = run_plan(with_trials(tmp_path / "a", 2**20), cluster="none")
+    at_once = run_plan(with_trials(tmp_path / "b", 2**20), cluster="none")
+    assert topped.n_counted == at_once.n_counted - before.n_counted
+    assert counted(topped.results["set0"]) == counted(at_once.results["set0"])
+    strip = [row[:-1] for row in tallies_in(tmp_path / "a" / "night.sqlite")]
+    assert strip == [row[:-1] for row in tallies_in(tmp_path / "b" / "night.sqlite")]
+    assert topped.second_looks == {"set0": 15}
+    assert at_once.second_looks == {}
+    assert "second look: p was first had with 65,536 trials" in topped.results["set0"][0].warnings
+    assert "second look: 15 comparisons" in sigdask("report", "night.toml", cwd=tmp_path / "a").stdout
+
+
+def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
+    folder = tmp_path / "night"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for k in range(20):
+        np.savetxt(folder / f"system{k}.txt", rng.random(30).round(2), fmt="%.2f")
+    (folder / "night.toml").write_text(
+        'trials = 5000\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
+    )
+    first = run_plan(load_plan(folder / "night.toml"), cluster="none")
+    assert first.n_counted == 190 * 2 * 5000
+    np.savetxt(folder / "system7.txt", rng.random(30), fmt="%.7f")  # more digits: another lattice for all
+    second = run_plan(load_plan(folder / "night.toml"), cluster="none")
+    assert second.n_counted == 19 * 2 * 5000
+    assert second.n_changed == 19
+    changes = report(str(folder / "night.sqlite")).changes
+    assert {"system7" in {c.result.a, c.result.b} for c in changes} == {True}
+    assert {c.kinds(0.05)[0] for c in changes} == {"scores"}
+
+
+def test_a_new_metric_or_system_counts_what_is_new(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, systems=4, more=NONE)
+    run_plan(load_plan(path), cluster="none")
+    lines = (folder / "set0.csv").read_text().splitlines()
+    wider = [f"{line},{'new' if k == 0 else k % 7 / 10}" for k, line in enumerate(lines)]
+    (folder / "set0.csv").write_text("\n".join(wider) + "\n")
+    assert run_plan(load_plan(path), cluster="none").n_counted == 4 * 2 * 20_000
+
+
+def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, systems=3, more=NONE)
+    rows = [line.split(",") for line in (folder / "set0.csv").read_text().splitlines()]
+    twin = [",".join([*row, "twin" if k == 0 else row[2]]) for k, row in enumerate(rows)]
+    (folder / "set0.csv").write_text("\n".join(twin) + "\n")
+    outcome = run_plan(load_plan(path), cluster="none")
+    assert outcome.n_counted == 3 * 2 * 20_000 + 1  # three distinct pairs, and the twins' one arrangement
+    by_pair = {(r.a, r.b): r.n_extreme for r in outcome.results["set0"]}
+    compared = compare_all(
+        read(folder / "set0.csv", options=Options(name="set0")), metrics=["mean"], seed=3, trials=20_000
+    )
+    assert by_pair == {(r.a, r.b): r.n_extreme for r in compared}
+
+
+def test_breadth_first_gives_every_comparison_a_bound_before_any_has_its_last(plan, monkeypatch):
+    commits = []
+    commit = run.Store.commit
+
+    def watched(self, kept, sets=()):
+        commits.append([(k.run, k.first) for k in kept])
+        commit(self, kept, sets)
+
+    monkeypatch.setattr(run.Store, "commit", watched)
+    monkeypatch.setattr(run, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(run, "FLUSH_SHARE", 0.0)
+    monkeypatch.setattr(run, "task_seconds", lambda *_: 1e-9)
+    run_plan(plan, cluster="none")
+    firsts = [round_of(first)[0] for kept in commits for _, first in kept]
+    assert firsts == sorted(firsts)
+
+
+def test_enumerated_pairs_are_kept_and_resumed_like_the_others(tmp_path):
+    folder = tmp_path / "night"
+    folder.mkdir()
+    write_scores(folder / "set0.csv", 3, n_items=10)
+    path = write_plan(folder, sets=1)
+    outcome = run_plan(load_plan(path), cluster="none")
+    assert {r.method for r in outcome.results["set0"]} == {"exact"}
+    assert run_plan(load_plan(path), cluster="none").n_counted == 0
+
+
+def test_a_metric_that_fails_on_one_set_leaves_the_others_counted(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=2)
+    (folder / "my.py").write_text("def fails(outputs, gold):\n    raise ValueError('no score today')\n")
+    path.write_text(
+        path.read_text().replace('["mean"]', '["mean", "my:fails"]', 1).replace("20000", "20000\nsecond_run = false")
+    )
+    done = sigdask("run", path, cwd=folder)
+    assert done.returncode == 2 or "no score today" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+class Breaking:
+    """A stand-in for the engine that loses the cluster now and then."""
+
+    def __init__(self, real, times, error):
+        self.real, self.times, self.error = real, times, error
+
+    def __call__(self, cluster, jobs, tasks):
+        for counted_now in self.real(cluster, jobs, tasks):
+            yield counted_now
+            if self.times:
+                self.times -= 1
+                raise self.error
+
+
+def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, monkeypatch):
+    want = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
+    monkeypatch.setattr(run, "run_tasks", Breaking(run.run_tasks, 3, ClusterLostError("gone")))
+    monkeypatch.setattr(run.Stop, "sleep", lambda *_: None)
+    monkeypatch.setattr(run, "task_seconds", lambda *_: 1e-9)
+    notes = []
+    outcome = run_plan(plan, cluster="none", note=notes.append)
+    assert outcome.results == want.results
+    assert sum("cluster was lost" in note for note in notes) == 3
+
+
+def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
+    monkeypatch.setattr(run, "run_tasks", Breaking(run.run_tasks, 1, TaskError("counting x failed", (0,))))
+    outcome = run_plan(plan, cluster="none")
+    assert outcome.exit_status == 3
+    assert outcome.problems == ("counting x failed",)
+    assert {r.n_trials for r in outcome.results["set1"]} == {20_000}
+
+
+def test_a_second_driver_is_refused_with_status_2(plan):
+    with open_store(plan.store, plan.name):
+        with pytest.raises(HeldError, match="is being run by process"):
+            run_plan(plan)
+        done = sigdask("run", plan.path, cwd=plan.path.parent)
+    assert done.returncode == 2
+    assert f"process {os.getpid()}" in done.stderr
+
+
+def test_a_store_that_cannot_be_written_loses_nothing(tmp_path):
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("root writes anything, and there is no setpriv to be someone else")
+    folder = tmp_path / "night"
+    path = write_plan(folder, trials=5000)
+    run_plan(load_plan(path), cluster="none")
+    before = tallies_in(folder / "night.sqlite")
+    path.write_text(path.read_text().replace("5000", "9000").replace('store = "night.sqlite"', ""))
+    (folder / "night.sqlite").chmod(0o444)
+    folder.chmod(0o555)
+    try:
+        done = as_nobody(folder, tmp_path, "run", path, "--store", folder / "night.sqlite")
+        assert done.returncode == 3
+        assert "read-only" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert as_nobody(folder, tmp_path, "status", folder / "night.sqlite").returncode == 0
+    finally:
+        folder.chmod(0o755)
+    assert tallies_in(folder / "night.sqlite") == before
+
+
+def as_nobody(folder, tmp_path, *arguments):
+    if os.geteuid():
+        return sigdask(*arguments, cwd=folder)
+    for parent in (tmp_path, *tmp_path.parents[:-2]):
+        parent.chmod(parent.stat().st_mode | 0o755)
+    import sys
+
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-m", "sigdask"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": "/tmp/sigdask-numba-nobody", "HOME": "/tmp"}
+    return subprocess.run(
+        [*command, *map(str, arguments)], cwd="/", env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_room(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", disk], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("no rights to mount a small file system")
+    try:
+        plan = load_plan(write_plan(tmp_path / "night", sets=1, systems=40, trials=300_000))
+        plan = replace(plan, store=str(disk / "night.sqlite"))
+        with pytest.raises(StoreError, match="the disk is full; free some space"):
+            run_plan(plan, cluster="none")
+        some = tallies_in(disk / "night.sqlite")
+        done = sigdask("run", plan.path, "--store", plan.store, cwd=tmp_path)
+        assert (done.returncode, "Traceback" in done.stderr) == (3, False)
+        assert "the disk is full" in done.stderr
+        after = tallies_in(disk / "night.sqlite")
+        assert [row[:2] for row in some] <= [row[:2] for row in after]
+        subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
+        assert run_plan(plan, cluster="none").exit_status == 0
+        whole = tallies_in(disk / "night.sqlite")
+    finally:
+        subprocess.run(["umount", disk], check=False)
+    calm = replace(plan, store=str(tmp_path / "calm.sqlite"))
+    run_plan(calm, cluster="none")
+    assert whole == tallies_in(tmp_path / "calm.sqlite")
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "deadline"])
+@pytest.mark.parametrize("cluster", ["none", "threads", pytest.param("local", marks=pytest.mark.cluster)])
+def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, how, cluster):
+    folder = tmp_path / "night"
+    path = write_slow_plan(folder, trials=1_000_000)
+    more = ["--deadline", "8s"] if how == "deadline" else []
+    process = sigdask(
+        "run", path, "--cluster", cluster, *more, cwd=folder, start=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    wait_for_run(folder)
+    if how != "deadline":
+        wait_for_tallies(folder)
+        process.send_signal(getattr(signal, how))
+    start = time.monotonic()
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - start < 10
+    assert process.returncode == 3, err
+    assert "stopp" in err
+    assert "Traceback" not in err
+    assert "== slow ==" in out
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        assert f"s{a}   s{b}   mean" in out
+    assert tallies_in(folder / "night.sqlite")  # contiguous from trial 0
+    assert status(str(folder / "night.sqlite")).state == "stopped"
+
+
+def wait_for_run(folder, table="runs"):
+    for _ in range(300):
+        if (folder / "night.sqlite").exists():
+            with closing(sqlite3.connect(folder / "night.sqlite")) as connection, suppress(sqlite3.OperationalError):
+                if connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]:
+                    return
+        time.sleep(0.1)
+    pytest.fail("the run did not begin")
+
+
+def wait_for_tallies(folder):
+    wait_for_run(folder, "tallies")
+
+
+def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
+    folder = tmp_path / "night"
+    path = write_slow_plan(folder, trials=1_000_000)
+    process = sigdask(
+        "run", path, "--cluster", "none", cwd=folder, start=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    wait_for_run(folder)
+    time.sleep(3)
+    found = json.loads(sigdask("status", path, "--json", cwd=folder).stdout)
+    text = sigdask("status", folder / "night.sqlite", cwd=folder).stdout
+    process.kill()
+    process.wait()
+    assert found["state"] == "running"
+    assert 0 < found["trials"] < found["wanted"]
+    assert found["seconds_left"] > 0
+    assert "trials a second" in text
+    assert status(str(folder / "night.sqlite")).state == "killed"
+
+
+def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1)
+    run_plan(load_plan(path), cluster="none")
+    write_scores(folder / "set0.csv", 6, seed=77)
+    run_plan(load_plan(path), cluster="none")
+    run_plan(load_plan(path), cluster="none")
+    assert [(found.state, changed) for found, changed in runs(str(folder / "night.sqlite"))] == [
+        ("finished", 0), ("finished", 15), ("finished", 15)
+    ]  # fmt: skip
+    text = sigdask("history", path, cwd=folder).stdout
+    assert text.count("finished") == 3
+    second = sigdask("report", path, "--run", "2", "--json", "-", cwd=folder)
+    found = json.loads(second.stdout)
+    assert len(found["results"]) == len(found["changes"]) == 15
+    assert found["run"]["number"] == 2
+    assert {"sigdask", "scheme", "seed", "alpha", "warnings"} <= set(found)
+    assert "Nothing changed" in sigdask("report", path, cwd=folder).stdout
+    assert "15 with other scores" in sigdask("report", path, "--run", "2", cwd=folder).stdout
+
+
+def test_run_writes_the_json_of_compare(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1)
+    done = sigdask("run", path, "--json", "-", cwd=folder)
+    compared = sigdask(
+        "compare", folder / "set0.csv", "--name", "set0", "--seed", "3", "--trials", "20000", "--json", "-", cwd=folder
+    )
+    assert json.loads(done.stdout)["results"] == json.loads(compared.stdout)["results"]
+
+
+def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
+    found = []
+    slow = replace(plan, test_sets=tuple(replace(t, trials=2**40) for t in plan.test_sets))
+    worker = threading.Thread(target=lambda: found.append(run_plan(slow, cluster="none", deadline=time.time() + 2)))
+    worker.start()
+    worker.join(20)
+    assert found[0].stopped == "the deadline"
+
+
+def test_an_unknown_plan_or_run_in_a_store_is_an_error(plan):
+    run_plan(plan, cluster="none")
+    with pytest.raises(InputError, match="no run of a plan 'other'"):
+        status(plan.store, "other")
+    with pytest.raises(InputError, match="has no run 7"):
+        report(plan.store, plan.name, 7)
+
+
+@pytest.mark.slow
+def test_a_plan_over_the_trec_matrices_counts_as_compare_does(tmp_path, shared_data):
+    folder = shared_data / "matrix_trec_urbano"
+    names = sorted(path.stem for path in folder.glob("*.csv"))
+    sets = [f'[[test_set]]\nname = "{name}"\nsystems = "{folder / name}.csv"\n' for name in names]
+    (tmp_path / "night.toml").write_text("trials = 65536\n" + "".join(sets))
+    done = sigdask("run", "night.toml", "--json", "all.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "all.json").read_text())["results"]
+    assert len(found) == 34_254
+    for name in names:
+        sigdask(
+            "compare", folder / f"{name}.csv", "--name", name, "--trials", "65536", "--json", "one.json", cwd=tmp_path
+        )
+        assert json.loads((tmp_path / "one.json").read_text())["results"] == [r for r in found if r["test_set"] == name]
+    again = sigdask("run", "night.toml", cwd=tmp_path)
+    assert "0 trials counted, 0 results new" in again.stderr

@@ -1,0 +1,160 @@
+"""A good plan that has every key, and how to write it as TOML."""
+
+import copy
+import datetime as dt
+import json
+import math
+
+
+def good():
+    return {
+        "name": "nightly",
+        "metrics": ["mean"],
+        "pairs": {"baseline": "base"},
+        "alternative": "two-sided",
+        "method": "auto",
+        "trials": 5000,
+        "seed": 1,
+        "alpha": 0.05,
+        "second_run": True,
+        "adjust": "holm",
+        "family": "test-set",
+        "cluster": "none",
+        "workers": 1,
+        "store": "night.sqlite",
+        "test_set": [
+            {
+                "name": "one",
+                "systems": "runs/{system}.csv",
+                "format": "auto",
+                "unit": "topic",
+                "by": "kind",
+                "missing": "error",
+                "id": "item",
+                "ignore": ["remark"],
+                "align": "id",
+                "metrics": ["mean"],
+                "pairs": [["new", "base"]],
+                "alternative": "less",
+                "method": "randomization",
+                "trials": 4096,
+            },
+            {
+                "name": "two",
+                "systems": {"base": "labels/base.csv", "new": "labels/new.csv"},
+                "gold": "labels/gold.csv",
+                "format": "labels",
+                "id": "id",
+                "gold_column": "gold",
+                "prediction_column": "label",
+                "map": {"P": ["R"]},
+                "metrics": ["accuracy", "macro-f1"],
+            },
+            {
+                "name": "three",
+                "systems": ["long.csv"],
+                "format": "long",
+                "system_column": "run",
+                "score_column": "value",
+                "missing": "pairwise",
+            },
+            {
+                "name": "four",
+                "systems": {"base": "text/base.txt", "new": "text/new.txt"},
+                "format": "segments",
+                "gold": "text/gold.txt",
+                "references": ["text/gold2.txt"],
+                "documents": "text/documents.txt",
+                "unit": "document",
+                "metrics": ["chrF"],
+            },
+        ],
+        "stopping": {"rule": "besag-clifford", "h": 20},
+        "report": {"json": "night-{date}.json", "text": "night.txt"},
+        "gate": {
+            "runs_per_year": 250,
+            "fdr": "lord++",
+            "junit": "gate.xml",
+            "json": "gate.json",
+            "command": ["true"],
+            "webhook": "https://127.0.0.1/hook",
+            "when": "failed",
+            "timeout": 5,
+            "rules": [
+                {"rule": "not-worse", "alpha": 0.01, "adjust": "holm", "baseline": "base", "test_sets": ["one"]},
+                {"rule": "non-inferior", "margin": 0.5, "alpha": 0.05, "metrics": ["mean"], "baseline": "base"},
+            ],
+        },
+    }
+
+
+def lay_out(folder):
+    """Write the files that the good plan names."""
+    files = {
+        "runs/base.csv": "item,score,topic,kind,remark\na,0.5,t1,k,x\nb,0.7,t2,k,x\nc,0.1,t3,k,x\nd,0.25,t4,k,x\n",
+        "runs/new.csv": "item,score,topic,kind,remark\na,0.6,t1,k,x\nb,0.6,t2,k,x\nc,0.2,t3,k,x\nd,0.35,t4,k,x\n",
+        "labels/gold.csv": "id,gold\na,P\nb,Q\nc,R\nd,P\n",
+        "labels/base.csv": "id,label\na,P\nb,P\nc,R\nd,Q\n",
+        "labels/new.csv": "id,label\na,P\nb,Q\nc,Q\nd,P\n",
+        "long.csv": "run,item,value\nbase,a,1\nbase,b,2\nnew,a,2\nnew,b,1\n",
+        "text/gold.txt": "the cat sat\non the mat\n",
+        "text/gold2.txt": "a cat sat\non a mat\n",
+        "text/base.txt": "the cat sits\non the mat\n",
+        "text/new.txt": "cat sat\non mats\n",
+        "text/documents.txt": "d1\nd2\n",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def toml(value):  # noqa: PLR0911  # one a type
+    """Write a value; tables inline, so that every plan is a few long lines."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(toml(v) for v in value) + "]"
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return str(value)
+
+
+def written(plan):
+    return "".join(f"{json.dumps(key)} = {toml(value)}\n" for key, value in plan.items())
+
+
+def changed(path, value):
+    """The good plan with another value at one path."""
+    plan = copy.deepcopy(good())
+    inner = plan
+    for part in path[:-1]:
+        inner = inner[part]
+    inner[path[-1]] = value
+    return plan
+
+
+def without(path):
+    plan = copy.deepcopy(good())
+    inner = plan
+    for part in path[:-1]:
+        inner = inner[part]
+    del inner[path[-1]]
+    return plan
+
+
+def keys_of(value, path=()):
+    """Every key of the good plan, with its path."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        here = (*path, key)
+        if isinstance(key, str):
+            yield here
+        if isinstance(inner, (dict, list)) and key not in {"systems", "map", "pairs"}:
+            yield from keys_of(inner, here)

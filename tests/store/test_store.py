@@ -1,0 +1,351 @@
+"""The store keeps each trial once, for one driver at a time, and says what is wrong in words."""
+
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from servers import start_postgres
+from sqlalchemy import text
+
+from sigdask.errors import HeldError, InputError, StoreError
+from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
+from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
+from sigdask.store.lease import Holder, Lease
+from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
+
+
+@pytest.fixture(scope="module")
+def server():
+    postgres = start_postgres()
+    yield postgres
+    postgres.kill()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request, tmp_path):
+    """Each test of the contract runs on both."""
+    if request.param == "sqlite":
+        return str(tmp_path / "night.sqlite")
+    url = request.getfixturevalue("server").url
+    db = open_to_write(url)
+    with db.transaction() as connection:
+        for table in ("results", "progress", "runs", "leases", "arrays", "tallies", "comparisons"):
+            connection.execute(text(f"DELETE FROM {table}"))
+    db.close()
+    return url
+
+
+def counts_of(n, seed=0):
+    return np.random.default_rng(seed).integers(0, 4096, (n, 3))
+
+
+def test_trials_are_kept_by_round_and_read_back_as_sums(where):
+    with open_store(where, "p") as store:
+        ids = store.ids_of(["a" * 40, "b" * 40], ["pair", "pair"])
+        store.begin("p.toml", {}, [])
+        store.commit([Kept(ids, 0, 0, 4096, counts_of(2))])
+        store.commit([Kept(ids[:1], 0, 4096, 10_000, counts_of(1, 1)), Kept(ids[:1], 1, 0, 5, counts_of(1, 2))])
+        store.commit([Kept(ids[:1], 0, 10_000, 16_384, counts_of(1, 3))])
+        kept = store.prefixes(ids, 0)
+        assert kept.n_trials.tolist() == [16_384, 4096]
+        assert kept.counts[0].tolist() == (counts_of(2)[0] + counts_of(1, 1)[0] + counts_of(1, 3)[0]).tolist()
+        assert store.prefixes(ids, 1).n_trials.tolist() == [5, 0]
+        assert store.ids_of(["b" * 40, "a" * 40], ["", ""]).tolist() == ids[::-1].tolist()
+    with reading(where) as connection:
+        rows = connection.execute(text("SELECT first, stop FROM tallies WHERE run = 0 ORDER BY comparison, first"))
+        assert [tuple(row) for row in rows] == [(0, 4096), (4096, 16_384), (0, 4096)]
+
+
+@pytest.mark.parametrize("again", [(0, 4096), (4096, 8192), (0, 100), (9000, 10_000), (20_000, 30_000)])
+def test_no_trial_is_kept_twice_and_none_left_out(where, again):
+    with open_store(where, "p") as store:
+        ids = store.ids_of(["a" * 40], ["pair"])
+        store.begin("p.toml", {}, [])
+        store.commit([Kept(ids, 0, 0, 4096, counts_of(1)), Kept(ids, 0, 4096, 8192, counts_of(1))])
+        with pytest.raises(StoreError, match="another driver has counted"):
+            store.commit([Kept(ids, 1, 0, 4096, counts_of(1)), Kept(ids, 0, *again, counts_of(1))])
+        assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
+        assert store.prefixes(ids, 1).n_trials.tolist() == [0]  # all of a transaction or nothing
+
+
+def test_families_are_kept_as_a_whole(where):
+    counts = np.arange(15).reshape(1, 15)
+    with open_store(where, "p") as store:
+        [number] = store.ids_of(["f" * 40], ["family"])
+        store.begin("p.toml", {}, [])
+        for first, stop in ((0, 4096), (4096, 5000), (5000, 16_384)):
+            store.commit([Kept(np.array([number]), 0, first, stop, counts, whole=True)])
+        kept = store.prefixes_of_family(number, 0, 15)
+        assert kept.n_trials.tolist() == [16_384]
+        assert kept.counts.tolist() == (3 * counts).tolist()
+        with pytest.raises(StoreError, match="another driver"):
+            store.commit([Kept(np.array([number]), 0, 5000, 16_384, counts, whole=True)])
+
+
+def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
+    with (
+        open_store(where, "p"),
+        pytest.raises(HeldError, match=rf"is being run by process {os.getpid()} on {socket.gethostname()} since 20"),
+        open_store(where, "p"),
+    ):
+        pass
+    with open_store(where, "p"):
+        pass
+
+
+def test_a_postgresql_store_serves_several_plans_at_once(server):
+    with open_store(server.url, "one") as one, open_store(server.url, "two") as two:
+        one.begin("", {}, [])
+        two.begin("", {}, [])
+        ids = one.ids_of(["d" * 40], ["pair"])
+        one.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+        with pytest.raises(StoreError, match="another driver has counted"):
+            two.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+
+
+def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
+    db = open_to_write(where)
+    gone = subprocess.Popen([sys.executable, "-c", "pass"])
+    gone.wait()
+    held(db, replace(Holder.this(), pid=gone.pid, born="1"), beat=time.time())
+    Lease(db, "" if db.is_sqlite else "p").give_back()
+    db.close()
+
+
+def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where):
+    db = open_to_write(where)
+    name = "" if db.is_sqlite else "p"
+    elsewhere = Holder("elsewhere", 1, "", "1")
+    held(db, elsewhere, beat=time.time() - 50)
+    with pytest.raises(HeldError, match="process 1 on elsewhere"):
+        Lease(db, name)
+    held(db, elsewhere, beat=time.time() - 61)
+    Lease(db, name).give_back()
+    db.close()
+
+
+def held(db, holder, beat):
+    with db.transaction() as connection:
+        connection.execute(text("DELETE FROM leases"))
+        row = {"n": "" if db.is_sqlite else "p", "h": json.dumps(asdict(holder)), "b": beat}
+        connection.execute(text("INSERT INTO leases VALUES (:n, 'theirs', :h, :b, :b, 0)"), row)
+
+
+def test_a_driver_that_lost_its_lease_cannot_commit(where):
+    with open_store(where, "p") as store:
+        ids = store.ids_of(["a" * 40], ["pair"])
+        store.begin("p.toml", {}, [])
+        with store.database.transaction() as connection:
+            connection.execute(text("UPDATE leases SET token = 'theirs'"))
+        with pytest.raises(StoreError, match="another took over"):
+            store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+        assert store.prefixes(ids, 0).n_trials.tolist() == [0]
+
+
+def test_a_lease_shows_signs_of_life(where, monkeypatch):
+    monkeypatch.setattr(lease, "BEAT", 0.05)
+    with open_store(where, "p") as store:
+        beats = set()
+        for _ in range(40):
+            time.sleep(0.05)
+            with store.database.transaction() as connection:
+                beats.add(connection.execute(text("SELECT beat FROM leases")).scalar_one())
+        assert len(beats) > 3
+
+
+def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
+    with open_store(where, "p") as store:
+        ids = store.ids_of(["a" * 40], ["pair"])
+        store.begin("p.toml", {}, [])
+        whole = store.database.transaction
+        lost = []
+
+        def transaction_without_answer():
+            return _Answerless(whole(), lost)
+
+        monkeypatch.setattr(store.database, "transaction", transaction_without_answer)
+        store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+        assert lost
+        assert store.prefixes(ids, 0).n_trials.tolist() == [4096]
+        store.commit([Kept(ids, 0, 4096, 8192, counts_of(1))])
+        assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
+
+
+class _Answerless:
+    """A transaction that commits, and then loses the connection; once."""
+
+    def __init__(self, inner, lost):
+        self.inner, self.lost = inner, lost
+
+    def __enter__(self):
+        return self.inner.__enter__()
+
+    def __exit__(self, *error):
+        self.inner.__exit__(*error)
+        if not self.lost:
+            self.lost.append(1)
+            raise StoreError("the server went away", lost=True)
+
+
+def result_of(a="x", p=0.25, score=1.0, **changes):
+    from sigdask.api import compare
+
+    found = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0], names=(a, "y"))
+    return replace(found, p_value=p, score_a=score, **changes)
+
+
+def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
+    with open_store(where, "p") as store:
+        runs = []
+        for found in ([result_of("a"), result_of("b")], [result_of("a"), result_of("b")], [result_of("a", p=0.5)]):
+            runs.append(store.begin("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
+            changed = store.record([Recorded(r, "d") for r in found])
+            store.end("finished", "", {})
+            assert changed == {0: 2, 1: 0, 2: 2}[len(runs) - 1]
+    with reading(where) as connection:
+        assert [r.result.a for r in history.results_at(connection, "p", runs[1])] == ["a", "b"]
+        [(before, now), (gone, none)] = history.changes(connection, "p", runs[1], runs[2])
+        assert (before.result.p_value, now.result.p_value, gone.result.a, none) == (0.25, 0.5, "b", None)
+        assert history.changes(connection, "p", runs[0], runs[1]) == []
+        found = history.results_at(connection, "p", runs[0])
+        assert found[0].result == result_of("a")  # every field comes back, nested ones as well
+        assert [run.number for run in history.runs_of(connection, "p")] == runs[::-1]
+
+
+def test_a_store_of_an_older_version_is_brought_to_the_newest_with_all_it_kept(tmp_path):
+    # written by version 1 of the schema, kept as it was
+    file = tmp_path / "old.sqlite"
+    old = sqlite3.connect(file)
+    old.executescript((Path(__file__).parent.parent / "data" / "store_v1.sql").read_text())
+    old.close()
+    with open_store(str(file), "p") as store, store.database.transaction() as connection:
+        assert version_of(connection) == NEWEST
+        ids = np.array([1, 2])
+        assert tallies.read(connection, ids, 0).n_trials.tolist() == [16_384, 4096]
+        assert tallies.read(connection, ids, 0).counts.tolist() == [[15, 16_390, 21], [4096, 4096, 4096]]
+        assert connection.execute(text("SELECT count(*) FROM arrays")).scalar_one() == 0
+        [run] = history.runs_of(connection, "night")
+        assert (run.state, run.progress[0].test_set) == ("finished", "dev")
+
+
+def test_a_released_migration_is_never_edited():
+    import hashlib
+
+    assert hashlib.sha256(V1.encode()).hexdigest()[:16] == "5bd280132aff38d3"
+    assert len(MIGRATIONS) == NEWEST
+
+
+def test_a_store_of_a_newer_version_is_refused(where):
+    db = open_to_write(where)
+    with db.transaction() as connection:
+        connection.execute(text("UPDATE schema_version SET version = 99"))
+    db.close()
+    try:
+        for open_ in (open_to_write, open_to_read):
+            with pytest.raises(InputError, match="newer sigdask .schema 99"):
+                open_(where)
+    finally:
+        db = database.Database(database._engine(url_of(where), "BEGIN"))
+        with db.transaction() as connection:
+            connection.execute(text(f"UPDATE schema_version SET version = {NEWEST}"))
+        db.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("mysql://h/x", "'mysql' is not supported"),
+        ("sqlite://", "no file named"),
+        ("nowhere/x.sqlite", "its folder does not exist"),
+        ("postgresql+psycopg://u:secret@127.0.0.1:1/x", "cannot be reached"),
+        ("://", "not a URL"),
+    ],
+)
+def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name, found):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((InputError, StoreError), match=found) as caught:
+        open_to_write(name)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_an_error(tmp_path):
+    (tmp_path / "x.sqlite").write_text("this is a text, not a database, and long enough to be read as one" * 20)
+    for open_ in (open_to_write, open_to_read):
+        with pytest.raises(InputError, match="no SQLite database"):
+            open_(str(tmp_path / "x.sqlite"))
+    with pytest.raises(InputError, match="nothing was run yet"):
+        open_to_read(str(tmp_path / "none.sqlite"))
+
+
+def test_sqlite_runs_with_a_rollback_journal_and_full_synchronisation(tmp_path):
+    db = open_to_write(str(tmp_path / "x.sqlite"))
+    with db.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "delete"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
+    db.close()
+
+
+def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    mounts.write_text("/dev/a / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\nx /home/my\\040data lustre rw 0 0\n")
+    assert file_system(Path("/home/me"), str(mounts)) == "nfs4"
+    assert file_system(Path("/home/my data/x"), str(mounts)) == "lustre"
+    assert file_system(Path("/homeless"), str(mounts)) == "ext4"
+    monkeypatch.setattr(database, "file_system", lambda _: "nfs4")
+    db = open_to_write(str(tmp_path / "x.sqlite"))
+    assert "shared file system (nfs4)" in db.notes[0]
+    db.close()
+    monkeypatch.setattr(database, "_locks", lambda _: False)
+    with pytest.raises(InputError, match="takes no locks"):
+        open_to_write(str(tmp_path / "x.sqlite"))
+
+
+def test_a_killed_server_loses_nothing_and_is_waited_for(server):
+    import threading
+
+    with open_store(server.url, "waiting") as store:
+        store.begin("", {}, [])
+        ids = store.ids_of(["e" * 40], ["pair"])
+        store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+        server.kill()
+        back = threading.Timer(1.0, server.start)
+        back.start()
+        store.commit([Kept(ids, 0, 4096, 8192, counts_of(1))])
+        back.join()
+        assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
+        server.kill()
+        store._patient = lambda: False
+        with pytest.raises(StoreError, match="cannot be reached"):
+            store.commit([Kept(ids, 0, 8192, 9000, counts_of(1))])
+        server.start()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_comparisons_is_at_hand(kind, tmp_path, request):
+    # the requirement is 5,000 a second, and 2 s; a busy machine is given room
+    from sigdask.overnight import look
+
+    where = str(tmp_path / "m.sqlite") if kind == "sqlite" else request.getfixturevalue("server").url
+    n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000
+    with open_store(where, "million") as store:
+        store.begin("", {"settings": {}}, [Progress("s", n, n, n, 0, 4096 * n, 4096 * n)])
+        ids = store.ids_of([f"{k:040x}" for k in range(n)], ["pair"] * n)
+        counts = counts_of(batch)
+        start = time.perf_counter()
+        for at in range(0, n, batch):
+            store.commit([Kept(ids[at : at + batch], 0, 0, 4096, counts)], [(0, Progress("s", n, at, 0, 0, at, n))])
+        rate = n / (time.perf_counter() - start)
+        start = time.perf_counter()
+        assert look.status(where, "million").run.progress[0].comparisons == n
+        seconds = time.perf_counter() - start
+    assert rate > 2500
+    assert seconds < 4

@@ -1,0 +1,255 @@
+"""Families asked for through the public functions: oracles, scales, sets, what changes no count."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+
+import sigdask
+from sigdask.adjustment import adjustment, together
+from sigdask.api import compare_all, compare_sets
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.questions import Part, Wanted
+
+METHODS = ["holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
+
+
+def five_topics():
+    """The scores of the oracles maxT_signflip_single_step and tukey_hsd_randomised_exact."""
+    columns = np.array([[8, 5, 4], [7, 7, 3], [9, 6, 6], [5, 2, 4], [8, 3, 1]]).T
+    return Counts.from_scores(dict(zip("abc", columns, strict=True)))
+
+
+def many(n_items=60, n_systems=5, seed=2, **more):
+    rng = rng_of(seed)
+    effects = np.linspace(0, 1.2, n_systems)
+    scores = {f"s{k}": np.round(rng.standard_normal(n_items) + effects[k], 1) for k in range(n_systems)}
+    return Counts.from_scores(scores, **more)
+
+
+@pytest.mark.parametrize(
+    ("adjust", "name"), [("single-step-max-t", "maxT_signflip_single_step"), ("tukey", "tukey_hsd_randomised_exact")]
+)
+def test_exact_oracles_from_the_public_function(adjust, name, oracles):
+    results = compare_all(five_topics(), metrics=["mean"], adjust=adjust)
+    expected = [max(p, r.p_value) for p, r in zip(oracles[name]["expected"], results, strict=True)]
+    assert [r.p_adjusted for r in results] == pytest.approx(expected, rel=1e-12)  # never below the pair's own p
+    assert results.family.exact
+
+
+def test_step_down_of_all_arrangements_by_hand():
+    # sums of differences: ab 14, ac 19, bc 5; |ac| over all three, |ab| over ab and bc, |bc| alone
+    d = np.array([[3, 4, 1], [0, 4, 4], [3, 3, 0], [3, 1, -2], [5, 7, 2]])
+    signs = 1 - 2 * ((np.arange(32)[:, None] >> np.arange(5)) & 1)
+    trials = np.abs(signs @ d)
+    t = np.abs(d.sum(0))
+    ac = (trials.max(1) >= t[1]).mean()
+    ab = max(ac, (trials[:, [0, 2]].max(1) >= t[0]).mean())
+    bc = max(ab, (trials[:, 2] >= t[2]).mean())
+    results = compare_all(five_topics(), metrics=["mean"])
+    assert results.family.adjust == "max-t"
+    assert {(r.a, r.b): r.p_adjusted for r in results} == {("a", "b"): ab, ("a", "c"): ac, ("b", "c"): bc}
+
+
+@pytest.mark.parametrize("adjust", METHODS)
+def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
+    plain = compare_all(many(), metrics=["mean"], trials=2000, adjust="none")
+    adjusted = compare_all(many(), metrics=["mean"], trials=2000, adjust=adjust)
+    assert all(r.p_adjusted is None for r in plain)
+    assert all(r.p_adjusted >= r.p_value for r in adjusted)
+    assert [replace(r, p_adjusted=None) for r in adjusted] == list(plain)
+    assert adjusted.family.n_comparisons == 10
+
+
+@pytest.mark.parametrize("adjust", ["max-t", "tukey"])
+@pytest.mark.parametrize("how", [{"cluster": "threads", "workers": 2}, {"blocks_per_task": 1}, {"blocks_per_task": 3}])
+def test_no_partition_changes_an_adjusted_p(adjust, how):
+    want = [r.p_adjusted for r in compare_all(many(), metrics=["mean"], trials=20_000, adjust=adjust, cluster="none")]
+    assert [r.p_adjusted for r in compare_all(many(), metrics=["mean"], trials=20_000, adjust=adjust, **how)] == want
+
+
+@pytest.mark.parametrize("adjust", ["max-t", "tukey"])
+def test_the_order_of_items_and_systems_changes_no_adjusted_p(adjust):
+    ids = [f"i{k}" for k in range(60)]
+    data = many(ids=ids)
+    order = rng_of(5).permutation(60)
+    names = list(data.systems)[::-1] if adjust == "max-t" else list(data.systems)
+    scores = {n: data.fields["score"][order, data.systems.index(n)] for n in names}
+    other = Counts.from_scores(scores, ids=[ids[k] for k in order])
+    want = {frozenset((r.a, r.b)): r.p_adjusted for r in compare_all(data, metrics=["mean"], trials=999, adjust=adjust)}
+    got = {frozenset((r.a, r.b)): r.p_adjusted for r in compare_all(other, metrics=["mean"], trials=999, adjust=adjust)}
+    assert got == want
+
+
+def test_the_family_is_what_was_asked():
+    everything = compare_all(many(), metrics=["mean"], trials=4095)
+    against = compare_all(many(), metrics=["mean"], trials=4095, baseline="s0")
+    listed = compare_all(many(), metrics=["mean"], trials=4095, pairs=[("s1", "s0"), ("s2", "s0")])
+    assert [x.family.n_comparisons for x in (everything, against, listed)] == [10, 4, 2]
+    of_all = {frozenset((r.a, r.b)): r.p_adjusted for r in everything}
+    assert all(r.p_adjusted <= of_all[frozenset((r.a, r.b))] for r in against)
+    assert compare_all(many(n_systems=2), metrics=["mean"], trials=99).family is None
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+def test_one_sided_families_take_signed_maxima(alternative):
+    results = compare_all(five_topics(), metrics=["mean"], alternative=alternative, adjust="single-step-max-t")
+    d = np.array([[3, 4, 1], [0, 4, 4], [3, 3, 0], [3, 1, -2], [5, 7, 2]]) * (1 if alternative == "greater" else -1)
+    signs = 1 - 2 * ((np.arange(32)[:, None] >> np.arange(5)) & 1)
+    largest = (signs @ d).max(1)
+    assert [r.p_adjusted for r in results] == [(largest >= t).mean() for t in d.sum(0)]
+
+
+def labelled(n_items=80, n_systems=4, seed=3):
+    rng = rng_of(seed)
+    gold = rng.integers(0, 3, n_items)
+    systems = {
+        f"s{k}": np.where(rng.random(n_items) < 0.5 + 0.1 * k, gold, rng.integers(0, 3, n_items))
+        for k in range(n_systems)
+    }
+    return gold, systems, [f"g{k % 2}" for k in range(n_items)]
+
+
+def test_metrics_and_subsets_are_put_on_one_scale_that_no_swap_changes():
+    gold, systems, group = labelled()
+    swapped = {n: v.copy() for n, v in systems.items()}
+    hit = rng_of(6).random(80) < 0.5  # shared swaps of s0 and s1
+    swapped["s0"][hit], swapped["s1"][hit] = systems["s1"][hit], systems["s0"][hit]
+    weights = []
+    for given in (systems, swapped):
+        counts = Counts.from_labels(gold, {n: given[n] for n in ("s0", "s1")}, groups={"g": group})
+        part = Part.of(counts, Wanted(["accuracy", "macro-f1"], by="g"), second_run=False)
+        made = adjustment("max-t", [(part.asked, c) for c in part.comparisons], "two-sided")
+        weights.append([m.weight for m in made.family.members])
+    assert weights[0] == pytest.approx(weights[1], rel=1e-12)
+    assert len(set(weights[0])) == 4
+    counts = Counts.from_labels(gold, systems, groups={"g": group})
+    results = compare_all(counts, metrics=["accuracy", "macro-f1"], by="g", trials=999)
+    assert results.family.n_comparisons == 6 * 2 * 2
+    assert any(r.metric == "accuracy" and r.subset["value"] == "g1" for r in results)
+
+
+def test_the_scale_of_a_mean_is_the_standard_deviation_of_its_swaps():
+    data = many(n_systems=2)
+    part = Part.of(data, Wanted(["mean", "mean:better=lower"]), second_run=False)
+    made = adjustment("max-t", [(part.asked, c) for c in part.comparisons], "two-sided")
+    d = data.fields["score"][:, 0] - data.fields["score"][:, 1]
+    assert made.family.members[0].weight == pytest.approx(60 / np.sqrt((d**2).sum()), rel=1e-9)
+
+
+def test_a_black_box_falls_back_to_holm_and_refuses_max_t():
+    box = sigdask.black_box(lambda outputs, _: sum(outputs), name="total")
+    results = compare_all(many(), metrics=[box], trials=200)
+    assert results.family.adjust == "holm"
+    with pytest.raises(InputError, match="total is a black box"):
+        compare_all(many(), metrics=[box], trials=200, adjust="max-t")
+    with pytest.raises(InputError, match="black box"):
+        compare_all(many(groups={"g": ["x", "y"] * 30}), metrics=[box], trials=20, by="g", together=True)
+
+
+def test_tukey_needs_every_item_and_two_sides():
+    data = many()
+    gappy = {n: data.fields["score"][:, k].copy() for k, n in enumerate(data.systems)}
+    gappy["s2"][3] = np.nan
+    counts = Counts.from_scores(gappy, missing="pairwise")
+    with pytest.raises(InputError, match="'s2' lacks items"):
+        compare_all(counts, metrics=["mean"], adjust="tukey", trials=99)
+    assert compare_all(counts, metrics=["mean"], adjust="max-t", trials=99).family.n_comparisons == 10
+    with pytest.raises(InputError, match="two-sided"):
+        compare_all(data, metrics=["mean"], adjust="tukey", alternative="less", trials=99)
+    with pytest.raises(InputError, match="adjust = 'bonferroni'"):
+        compare_all(data, metrics=["mean"], adjust="bonferroni", trials=99)
+
+
+def test_warnings_name_remedies():
+    few = compare_all(many(), metrics=["mean"], trials=99, adjust="holm").warnings
+    assert any("it takes 199 (--trials 199)" in w for w in few)
+    assert not any("it takes" in w for w in compare_all(many(), metrics=["mean"], trials=199, adjust="holm").warnings)
+    assert any("it takes 19" in w for w in compare_all(many(), metrics=["mean"], trials=10).warnings)
+    units = compare_all(five_topics(), metrics=["mean"]).warnings
+    assert units == (
+        "only 5 units (item): a test of so few says little; 0.05 cannot be reached after max-t: more units are needed",
+    )
+    assert any(
+        "unequal variances" in w for w in compare_all(many(), metrics=["mean"], trials=99, adjust="tukey").warnings
+    )
+
+
+def sets_of(n_sets=3, effect=1.0):
+    rng = rng_of(8)
+    made = []
+    for k in range(n_sets):
+        a = np.round(rng.standard_normal(30 + k) + (effect if k < 2 else 0), 1)
+        made.append(Counts.from_scores({"a": a, "b": np.round(rng.standard_normal(30 + k), 1)}, name=f"set{k}"))
+    return made
+
+
+def test_several_sets_are_judged_together_and_counted():
+    results = compare_sets(sets_of(), metrics=["mean"], trials=9999, together=True)
+    [verdict] = results.together
+    assert verdict.difference == pytest.approx(np.mean([r.difference for r in results]))
+    assert (verdict.n_sets, verdict.greater_in, verdict.less_in) == (3, 2, 0)
+    # T is a sum of independent signed differences: its normal approximation is close
+    sets = sets_of()
+    variance = sum(((c.fields["score"][:, 0] - c.fields["score"][:, 1]) ** 2).sum() / c.n_items**2 for c in sets) / 9
+    z = verdict.difference / np.sqrt(variance)
+    assert verdict.p_value == pytest.approx(math.erfc(z / np.sqrt(2)), abs=0.004)
+    with pytest.raises(InputError, match="one set alone"):
+        compare_sets(sets[:1], metrics=["mean"], trials=9, together=True)
+    with pytest.raises(InputError, match="two test sets are named"):
+        compare_sets([sets[0], sets[0]], metrics=["mean"], trials=9)
+
+
+def test_each_set_of_several_is_counted_as_alone():
+    sets = sets_of()
+    alone = [compare_all(c, metrics=["mean"], trials=999)[0].n_extreme for c in sets]
+    assert [r.n_extreme for r in compare_sets(sets, metrics=["mean"], trials=999)] == alone
+
+
+def test_small_subsets_are_enumerated_together():
+    rng = rng_of(3)
+    a, b = rng.integers(0, 5, 10), rng.integers(0, 5, 10)
+    data = Counts.from_scores({"a": a, "b": b}, groups={"g": ["x"] * 4 + ["y"] * 6})
+    [verdict] = compare_all(data, metrics=["mean"], by="g", together=True).together
+    signs = 1 - 2 * ((np.arange(1024)[:, None] >> np.arange(10)) & 1)
+    weights = np.where(np.arange(10) < 4, 3, 2)  # 1/4 and 1/6 on one denominator
+    trials = signs @ (weights * (a - b))
+    assert verdict.method == "exact"
+    assert verdict.p_value == (np.abs(trials) >= abs((weights * (a - b)).sum())).mean()
+
+
+def test_several_metrics_together_share_a_scale():
+    gold, systems, group = labelled(n_systems=3)
+    counts = Counts.from_labels(gold, systems, groups={"g": group})
+    results = compare_all(counts, metrics=["accuracy", "macro-f1"], by="g", together=True, trials=999)
+    assert len(results.together) == 6
+    assert all(v.p_adjusted >= v.p_value for v in results.together)
+    part = Part.of(counts, Wanted(["accuracy"], by="g"), second_run=False)
+    alone = together([(part.asked, c) for c in part.comparisons], "two-sided")
+    assert {m.weight for m in alone.family.members} == {0.5}
+
+
+def test_the_adhoc8_figures_of_the_specification(shared_data):
+    data = sigdask.read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv")
+    results = compare_all(data, metrics=["mean"], trials=2**13, adjust="single-step-max-t", second_run=False)
+    assert len(results) == 8256
+    # independent NumPy sketches (STATISTICS, section 7): about 2,076 and 2,661 pairs at 0.05
+    assert sum(r.p_adjusted <= 0.05 for r in results) == pytest.approx(2076, abs=60)
+    tukey = compare_all(data, metrics=["mean"], trials=2**13, adjust="tukey", second_run=False)
+    assert sum(r.p_adjusted <= 0.05 for r in tukey) == pytest.approx(2661, abs=60)
+
+
+def test_a_relabelling_agrees_with_numpys_generator():
+    # another stream, another program: permute the labels within each item by NumPy
+    data = many(n_items=25, n_systems=4)
+    results = compare_all(data, metrics=["mean"], trials=20_000, adjust="tukey")
+    scores = data.fields["score"]
+    rng = rng_of(12)
+    means = rng.permuted(np.broadcast_to(scores, (20_000, 25, 4)), axis=2).mean(axis=1)
+    ranges = means.max(axis=1) - means.min(axis=1)
+    for r in results:
+        p = (np.count_nonzero(ranges >= abs(r.difference) - 1e-12) + 1) / 20_001
+        assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)

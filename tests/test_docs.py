@@ -1,0 +1,23 @@
+"""The documents keep up with the program: every format is described, every set of real data is in the table."""
+
+import re
+from pathlib import Path
+
+from sigdask.formats import FORMATS
+
+PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
+NOT_SYSTEMS = {"assoc_krennppv", "ir_trec_eval_tests"}  # no systems to compare; tests of another program
+
+
+def test_every_format_has_a_section():
+    headings = {word for line in re.findall(r"^## (.+)$", PAGE, re.MULTILINE) for word in line.split()}
+    assert set(FORMATS) <= headings
+
+
+def test_every_set_of_real_data_has_its_official_scores(shared_data):
+    table = PAGE[PAGE.index(": begin -->") : PAGE.index(": end -->")]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
+    assert {row[0].removeprefix("| ") for row in rows} == {
+        p.name for p in shared_data.iterdir() if p.is_dir()
+    } - NOT_SYSTEMS
+    assert all("all equal to the printed digits" in row[2] for row in rows)

@@ -1,0 +1,266 @@
+"""The gate: what passes, what fails, what is stated beside it, who is told."""
+
+import http.server
+import json
+import math
+import sys
+import threading
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.evidence import gather
+from sigdask.gate import Evidence, NonInferior, NotWorse, Shown, detectable, judge, key_of, name_of
+from sigdask.online import levels
+from sigdask.plan import Tell
+from sigdask.report.gate import junit, render
+from sigdask.tell import tell
+
+
+def results_of(losses, *, name="set", n=60, seed=0, **options):
+    """Results of systems worse than `base` by these losses, and their counts."""
+    rng = np.random.default_rng(seed)
+    base = np.round(rng.normal(0, 1, n), 3)
+    systems = {"base": base} | {
+        f"s{k}": np.round(base - loss + rng.normal(0, 0.3, n), 3) for k, loss in enumerate(losses)
+    }
+    counts = Counts.from_scores(systems, name=name)
+    return counts, list(
+        compare_all(counts, metrics=["mean"], baseline="base", trials=9999, second_run=False, **options)
+    )
+
+
+def judged(rule, losses, fdr="none", history=(), **options):
+    counts, results = results_of(losses, **options)
+    evidence = gather(counts, results, [rule], baseline="base", trials=9999)
+    return judge([rule], results, evidence + Evidence(history={name_of(rule): history}), fdr=fdr)
+
+
+def test_a_worse_system_fails_and_a_better_one_does_not():
+    rule = NotWorse(0.01)
+    assert not judged(rule, [0.0, 0.5]).passed
+    assert judged(rule, [0.0, -0.5]).passed
+
+
+def test_lower_is_better_turns_the_direction():
+    base = np.arange(30) / 10
+    counts = Counts.from_scores({"new": base + 1, "base": base})
+    results = compare_all(counts, metrics=["mean:better=lower"], trials=999)
+    evidence = gather(counts, results, [NotWorse(0.05)], baseline="base")
+    assert not judge([NotWorse(0.05)], results, evidence).passed
+    up = compare_all(counts, metrics=["mean"], trials=999)
+    assert judge([NotWorse(0.05)], up, gather(counts, up, [NotWorse(0.05)], baseline="base")).passed
+
+
+def test_the_baseline_may_be_a_or_b():
+    counts, _ = results_of([0.5])
+    for pair in (("base", "s0"), ("s0", "base")):
+        results = compare_all(counts, metrics=["mean"], pairs=[pair], trials=9999)
+        verdict = judge([NotWorse(0.01)], results, gather(counts, results, [NotWorse(0.01)], baseline="base"))
+        assert not verdict.passed
+        assert verdict.rules[0].findings[0].gain < 0
+
+
+def test_holm_over_all_test_sets_is_stricter_than_each_alone():
+    _, results = results_of([0.1] * 20, seed=3)
+    alone = judge([NotWorse(0.05, adjust="none")], results, Evidence({"set": "base"}))
+    together = judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
+    failed = [sum(not f.passed for f in v.rules[0].findings) for v in (alone, together)]
+    assert failed[0] > failed[1]
+    assert [f.passed for f in together.rules[0].findings] == sorted(f.passed for f in together.rules[0].findings)
+
+
+def test_the_plans_adjustment_is_taken_where_asked_for():
+    _, results = results_of([0.5, 0.4], adjust="none")
+    adjusted = [replace(r, p_adjusted=0.2) for r in results]
+    assert judge([NotWorse(0.05, adjust="plan")], adjusted, Evidence({"set": "base"})).passed
+    with pytest.raises(InputError, match="not adjusted"):
+        judge([NotWorse(0.05, adjust="plan")], results, Evidence({"set": "base"}))
+
+
+def test_the_smallest_detectable_loss_is_detected_four_times_in_five():
+    """Power at the stated difference, by simulation."""
+    rule, n, found = NotWorse(0.05), 80, 0
+    stated = judged(rule, [0.0], n=n).rules[0].findings[0].detectable
+    for seed in range(200):
+        found += not judged(rule, [stated], n=n, seed=1000 + seed).passed
+    assert 0.68 < found / 200 < 0.92
+
+
+def test_a_set_too_small_to_show_anything_says_so():
+    verdict = judged(NotWorse(0.01), [5.0], n=5)
+    assert verdict.passed
+    assert math.isinf(verdict.rules[0].findings[0].detectable)
+    assert "no difference at all could be detected" in render(verdict)
+    assert "could not fail" in render(verdict)
+
+
+def test_too_few_trials_cannot_detect_either():
+    _, results = results_of([0.0])
+    few = replace(results[0], method="approximate", n_trials=50)
+    assert math.isinf(detectable(few, 0.1, 0.01))
+    assert detectable(few, None, 0.5) is None
+
+
+def test_non_inferiority_needs_evidence_where_not_worse_passes():
+    small = [judged(rule, [0.0], n=8, seed=1).passed for rule in (NotWorse(0.05), NonInferior(0.05, 0.05))]
+    assert small == [True, False]
+    assert judged(NonInferior(0.2, 0.05), [0.0], n=200).passed
+    assert not judged(NonInferior(0.2, 0.05), [0.3], n=200).passed
+
+
+def test_non_inferiority_that_was_not_tested_is_an_error():
+    _, results = results_of([0.0])
+    with pytest.raises(InputError, match="was not tested"):
+        judge([NonInferior(0.5, 0.05)], results, Evidence({"set": "base"}))
+
+
+def test_the_power_of_non_inferiority_makes_its_false_alarms():
+    _, results = results_of([0.0])
+    key, rule = key_of(results[0]), NonInferior(1.0, 0.05)
+    evidence = Evidence({"set": "base"}, {key: 1.0}, {(rule, key): Shown(0.01, "normal approximation")})
+    verdict = judge([rule], results, evidence, runs_per_year=100).rules[0]
+    power = 0.5 * math.erfc((1.6448536 - 1.0) / math.sqrt(2))
+    assert verdict.alarms_per_year == pytest.approx(100 * (1 - power), rel=1e-5)
+
+
+def test_the_expected_false_alarms_a_year_are_stated():
+    _, results = results_of([0.0, 0.0, 0.0])
+    evidence = Evidence({"set": "base"})
+    alarms = [
+        judge([NotWorse(0.01, adjust=adjust)], results, evidence, runs_per_year=365).rules[0].alarms_per_year
+        for adjust in ("holm", "none")
+    ]
+    assert alarms == pytest.approx([3.65, 3 * 3.65])
+    ruled = judge([NotWorse(0.01)], results, evidence, fdr="lord++").rules[0]
+    assert ruled.alarms_per_year < 0.0011
+
+
+def test_an_online_rule_lowers_the_level_and_earns_it_back():
+    rule = NotWorse(0.05)
+    quiet, loud = ([0.5] * 20, [0.5] * 19 + [1e-6])
+    found = [judged(rule, [0.0], fdr="lord++", history=past).rules[0].level for past in ([], quiet, loud)]
+    assert found == [levels(past, 0.05, "lord++")[-1] for past in ([], quiet, loud)]
+    assert found[1] < found[0] < found[2]
+
+
+def test_a_rules_p_is_the_smallest_of_the_losses():
+    verdict = judged(NotWorse(0.05), [0.5, -3.0])
+    losses = [f for f in verdict.rules[0].findings if f.gain < 0]
+    assert verdict.rules[0].p_value == min(f.p_value for f in losses)
+    assert judged(NotWorse(0.05), [-3.0]).rules[0].p_value == 1.0
+
+
+def test_a_one_sided_test_of_the_other_side_is_refused():
+    _, results = results_of([0.5], alternative="greater")
+    with pytest.raises(InputError, match="cannot show that s0 is worse than base by mean"):
+        judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
+    _, right = results_of([0.5], alternative="less")
+    assert not judge([NotWorse(0.05)], right, Evidence({"set": "base"})).passed
+
+
+def test_a_rule_that_speaks_of_nothing_does_not_pass():
+    _, results = results_of([0.0])
+    verdict = judge([NotWorse(0.05, metrics=("BLEU",))], results, Evidence({"set": "base"}))
+    assert not verdict.passed
+    assert "speaks of no comparison" in render(verdict)
+    assert ET.fromstring(junit(verdict, "plan").encode()).get("failures") == "1"
+
+
+def test_rules_speak_of_the_test_sets_and_metrics_they_name():
+    (_, one), (_, two) = results_of([0.5], name="one"), results_of([0.0], name="two")
+    evidence = Evidence({"one": "base", "two": "base"})
+    assert judge([NotWorse(0.05, test_sets=("two",))], one + two, evidence).passed
+    assert not judge([NotWorse(0.05, test_sets=("one",))], one + two, evidence).passed
+
+
+def test_families_apart_each_have_a_level():
+    (_, one), (_, two) = results_of([0.0], name="one"), results_of([0.0], name="two")
+    results = [replace(r, p_adjusted=r.p_value) for r in one + two]
+    rule, evidence = NotWorse(0.01, adjust="plan"), Evidence({"one": "base", "two": "base"})
+    alarms = {
+        f: judge([rule], results, evidence, family=f).rules[0].alarms_per_year for f in ("plan", "test-set", "metric")
+    }
+    assert alarms == pytest.approx({"plan": 3.65, "test-set": 7.3, "metric": 7.3})
+
+
+def test_junit_counts_cases_and_failures_and_escapes_names():
+    _, results = results_of([0.5, 0.0])
+    renamed = [replace(r, a=f"<{r.a}>&\x07") for r in results]
+    verdict = judge([NotWorse(0.01)], renamed, Evidence({"set": "base"}))
+    root = ET.fromstring(junit(verdict, "night & day").encode())
+    assert root.get("name") == "night & day"
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    failure = root.find("testsuite/testcase/failure")
+    assert "significantly worse" in failure.get("message")
+    assert root.find("testsuite").get("failures") == "1"
+
+
+def test_json_is_plain_and_says_infinite():
+    verdict = judged(NotWorse(0.01), [5.0], n=5)
+    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["detectable"] == "infinite"
+    assert json.loads(verdict.to_json())["passed"] is True
+
+
+@pytest.fixture
+def failed():
+    return judged(NotWorse(0.01), [0.5])
+
+
+def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
+    code = "import os, sys; open('got', 'w').write(os.environ['SIGDASK_GATE'] + sys.argv[1] + sys.stdin.read())"
+    assert list(tell(Tell((sys.executable, "-c", code, "$HOME;")), failed, "night", tmp_path)) == []
+    got = (tmp_path / "got").read_text()
+    assert got.startswith("failed$HOME;{")
+    assert json.loads(got.removeprefix("failed$HOME;"))["plan"] == "night"
+
+
+def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed, tmp_path):
+    hangs = Tell((sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
+    fails = Tell((sys.executable, "-c", "import sys; sys.exit('no mail')"))
+    gone = Tell((str(tmp_path / "none"),))
+    words = [next(tell(to, failed, "night", tmp_path)) for to in (hangs, fails, gone)]
+    assert "did not end within 0.3 s" in words[0]
+    assert "ended with status 1: no mail" in words[1]
+    assert "No such file" in words[2]
+
+
+def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
+    passed = judged(NotWorse(0.01), [0.0])
+    command = (sys.executable, "-c", "open('got', 'w')")
+    list(tell(Tell(command), passed, "night", tmp_path))
+    assert not (tmp_path / "got").exists()
+    list(tell(Tell(command, when="always"), passed, "night", tmp_path))
+    assert (tmp_path / "got").exists()
+
+
+def test_a_web_hook_gets_json_and_its_failures_are_words(failed, tmp_path):
+    got = []
+
+    class Hook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(500 if self.path == "/bad" else 204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Hook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        assert list(tell(Tell(webhook=url), failed, "night", tmp_path)) == []
+        assert "significantly worse" in got[0]["text"]
+        assert list(tell(Tell(webhook=f"{url}/bad"), failed, "night", tmp_path)) == [
+            "gate.webhook: answered with status 500"
+        ]
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "no answer" in next(tell(Tell(webhook=url, timeout=0.5), failed, "night", tmp_path))

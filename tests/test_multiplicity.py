@@ -1,0 +1,57 @@
+"""Adjusted p-values against R, and the count of sets in which a difference replicates."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import rng_of
+
+from sigdask.multiplicity import OF_P_VALUES, replicated, step_down, trials_needed
+
+P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("method", "oracle"), [("holm", "padjust_holm"), ("hochberg", "padjust_hochberg"), ("bh", "padjust_BH")]
+)
+def test_adjusted_p_values_are_rs(method, oracle, oracles):
+    o = oracles[oracle]
+    assert OF_P_VALUES[method](o["inputs"]["p"]) == pytest.approx(o["expected"], rel=1e-12)
+
+
+@settings(deadline=None)
+@given(p=P, data=st.data())
+def test_adjustments_know_no_order_and_never_lower_p(p, data):
+    order = data.draw(st.permutations(range(len(p))))
+    for adjusted in OF_P_VALUES.values():
+        values = adjusted(p)
+        assert (values >= np.array(p) * (1 - 1e-15)).all()
+        assert (values <= 1).all()
+        assert adjusted([p[k] for k in order]).tolist() == [values[k] for k in order]
+
+
+def test_holm_rejects_no_more_than_hochberg_and_bh_no_less_than_by():
+    p = rng_of(1).random(40) ** 4
+    by_method = {name: adjusted(p) for name, adjusted in OF_P_VALUES.items()}
+    assert (by_method["holm"] >= by_method["hochberg"]).all()
+    assert (by_method["by"] >= by_method["bh"]).all()
+    assert (by_method["hochberg"] >= by_method["bh"]).all()
+
+
+def test_step_down_p_values_rise_from_the_most_extreme():
+    assert step_down(np.array([0.5, 0.01, 0.2, 0.1]), np.array([0, 3, 2, 1])).tolist() == [0.5, 0.01, 0.2, 0.2]
+
+
+def test_partial_conjunctions_by_hand():
+    # p(u/n) = max over v <= u of (n - v + 1) p_(v)
+    assert replicated([0.01, 0.02, 0.03, 0.9], 0.05) == (1, 0.04)
+    assert replicated([0.01, 0.01, 0.02, 0.9], 0.05) == (3, 0.04)
+    assert replicated([0.3, 0.9], 0.05) == (0, 0.6)
+    assert replicated([0.01] * 4, 0.05) == (4, 0.04)
+
+
+@pytest.mark.parametrize(("m", "alpha"), [(1, 0.05), (8256, 0.05), (325, 0.01), (7, 0.3)])
+def test_trials_needed_are_the_fewest(m, alpha):
+    n = trials_needed(m, alpha)
+    assert m / (n + 1) <= alpha * (1 + 1e-12)
+    assert m / n > alpha

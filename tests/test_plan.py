@@ -1,0 +1,269 @@
+"""Plans: what is made of the keys, patterns, defaults, lines, the schema."""
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from plan_of import good, lay_out, written
+
+from sigdask.errors import InputError
+from sigdask.estimate import estimate
+from sigdask.gate import NonInferior, NotWorse
+from sigdask.plan import Plan, Report, load_plan, schema, schema_text
+from sigdask.plan.lines import lines_of_keys
+from sigdask.stopping import BesagClifford, ConfidenceSequence
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return lay_out(tmp_path)
+
+
+def loaded(folder, text) -> Plan:
+    (folder / "plan.toml").write_text(text)
+    return load_plan(folder / "plan.toml")
+
+
+SMALLEST = '[[test_set]]\nname = "one"\nsystems = "runs/{system}.csv"\n'
+
+
+def test_a_plan_of_three_lines_has_all_defaults(folder):
+    plan = loaded(folder, SMALLEST)
+    own = plan.test_sets[0]
+    assert plan.name == "plan"
+    assert plan.store == f"sqlite:///{folder}/plan.sqlite"
+    assert (plan.seed, plan.alpha, plan.second_run, plan.adjust, plan.family) == (0, 0.05, True, None, "test-set")
+    assert (plan.stopping, plan.gate, plan.cluster, plan.workers) == (None, None, "auto", None)
+    assert [source.name for source in own.sources] == ["base", "new"]
+    assert (own.metrics, own.baseline, own.pairs, own.trials, own.unit) == ((), None, None, None, "item")
+    ignoring = loaded(folder, SMALLEST + 'ignore = ["topic", "kind", "remark"]\n')
+    assert ignoring.test_sets[0].read().systems == ("base", "new")
+
+
+def test_a_plan_with_every_key_is_what_it_says(folder):
+    plan = loaded(folder, written(good()))
+    one, two, three, four = plan.test_sets
+    assert one.pairs == (("new", "base"),)
+    assert (one.baseline, two.baseline) == (None, "base")
+    assert (one.trials, two.trials, one.alternative, two.alternative) == (4096, 5000, "less", "two-sided")
+    assert one.options.groups == ("topic", "kind")
+    assert one.options.ignore == ("remark",)
+    assert two.options.label_map == (("P", ("R",)),)
+    assert two.gold == folder / "labels" / "gold.csv"
+    assert three.options.missing == "pairwise"
+    assert four.options.references == (folder / "text" / "gold2.txt",)
+    assert set(four.files()) == {folder / "text" / f"{n}.txt" for n in ("base", "new", "gold", "gold2", "documents")}
+    assert plan.stopping == BesagClifford(20)
+    assert plan.gate.rules == (
+        NotWorse(0.01, "holm", "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
+    )  # fmt: skip
+    assert plan.gate.tell.command[0].endswith("/true")
+
+
+def test_a_plan_reads_like_the_command_line_does(folder):
+    plan = loaded(folder, written(good()))
+    assert [t.read().n_items for t in plan.test_sets] == [4, 4, 2, 2]
+    assert plan.test_sets[0].read().unit == "topic"
+    assert plan.test_sets[1].read().labels == ("P", "Q")
+
+
+def test_paths_are_relative_to_the_plan_and_not_to_where_one_stands(folder, monkeypatch):
+    monkeypatch.chdir("/")
+    (folder / "plans").mkdir()
+    (folder / "plans" / "p.toml").write_text(SMALLEST.replace("runs/", "../runs/") + '[report]\njson = "out.json"\n')
+    plan = load_plan(folder / "plans" / "p.toml")
+    assert plan.test_sets[0].sources[0].path == folder / "runs" / "base.csv"
+    assert plan.report.json == folder / "plans" / "out.json"
+
+
+@pytest.mark.parametrize(
+    ("systems", "names"),
+    [
+        ('"runs/{system}.csv"', ["base", "new"]),
+        ('"*/{system}.csv"', ["base", "gold", "new", "base", "new"]),
+        ('["runs/*.csv"]', [None, None]),
+        ('["runs/new.csv", "runs/base.csv"]', [None, None]),
+        ('{ b = "runs/base.csv", a = ["runs/new.csv"] }', ["b", "a"]),
+        ('"**/n{system}.csv"', ["ew", "ew"]),
+        ('"run[a-s]/{system}.[!t]*"', ["base", "new"]),
+        ('"{system}/new.csv"', ["labels", "runs"]),
+    ],
+)
+def test_systems_are_tables_lists_and_patterns(folder, systems, names):
+    text = SMALLEST.replace('"runs/{system}.csv"', systems)
+    assert [source.name for source in loaded(folder, text).test_sets[0].sources] == names
+
+
+def test_several_files_under_one_name_are_replicates(folder):
+    for name in ("a.1", "a.2", "b.1", "b.2"):
+        (folder / f"{name}.csv").write_text("item,score\nx,1\ny,2\n")
+    for systems in ('"{system}.[12].csv"', '{ a = ["a.1.csv", "a.2.csv"], b = "b.*.csv" }'):
+        own = loaded(folder, SMALLEST.replace('"runs/{system}.csv"', systems)).test_sets[0]
+        assert [source.name for source in own.sources] == ["a", "a", "b", "b"]
+        assert own.read().systems == ("a", "b")
+
+
+def test_a_system_written_twice_in_a_pattern_is_the_same_name(folder):
+    for run, tag in (("x", "x"), ("y", "y"), ("y", "z")):
+        (folder / run).mkdir(exist_ok=True)
+        (folder / run / f"{tag}.csv").write_text("item,score\na,1\n")
+    text = SMALLEST.replace("runs/{system}.csv", "{system}/{system}.csv")
+    assert [s.name for s in loaded(folder, text).test_sets[0].sources] == ["x", "y"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(folder):
+    (folder / "odd[1].csv").write_text("item,a,b\nx,1,2\n")
+    text = SMALLEST.replace("runs/{system}.csv", "odd[1].csv")
+    assert loaded(folder, text).test_sets[0].sources[0].path.name == "odd[1].csv"
+
+
+def test_stopping_brings_an_adjustment_that_it_can_serve(folder):
+    sequence = loaded(folder, SMALLEST + '[stopping]\nrule = "confidence-sequence"\nepsilon = 0.01\n')
+    assert sequence.stopping == ConfidenceSequence(0.05, 0.01)
+    assert sequence.adjust == "none"
+    assert loaded(folder, SMALLEST + '[stopping]\nrule = "besag-clifford"\n').adjust == "holm"
+
+
+@pytest.mark.parametrize(
+    ("store", "url"),
+    [
+        ("night.db", "sqlite:///{folder}/night.db"),
+        ("sqlite:///night.db", "sqlite:///{folder}/night.db"),
+        ("sqlite:////tmp/night.db", "sqlite:////tmp/night.db"),
+        ("postgresql+psycopg://u:p@host/db", "postgresql+psycopg://u:p@host/db"),
+    ],
+)
+def test_a_store_is_a_path_or_a_url(folder, store, url):
+    assert loaded(folder, f'store = "{store}"\n' + SMALLEST).store == url.format(folder=folder)
+
+
+def test_a_cluster_is_a_word_a_file_or_a_table(folder):
+    (folder / "c.toml").write_text("")
+    assert loaded(folder, 'cluster = "tcp://host:8786"\n' + SMALLEST).cluster == "tcp://host:8786"
+    assert loaded(folder, 'cluster = "c.toml"\n' + SMALLEST).cluster == str(folder / "c.toml")
+    assert loaded(folder, SMALLEST + '[cluster]\nfile = "c.toml"\n').cluster == str(folder / "c.toml")
+    slurm = loaded(folder, SMALLEST + '[cluster]\nclass = "slurm"\nqueue = "night"\n').cluster
+    assert slurm == {"class": "slurm", "queue": "night"}
+
+
+def test_the_gates_rules_take_the_plans_level_and_adjustment(folder):
+    gate = '[gate]\nrules = [{ rule = "not-worse" }]\n'
+    head = 'alpha = 0.02\npairs = { baseline = "base" }\n'
+    assert loaded(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, "holm"),)
+    assert loaded(folder, 'adjust = "max-t"\n' + head + SMALLEST + gate).gate.rules == (NotWorse(0.02, "plan"),)
+
+
+def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):
+    (folder / "mine_raises.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(str(folder))
+    plan = loaded(folder, 'metrics = ["mine_raises:best"]\n' + SMALLEST + 'format = "mine_raises:read"\n')
+    assert plan.test_sets[0].metrics == ("mine_raises:best",)
+    with pytest.raises(InputError, match=r"format 'mine_raises:read': cannot import 'mine_raises' \(imported\)"):
+        plan.test_sets[0].read()
+
+
+def test_reports_carry_the_date_of_the_run():
+    start = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)
+    report = Report(Path("a-{date}.json"), Path("b-{date}T{time}.txt")).at(start)
+    assert (str(report.json), str(report.text)) == ("a-2026-01-31.json", "b-2026-01-31T060500.txt")
+
+
+def plans_of_docs():
+    return re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "plans.md").read_text(), re.DOTALL)
+
+
+def test_the_plans_of_the_docs_are_plans(tmp_path):
+    for folder, names in (("topics", ("production", "bm25")), ("runs", ("a", "b"))):
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / f"{name}.csv").write_text("item,score\n1,0.5\n2,0.25\n")
+    (tmp_path / "reviews").mkdir()
+    for name in ("gold", "production", "candidate"):
+        column = "gold" if name == "gold" else "label"
+        (tmp_path / "reviews" / f"{name}.csv").write_text(f"id,{column},document\n1,P,x\n2,Q,y\n")
+    (tmp_path / "talks").mkdir()
+    for name in ("reference", "production", "candidate", "documents"):
+        (tmp_path / "talks" / f"{name}.txt").write_text("the cat sat on the mat\nthe dog did not\n")
+    smallest, complete = plans_of_docs()
+    assert len(loaded(tmp_path, smallest).test_sets) == 1
+    plan = loaded(tmp_path, complete.replace('"logger"', '"true"'))
+    assert [t.baseline for t in plan.test_sets] == ["production"] * 3
+    assert [t.metrics for t in plan.test_sets] == [("mean",), ("accuracy", "macro-f1"), ("BLEU", "chrF")]
+    assert [cost.n_comparisons for cost in estimate(plan)] == [1, 2, 2]
+
+
+def test_the_docs_name_every_key():
+    text = (ROOT / "docs" / "plans.md").read_text()
+    for declared in schema()["$defs"].values():
+        for key in declared["properties"]:
+            assert f"`{key}`" in text or f"{key} =" in text, key
+    for key in schema()["properties"]:
+        assert f"`{key}`" in text or f"[{key}]" in text or f"[[{key}]]" in text, key
+
+
+LINES = """\
+# a comment with [brackets] = 1
+seed = 1
+
+[gate]  # another
+rules = [
+    { rule = "not-worse", alpha = 0.01 },
+    { rule = "non-inferior", margin = 1 },
+]
+command = ["a = b"]
+[[test_set]]
+name = 'one'
+metrics = ["mean",
+           "f1[X]"]
+[test_set.map]
+"odd key" = ["a"]
+dotted.inner = ["b"]
+[[test_set]]
+name = \"\"\"
+several = lines
+[and.more]
+\"\"\"
+gold = "x"
+"""
+
+
+def test_keys_are_found_on_their_lines():
+    import tomllib
+
+    found = lines_of_keys(LINES, tomllib.loads(LINES))
+    assert found == {
+        ("seed",): 2, ("gate",): 4, ("gate", "rules"): 5, ("gate", "command"): 9, ("test_set", 0): 10,
+        ("test_set", 0, "name"): 11, ("test_set", 0, "metrics"): 12, ("test_set", 0, "map"): 14,
+        ("test_set", 0, "map", "odd key"): 15, ("test_set", 0, "map", "dotted", "inner"): 16, ("test_set", 1): 17,
+        ("test_set", 1, "name"): 18, ("test_set", 1, "gold"): 22,
+    }  # fmt: skip
+
+
+def test_very_long_lists_cost_no_more_than_their_lines():
+    import tomllib
+
+    text = "seed = 1\nmetrics = [\n" + '  "mean",\n' * 20_000 + "]\nalpha = 0.1\n"
+    assert lines_of_keys(text, tomllib.loads(text))[("seed",)] == 1
+
+
+def test_the_kept_schema_is_what_the_keys_say():
+    assert (ROOT / "sigdask" / "plan" / "schema.json").read_text() == schema_text()
+
+
+def test_the_schema_knows_every_key_and_no_null():
+    found = json.dumps(schema())
+    for key in ("test_set", "systems", "non-inferior", "confidence-sequence", "runs_per_year", "webhook"):
+        assert f'"{key}"' in found
+    assert "null" not in found
+    assert schema()["additionalProperties"] is False
+    assert schema()["required"] == ["test_set"]
+
+
+def test_the_schema_accepts_the_good_plan_and_refuses_a_misspelt_one():
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(good(), schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**good(), "metrcs": ["mean"]}, schema())

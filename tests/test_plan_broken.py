@@ -1,0 +1,306 @@
+"""Hundreds of broken plans: each is one clear message that names file and key, and no traceback."""
+
+import copy
+import datetime as dt
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plan_of import changed, good, keys_of, lay_out, without, written
+
+from sigdask.cli import commands
+from sigdask.errors import InputError
+from sigdask.plan import load_plan
+from sigdask.plan.complaints import dotted
+
+HUGE = 10**400
+DAY = dt.date(2026, 1, 31)
+LONG = "x" * 5000
+NO_TEXT = [3, 1.5, True, [], {}, DAY, "", "   "]
+NO_FLAG = ["true", 1, 0, [], {}]
+NO_NAMES = ["mean", 3, [], [3], [""], {}, [["mean"]], True]
+NO_TRIALS = [0, -1, 1.5, "4096", 2**48 + 1, HUGE, True, [4096]]
+NO_SHARE = [0, 1, -0.1, 1.5, "0.05", float("nan"), float("inf"), HUGE, True, [0.05]]
+NO_FILE = ["none.csv", "runs", "../none.csv", "/none/none.csv", "a\0b", LONG, *NO_TEXT]
+NO_OUTPUT = ["none/out.json", "runs", "night-{day}.json", "a\0b", "plan.toml", "runs/base.csv", LONG, *NO_TEXT]
+
+
+def no_choice(*near):
+    return [*near, "something else", 3, True, [], {}]
+
+
+WRONG = {
+    ("name",): NO_TEXT,
+    ("metrics",): [*NO_NAMES, ["mean", "mean"], ["my metrics:best"], ["mean:3"], ["f[LOC"], ["macro-f1:labels"]],
+    ("pairs",): ["al", "some", 3, [], {}, {"baselin": "base"}, {"baseline": 3}, {"baseline": "nobody"}, [["base"]],
+                 [["base", "new", "old"]], [["base", 3]], ["base", "new"], True],
+    ("alternative",): no_choice("two sided", "Greater", "lesser"),
+    ("method",): no_choice("randomisation", "exakt"),
+    ("trials",): NO_TRIALS,
+    ("seed",): [-1, 1.5, "1", HUGE, True, [1], 2**63],
+    ("alpha",): NO_SHARE,
+    ("second_run",): NO_FLAG,
+    ("adjust",): [*no_choice("hollm", "max_t"), "max-t", "tukey", "single-step-max-t"],
+    ("family",): no_choice("testset", "plans"),
+    ("cluster",): ["moon", "thread", "cluster.toml", "scheduler.json", 3, True, [], {}, {"class": 3}, {"klass": "slurm"},
+                   {"file": "none.toml"}, {"file": "long.csv", "cores": 3}, ""],
+    ("workers",): [0, -1, 1.5, "2", HUGE, True],
+    ("store",): ["none/night.sqlite", "runs", "mysql://host/db", "postgres://host/db", "long.csv", "plan.toml", *NO_TEXT],
+    ("test_set",): [3, "one", [], {}, [3], [[]], True, [{}]],
+    ("test_set", 0, "name"): [*NO_TEXT, "two", LONG],
+    ("test_set", 0, "systems"): ["none/{system}.csv", "runs/*.tsv", "runs/[a.csv", 3, True, [], {}, "", [3], {"base": 3}, {"base": []}, {"base": [3]}, {"base": ["runs/base.csv", "none.csv"]},
+                                 {"": "runs/base.csv"}, ["runs/base.csv", "runs/base.csv"], ["runs/base.csv", "none.csv"],
+                                 {"a": "runs/base.csv", "b": "runs/base.csv"}, "runs", "a\0{system}"],
+    ("test_set", 0, "format"): [*NO_TEXT, "wid", "conl", "wide:x", "my reader:read"],
+    ("test_set", 0, "unit"): [3, True, [], {}, "", "remark"],
+    ("test_set", 0, "by"): [3, True, [], {}, "", "remark"],
+    ("test_set", 0, "missing"): no_choice("pairwize", "zeros"),
+    ("test_set", 0, "id"): NO_TEXT,
+    ("test_set", 0, "ignore"): ["remark", 3, [], [3], {}, ["topic"]],
+    ("test_set", 0, "align"): no_choice("ids", "positions"),
+    ("test_set", 0, "metrics"): [*NO_NAMES, ["mean", "mean"]],
+    ("test_set", 0, "pairs"): [[["new", "new"]], [["new", "bas"]], [["new", "base"], ["base", "new"]], "every", {}, [],
+                               {"baseline": "bse"}],
+    ("test_set", 0, "alternative"): no_choice("les"),
+    ("test_set", 0, "method"): no_choice("random"),
+    ("test_set", 0, "trials"): NO_TRIALS,
+    ("test_set", 1, "gold"): NO_FILE,
+    ("test_set", 1, "gold_column"): NO_TEXT,
+    ("test_set", 1, "prediction_column"): NO_TEXT,
+    ("test_set", 1, "map"): ["P=R", 3, [], {"P": "R"}, {"P": []}, {"P": [3]}, {"": ["R"]}],
+    ("test_set", 2, "system_column"): NO_TEXT,
+    ("test_set", 2, "score_column"): NO_TEXT,
+    ("test_set", 3, "references"): [["none.txt"], [3], [], {}, 3],
+    ("test_set", 3, "documents"): NO_FILE,
+    ("stopping",): ["besag-clifford", 3, [], {}, {"h": 3}, True],
+    ("stopping", "rule"): [*no_choice("besag", "confidence_sequence")],
+    ("stopping", "h"): [0, -3, 1.5, "10", HUGE, True],
+    ("report",): ["night.json", 3, [], True],
+    ("report", "json"): NO_OUTPUT,
+    ("report", "text"): [*NO_OUTPUT, "night-{date}.json"],
+    ("gate",): [3, "not-worse", [], {}, True],
+    ("gate", "rules"): [3, "not-worse", [], {}, [3], [{}], [{"alpha": 0.01}]],
+    ("gate", "rules", 0, "rule"): no_choice("notworse", "non-worse"),
+    ("gate", "rules", 0, "alpha"): NO_SHARE,
+    ("gate", "rules", 0, "adjust"): no_choice("hollm", "max-t"),
+    ("gate", "rules", 0, "baseline"): [*NO_TEXT, "old", "new"],
+    ("gate", "rules", 0, "test_sets"): [["eins"], "one", [], [3]],
+    ("gate", "rules", 1, "margin"): [0, -1, "0.5", float("inf"), float("nan"), True, [0.5], HUGE],
+    ("gate", "rules", 1, "metrics"): [["man"], "mean", [], [3]],
+    ("gate", "runs_per_year"): [0, -1, "250", float("inf"), HUGE, True],
+    ("gate", "fdr"): no_choice("lord", "LORD++"),
+    ("gate", "junit"): NO_OUTPUT,
+    ("gate", "json"): [*NO_OUTPUT, "gate.xml"],
+    ("gate", "command"): ["true", 3, [], [3], ["no-such-program-here"], ["./none"], ["a\0b"]],
+    ("gate", "webhook"): ["127.0.0.1/hook", "ftp://host/x", "http://", "https://a b/", "http://host:99999/", *NO_TEXT],
+    ("gate", "when"): no_choice("fail", "alway"),
+    ("gate", "timeout"): [0, -1, "5", float("inf"), HUGE, 4000, True],
+}  # fmt: skip
+
+ALSO_AT = {("adjust",): [("stopping",)], ("test_set", 0, "unit"): [("test_set", 0, "ignore")]}
+SAYS_ITSELF = re.compile(
+    "should be|choose|test sets:|no such|missing|which is a folder|matches no|twice|needs|is the name|is an input|both a unit|no system|is paired"
+)
+
+MUTANTS = [(path, value) for path, values in WRONG.items() for value in values]
+
+NEEDED = [("test_set",), ("test_set", 0, "name"), ("test_set", 0, "systems"), ("gate", "rules"), ("stopping", "rule"),
+          ("gate", "rules", 0, "rule"), ("gate", "rules", 1, "margin")]  # fmt: skip
+
+BYTES = {
+    "empty": (b"", "test_set: missing"),
+    "a comment alone": (b"# nothing\n", "test_set: missing"),
+    "UTF-16": ("name = 'x'\n".encode("utf-16"), "is UTF-16, expected UTF-8"),
+    "Latin 1": (b"name = 'n\xe4chtlich'\n", "line 1: byte 0xe4 is not UTF-8"),
+    "Latin 1 far down": (b"# x\n" * 9 + b"name = '\xff'\n", "line 10: byte 0xff"),
+    "NUL": (b"name = '\x00'\n", "not TOML"),
+    "binary": (bytes(range(256)), "not UTF-8"),
+    "unclosed string": (b"name = 'x\nseed = 1", "not TOML"),
+    "unclosed list": (b"metrics = ['a',\n", "not TOML"),
+    "key twice": (b"seed = 1\nseed = 2\n", "not TOML: Cannot overwrite a value (at line 2"),
+    "table twice": (b"[gate]\n[gate]\n", "not TOML"),
+    "no value": (b"seed =\n", "line 1"),
+    "bare word": (b"method = auto\n", "not TOML"),
+    "YAML": (b"name: nightly\nseed: 1\n", "not TOML"),
+    "JSON": (b'{"name": "nightly"}', "not TOML"),
+    "number of 5000 digits": (b"seed = " + b"9" * 5000 + b"\n", "not TOML"),
+    "no such day": (b"name = 2026-02-31\n", "not TOML"),
+    "deep": (b"metrics = " + b"[" * 5000 + b"]" * 5000 + b"\n", "nested too deep"),
+    "dotted deep": (b"a" + b".a" * 3000 + b" = 1\n", "unknown key"),
+    "Windows path": (b'store = "C:\\users\\night.sqlite"\n', "not TOML"),
+    "many unknown keys": (b"".join(b"k%d = 1\n" % k for k in range(300)), "301 errors"),
+    "too large": (b"#" * (17 * 2**20), "more than 16 MB"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return lay_out(tmp_path_factory.mktemp("plan"))
+
+
+def refused(folder, raw):
+    """What `sigdask check` says of a plan that it must refuse."""
+    path = folder / "plan.toml"
+    path.write_bytes(raw)
+    done = CliRunner().invoke(commands, ["check", str(path)], standalone_mode=False)
+    assert isinstance(done.exception, InputError), (raw[:200], done.exception)
+    assert done.output == ""
+    message = str(done.exception)
+    assert message.startswith(str(path))
+    assert message.isprintable() or all(line.isprintable() for line in message.split("\n"))
+    assert len(message) < 12_000
+    for word in ("Traceback", "pydantic", "Tag(", "dataclass", "Keys", "NoneType"):
+        assert word not in message
+    return message
+
+
+def test_the_good_plan_is_good(folder):
+    (folder / "plan.toml").write_text(written(good()))
+    assert [t.name for t in load_plan(folder / "plan.toml").test_sets] == ["one", "two", "three", "four"]
+    done = CliRunner().invoke(commands, ["check", str(folder / "plan.toml")], standalone_mode=False)
+    assert done.exception is None, done.exception
+    assert "4 test sets" in done.output
+
+
+def test_there_are_more_than_two_hundred_broken_plans():
+    assert len(MUTANTS) + len(list(keys_of(good()))) + len(BYTES) > 450
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), MUTANTS, ids=[f"{dotted(p)}={str(v)[:30]!r}-{n}" for n, (p, v) in enumerate(MUTANTS)]
+)
+def test_a_wrong_value_is_one_clear_error_that_names_its_key(folder, path, value):
+    message = refused(folder, written(changed(path, value)).encode())
+    assert any(dotted(key) in message for key in (path, path[:-1], *ALSO_AT.get(path, ())) if key)
+    assert "expected" in message or "did you mean" in message or SAYS_ITSELF.search(message), message
+    assert f"{folder / 'plan.toml'}, line " in message or " errors\n" in message
+
+
+@pytest.mark.parametrize("path", list(keys_of(good())), ids=dotted)
+def test_a_misspelt_key_is_refused_with_the_nearest_known_one(folder, path):
+    name = path[-1]
+    plan = changed((*path[:-1], name[:-1] + "q" if len(name) > 3 else name + "x"), 1)
+    inner = plan
+    for part in path[:-1]:
+        inner = inner[part]
+    del inner[name]
+    message = refused(folder, written(plan).encode())
+    assert "unknown key" in message or "rule is missing" in message
+    if len(name) > 3 and name != "rule":
+        assert f"did you mean '{name}'?" in message
+
+
+@pytest.mark.parametrize("path", NEEDED, ids=dotted)
+def test_a_key_that_is_needed_is_missed(folder, path):
+    assert "missing" in refused(folder, written(without(path)).encode())
+
+
+@pytest.mark.parametrize(("raw", "message"), BYTES.values(), ids=BYTES.keys())
+def test_what_is_no_plan_at_all_is_one_clear_error(folder, raw, message):
+    assert message in refused(folder, raw)
+
+
+@pytest.mark.parametrize("name", ["", ".", "none.toml", "\0"])
+def test_a_plan_that_cannot_be_opened_is_an_error(folder, name):
+    done = CliRunner().invoke(commands, ["check", str(folder / name) if name else ""], standalone_mode=False)
+    assert isinstance(done.exception, InputError)
+
+
+TEXTS = [
+    (("test_set", 0, "formt"), "wide", "test_set[0].formt: unknown key; did you mean 'format'?"),
+    (("systems",), "x", "systems: unknown key here; systems belongs in [[test_set]]"),
+    (("gate", "seed"), 3, "gate.seed: unknown key here; seed belongs at the top, before the first [table]"),
+    (("stopping", "epsilon"), 0.1, 'stopping.epsilon: not a key of rule "besag-clifford"'),
+    (("trials",), "many", 'trials: found "many", expected a whole number'),
+    (("alpha",), 5, "alpha: found 5, expected a number below 1"),
+    (("alternative",), "grater", "alternative: found \"grater\", expected one of 'two-sided', 'greater' or 'less'; did you mean 'greater'?"),
+    (("test_set", 1, "name"), "one", 'test_set[1].name: "one" is the name of test_set[0] as well'),
+    (("test_set", 0, "systems"), "runs/{system}.tsv", "which matches no file"),
+    (("test_set", 1, "gold"), "labels", "which is a folder"),
+    (("report", "text"), "night-{day}.txt", "{day} is not known, expected {date} or {time}"),
+    (("report", "json"), "runs/base.csv", 'is an input of test set "one"'),
+    (("adjust",), "max-t", "needs the same number of trials of every comparison"),
+    (("test_set", 0, "metrics"), ["my metrics:best"], "expected MODULE:ATTRIBUTE"),
+    (("store",), "postgres://u@h/d", "did you mean 'postgresql'?"),
+    (("gate", "rules", 0, "baseline"), "new", "is compared"),
+    (("gate", "rules", 0, "test_sets"), ["on"], "did you mean 'one'?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "value", "text"), TEXTS, ids=[dotted(p) for p, _, _ in TEXTS])
+def test_the_message_says_what_was_found_and_what_was_expected(folder, path, value, text):
+    plan = changed(path, value)
+    if path == ("gate", "rules", 0, "baseline"):
+        del plan["test_set"][0]["pairs"]
+    assert text in refused(folder, written(plan).encode())
+
+
+def test_every_error_is_listed_with_its_line(folder):
+    text = """\
+trials = "many"
+seed = -1
+[[test_set]]
+name = "one"
+systems = "runs/{system}.csv"
+metrics = [
+    "mean",  # a = [
+    3,
+]
+[[test_set]]
+name = "two"
+systems = { base = "none.csv", new = "runs/new.csv" }
+gold = '''
+key = 3
+'''
+[gate]
+rules = []
+"""
+    message = refused(folder, text.encode())
+    found = [line.split(":")[0].strip() for line in message.split("\n")[1:]]
+    assert found == ["line 1", "line 2", "line 6", "line 12", "line 13", "line 17"]
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_read(folder):
+    raw = b"\xef\xbb\xbf" + written(good()).replace("\n", "\r\n").encode()
+    (folder / "plan.toml").write_bytes(raw)
+    assert load_plan(folder / "plan.toml").seed == 1
+
+
+def test_the_program_ends_with_status_2_and_one_message(folder):
+    (folder / "plan.toml").write_text(written(changed(("trials",), "many")))
+    done = subprocess.run(
+        [sys.executable, "-m", "sigdask", "check", "plan.toml"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == 'sigdask: error: plan.toml, line 6: trials: found "many", expected a whole number\n'
+    assert done.stdout == ""
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.booleans(), st.integers(), st.floats(), st.just(DAY),
+        st.text(st.characters(exclude_categories=("Cs",)), max_size=12), st.sampled_from(["all", "one", "base", "runs/*.csv"]),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6).filter(str.isprintable), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.sampled_from(list(keys_of(good()))), value=VALUES)
+def test_whatever_a_value_is_the_plan_loads_or_is_refused(folder, path, value):
+    (folder / "fuzz.toml").write_text(written(changed(path, value)), encoding="utf-8")
+    try:
+        load_plan(folder / "fuzz.toml")
+    except InputError as error:
+        assert str(error).startswith(str(folder / "fuzz.toml"))  # noqa: PT017
+
+
+def test_mutants_do_not_change_the_good_plan():
+    before = copy.deepcopy(good())
+    changed(("seed",), 3)
+    assert good() == before

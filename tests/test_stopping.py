@@ -1,0 +1,206 @@
+"""Stopping rules: the figures of their papers, validity, and independence of the partition."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics import find
+from sigdask.panels import Units, build
+from sigdask.randomization import tally
+from sigdask.stopping import (
+    BesagClifford,
+    ConfidenceSequence,
+    decide,
+    log_likelihood,
+    saving,
+    sequence_interval,
+    sequential_p,
+    stopping_block,
+)
+
+
+def trials_until_decided(p, rng, rule, replications, most):
+    """Trials of the confidence sequence looked at after every trial, by simulation."""
+    used = []
+    for _ in range(replications):
+        k, n, step = 0, 0, 64
+        while n < most:
+            hits = np.cumsum(rng.random(step) < p) + k
+            looks = np.arange(n + 1, n + step + 1)
+            reached = rule.reached(hits, looks)
+            if reached.any():
+                n = int(looks[reached.argmax()])
+                break
+            k, n, step = int(hits[-1]), n + step, min(2 * step, 65536)
+        used.append(n)
+    return np.array(used)
+
+
+@pytest.mark.parametrize(
+    ("p", "mean"), [(0.5, 10), (0.1, 475), (0.001, 264), (0.04, 10_600)], ids=["0.5", "0.1", "0.001", "0.04"]
+)
+def test_the_confidence_sequence_needs_the_published_mean_number_of_trials(p, mean):
+    used = trials_until_decided(p, np.random.default_rng(1), ConfidenceSequence(0.05, 1e-3), 400, 10**6)
+    error = used.std(ddof=1) / math.sqrt(len(used))
+    assert abs(used.mean() - mean) < 4 * error + 0.06 * mean
+
+
+def test_the_rule_is_the_formula_in_rational_arithmetic():
+    alpha = Fraction(1, 20)
+    for n, k in [(1, 0), (10, 3), (400, 7), (400, 60)]:
+        exact = (n + 1) * math.comb(n, k) * alpha**k * (1 - alpha) ** (n - k)
+        assert log_likelihood(k, n, 0.05) == pytest.approx(math.log(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.045, 0.056])
+def test_the_confidence_sequence_decides_wrongly_at_most_epsilon_of_the_time(p):
+    rng, rule, wrong = np.random.default_rng(2), ConfidenceSequence(0.05, 0.05), 0
+    replications = 500
+    for _ in range(replications):
+        tallies = rng.binomial(256, p, 400)
+        found = decide(rule, tallies, np.full(400, 256), limit=400 * 256)
+        wrong += found.is_significant is not None and found.is_significant != (p <= 0.05)
+    assert wrong <= rule.epsilon * replications + 3 * math.sqrt(rule.epsilon * replications)
+
+
+def test_the_interval_of_the_sequence_holds_at_the_time_of_stopping():
+    rng, rule, missed = np.random.default_rng(3), ConfidenceSequence(0.05, 0.05), 0
+    for _ in range(400):
+        p = rng.uniform(0.02, 0.12)
+        found = decide(rule, rng.binomial(64, p, 500), np.full(500, 64), limit=500 * 64)
+        missed += not found.p_interval[0] <= p <= found.p_interval[1]
+    assert missed <= 0.05 * 400 + 3 * math.sqrt(20)
+
+
+def test_a_decision_has_alpha_outside_its_interval():
+    rule = ConfidenceSequence(0.05, 1e-3)
+    for k, n in [(130, 4096), (300, 4096), (2, 4096), (0, 4096), (4096, 4096)]:
+        found = decide(rule, [k], [n], limit=n)
+        low, high = found.p_interval
+        assert found.is_significant == (high <= 0.05 + 1e-12 if k / n < 0.05 else False)
+        assert not low < 0.05 < high
+
+
+def test_the_ends_of_the_interval_are_where_the_formula_is_epsilon():
+    low, high = sequence_interval(7, 4096, 1e-3)
+    for end in (low, high):
+        assert log_likelihood(7, 4096, end) == pytest.approx(math.log(1e-3), abs=1e-6)
+    low, high = sequence_interval(2**20 - 1, 2**20, 1e-3)
+    assert 1 - 1e-4 < low < high < 1
+    assert sequence_interval(0, 10, 1e-3)[0] == 0.0
+    assert sequence_interval(10, 10, 1e-3)[1] == 1.0
+
+
+def test_nothing_is_decided_before_the_limit_and_undecided_at_it():
+    rule = ConfidenceSequence(0.05, 1e-3)
+    assert decide(rule, [205], [4096], limit=8192) is None
+    found = decide(rule, [205, 205], [4096, 4096], limit=8192)
+    assert found.is_significant is None
+    assert (found.n_trials, found.n_extreme) == (8192, 410)
+
+
+def flags_counter(flags):
+    return lambda first, n: int(flags[first : first + n].sum())
+
+
+def test_besag_and_clifford_find_the_very_trial():
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        flags = rng.random(rng.integers(50, 5000)) < rng.uniform(0.001, 0.5)
+        h, size = int(rng.integers(1, 12)), int(rng.integers(1, 300))
+        starts = range(0, len(flags), size)
+        found = sequential_p(
+            BesagClifford(h), [int(flags[s : s + size].sum()) for s in starts],
+            [len(flags[s : s + size]) for s in starts], flags_counter(flags), limit=len(flags),
+        )  # fmt: skip
+        places = np.flatnonzero(flags)
+        if len(places) >= h:
+            assert found.n_trials == places[h - 1] + 1
+            assert found.p_value == h / (places[h - 1] + 1)
+            assert found.is_early
+        else:
+            assert found.p_value == (len(places) + 1) / (len(flags) + 1)
+            assert not found.is_early
+
+
+def test_the_partition_into_blocks_changes_no_sequential_p():
+    flags = np.random.default_rng(5).random(2**15) < 0.003
+    found = {
+        sequential_p(
+            BesagClifford(20), flags.reshape(-1, size).sum(axis=1), np.full(len(flags) // size, size),
+            flags_counter(flags), limit=len(flags),
+        )
+        for size in (256, 1024, 4096, 2**15)
+    }  # fmt: skip
+    assert len(found) == 1
+
+
+def test_besag_and_clifford_are_valid_at_every_level():
+    """P(p <= alpha) <= alpha where the exceedance rate itself is uniform: the null."""
+    rng, h, limit, replications = np.random.default_rng(6), 5, 400, 20_000
+    rates = rng.random(replications)
+    values = np.empty(replications)
+    for r, rate in enumerate(rates):
+        places = np.flatnonzero(rng.random(limit) < rate)
+        values[r] = h / (places[h - 1] + 1) if len(places) >= h else (len(places) + 1) / (limit + 1)
+    for alpha in (0.01, 0.05, 0.1, 0.5):
+        size = np.mean(values <= alpha)
+        assert size <= alpha + 4 * math.sqrt(alpha * (1 - alpha) / replications)
+
+
+def test_peeking_would_not_be_valid():
+    """The rule that STATISTICS warns of: stopping at the first look with (k + 1) / (n + 1) <= alpha."""
+    rng, replications = np.random.default_rng(7), 20_000
+    rates = rng.random(replications)
+    counts = np.zeros(replications, int)
+    rejected = np.zeros(replications, bool)
+    for n in range(100, 2001, 100):
+        counts += rng.binomial(100, rates)
+        rejected |= (counts + 1) / (n + 1) <= 0.05
+    assert rejected.mean() > 0.055
+
+
+def test_the_mean_number_of_trials_is_h_over_p():
+    rng, h, p = np.random.default_rng(8), 10, 0.05
+    used = [np.flatnonzero(rng.random(2000) < p)[h - 1] + 1 for _ in range(2000)]
+    assert np.mean(used) == pytest.approx(h / p, rel=0.03)
+
+
+def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
+    rng = np.random.default_rng(11)
+    counts = Counts.from_scores({"a": rng.integers(0, 50, 60), "b": rng.integers(0, 50, 60)})
+    panel = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
+
+    def recount(first, n):
+        return int(tally(panel, first=first, n_trials=n).counts[0, 0, 2])
+
+    flags = np.array([recount(t, 1) for t in range(8192)])
+    blocks = [recount(first, 4096) for first in (0, 4096)]
+    h = int(flags.sum()) - 3
+    assert h > 30
+    found = sequential_p(BesagClifford(h), blocks, [4096, 4096], recount, limit=2**20)
+    assert found.n_trials == np.flatnonzero(flags)[h - 1] + 1
+
+
+def test_counts_that_changed_in_between_are_refused():
+    with pytest.raises(InputError, match="gave other counts"):
+        sequential_p(BesagClifford(3), [5], [4096], lambda first, n: 0, limit=4096)
+
+
+def test_many_comparisons_at_once_stop_where_each_alone_would():
+    rng = np.random.default_rng(10)
+    tallies = rng.binomial(4096, rng.uniform(0, 0.1, (3, 7)), (20, 3, 7))
+    for rule in (BesagClifford(500), ConfidenceSequence(0.05, 1e-3)):
+        together = stopping_block(rule, tallies, np.full(20, 4096))
+        for place in np.ndindex(3, 7):
+            assert together[place] == stopping_block(rule, tallies[(slice(None), *place)], np.full(20, 4096))
+
+
+def test_no_blocks_do_not_stop():
+    assert stopping_block(BesagClifford(1), np.zeros((0, 2)), []).tolist() == [-1, -1]
+    assert sequential_p(BesagClifford(1), [], [], lambda first, n: 0, limit=10) is None
+    assert saving(5, 10) == 0.5
