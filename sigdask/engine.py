@@ -19,7 +19,7 @@ from sigdask.clusters import Cluster, sight, versions
 from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.families import Relabelling
 from sigdask.flight import Flight
-from sigdask.metrics.addresses import functions_of, is_named
+from sigdask.metrics.travel import functions_of, is_named
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
 from sigdask.presence import PresencePanel

@@ -10,8 +10,8 @@ from typing import Any
 
 from sigdask.counts import Array, Counts
 from sigdask.errors import InputError
-from sigdask.metrics.addresses import address_of, folder_of, function_at
 from sigdask.metrics.forms import Form, Ratios
+from sigdask.metrics.travel import address_of, folder_of, function_at
 
 
 @dataclass(frozen=True, slots=True)

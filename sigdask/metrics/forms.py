@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.metrics.addresses import address_of, folder_of, function_at
+from sigdask.metrics.travel import address_of, folder_of, function_at
 
 Array = NDArray[Any]
 

@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -263,7 +263,9 @@ class _Driver:
         if cluster == "auto":
             vectorised = not any(isinstance(job.panel, OutputsPanel) for job in jobs)
             cluster = clusters.choose("auto", work, vectorised=vectorised)
-        with clusters.connect(cluster, workers=workers) as connected:
+        with ExitStack() as stack:
+            with self.stop.waiting():  # a queue may let us wait for long
+                connected = stack.enter_context(clusters.connect(cluster, workers=workers))
             self._drain(connected, jobs, lines, costs, work)
 
     def _drain(

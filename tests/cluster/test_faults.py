@@ -18,9 +18,9 @@ from sigdask.clusters import connect
 from sigdask.engine import count_jobs
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics import metric
-from sigdask.metrics.addresses import address_of, is_named
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula
+from sigdask.metrics.travel import address_of, is_named
 
 
 def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(monkeypatch):

@@ -1,5 +1,6 @@
 """The driver as a batch job: one allocation, the time limit, requeued until it is done, and no name read by a shell."""
 
+import json
 import subprocess
 import sys
 import time
@@ -148,3 +149,56 @@ def test_a_driver_that_is_cancelled_stays_cancelled(slurm, folder):
     wait(lambda: plan_of(folder).with_suffix(".store").exists(), "start", 30)
     slurm.run("scancel", job)
     assert "JobState=CANCELLED" in ended(slurm, job)
+
+
+METRIC = "import time\n\n\ndef score(outputs, gold):\n    time.sleep({pause})\n    return sum(map(float, outputs)) / len(outputs)\n"
+
+PLAN = """
+name = "night"
+metrics = ["{module}:score"]
+trials = 4000
+[[test_set]]
+name = "news"
+format = "labels"
+gold = "gold.csv"
+systems = ["a.csv", "b.csv", "c.csv"]
+"""
+
+
+def night(folder, module, pause):
+    """A plan under a slow metric of the user's own, in a folder of its own."""
+    folder.mkdir()
+    (folder / f"{module}.py").write_text(METRIC.format(pause=pause))
+    for k, name in enumerate(["gold", "a", "b", "c"]):
+        column = "gold" if name == "gold" else "prediction"
+        rows = "".join(f"q{j},{(j * j * (k + 2) + 5 * k + j) % (7 + k)}\n" for j in range(40))
+        (folder / f"{name}.csv").write_text(f"item,{column}\n{rows}")
+    (folder / "plan.toml").write_text(PLAN.format(module=module))
+    return folder / "plan.toml"
+
+
+def sigdask(*arguments, cwd):
+    command = [sys.executable, "-m", "sigdask", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def counts(plan):
+    """What a finished plan's store says, without counting anything."""
+    done = sigdask("run", plan, "--cluster", "none", "--json", "-", cwd=plan.parent)
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)["results"]
+    return [(r["a"], r["b"], r["n_trials"], r["n_extreme"], r["second_run"]["n_extreme"]) for r in results]
+
+
+@pytest.mark.slow
+def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_of_this_process(slurm, folder):
+    here = night(folder / "here", "quick_metric", 0)
+    there = night(folder / "there", "slow_metric", 0.002)
+    (there.parent / "slurm.toml").write_text(TOML)
+    ready = prepare(there, there.parent / "slurm.toml", margin=30)
+    told = ended(slurm, ready.send())
+    log = next(folder.glob("*.log")).read_text()
+    assert "JobState=COMPLETED" in told, log
+    assert "Restarts=0" not in told, log
+    assert sigdask("status", there, cwd=there.parent).returncode == 0
+    assert counts(there) == counts(here)

@@ -22,7 +22,7 @@ def address_of(function: Any) -> str | None:
     Examples
     --------
     >>> address_of(address_of), address_of(lambda: 0)
-    ('sigdask.metrics.addresses:address_of', None)
+    ('sigdask.metrics.travel:address_of', None)
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not name or module == "__main__" or "<" in name:
