@@ -178,7 +178,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
             deadline=deadline, progress=progress, note=_note,
         )  # fmt: skip
     _tell(plan, outcome, everything=everything, json_file=json_file)
-    return outcome.exit_status
+    return outcome.exit_status or _gate(plan, outcome, options, quiet=json_file == "-")
 
 
 @commands.command()
@@ -323,6 +323,7 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
             click.echo(report_text(found, everything=everything, width=_width()))
         if json_file is not None:
             _write_json(json_file, found)
+        _write_files(plan, found)
     _note(
         f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
     )
@@ -332,16 +333,49 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
         click.echo(f"sigdask: stopped by {outcome.stopped}; run it again to go on from what is kept", err=True)
 
 
-def _write_json(json_file: str, found: Report) -> None:
+def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], *, quiet: bool) -> int:
+    """Hold a finished run against its plan's gate; return the exit status."""
+    if plan.gate is None:
+        return 0
+    from sigdask.gating import hold
+    from sigdask.report.gate import render
+
+    verdict, problems = hold(plan, outcome, workers=options["workers"])
+    for problem in problems:
+        click.echo(f"sigdask: error: {problem}", err=True)
+    if verdict is None:
+        return 0
+    click.echo(render(verdict), err=quiet)
+    return 0 if verdict.passed else 1
+
+
+def _write_files(plan: Plan, found: Report) -> None:
+    """Write the files that the plan's [report] names."""
+    from datetime import datetime
+
+    from sigdask.report.files import write_whole
+    from sigdask.report.overnight import report_text
+
+    files = plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
+    if files.json is not None:
+        write_whole(files.json, _json_text(found) + "\n")
+    if files.text is not None:
+        write_whole(files.text, report_text(found, everything=True, width=None) + "\n")
+
+
+def _json_text(found: Report) -> str:
     import json
 
     from sigdask.report.overnight import report_dict
 
-    text = json.dumps(report_dict(found), indent=1, ensure_ascii=False, allow_nan=False)
+    return json.dumps(report_dict(found), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _write_json(json_file: str, found: Report) -> None:
     if json_file == "-":
-        click.echo(text)
+        click.echo(_json_text(found))
     else:
-        _write(Path(json_file), text + "\n")
+        _write(Path(json_file), _json_text(found) + "\n")
 
 
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:

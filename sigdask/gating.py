@@ -10,11 +10,13 @@ from sigdask.counts import Counts
 from sigdask.errors import SigdaskError
 from sigdask.evidence import gather
 from sigdask.gate import Evidence, GateVerdict, judge
+from sigdask.overnight import Outcome
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
 from sigdask.report.gate import junit
 from sigdask.results import Result
+from sigdask.store import Run, history, open_store, reading
 from sigdask.tell import tell
 
 NO_HISTORY: Mapping[str, Sequence[float]] = {}
@@ -68,6 +70,58 @@ def judge_plan(
         fdr=plan.gate.fdr,
         runs_per_year=plan.gate.runs_per_year,
     )
+
+
+def hold(
+    plan: Plan, outcome: Outcome, *, cluster: str | Cluster = "auto", workers: int | None = None
+) -> tuple[GateVerdict | None, list[str]]:
+    """Hold a run against its plan's gate, keep the rules' p-values, and tell whom the gate names.
+
+    Parameters
+    ----------
+    plan : Plan
+        With the gate; without one there is nothing to hold.
+    outcome : Outcome
+        Of a run that counted all it should.
+    cluster, workers
+        Where non-inferiority is counted.
+
+    Returns
+    -------
+    (GateVerdict or None, list of str)
+        The verdict, and what could not be written or told.
+    """
+    if plan.gate is None or outcome.exit_status:
+        return None, []
+    with reading(outcome.where) as connection:
+        runs = history.runs_of(connection, plan.name)[::-1]
+    this = next(run for run in runs if run.number == outcome.number)
+    results = [result for own in outcome.results.values() for result in own]
+    verdict = judge_plan(plan, results, history=earlier(runs, this), cluster=cluster, workers=workers)
+    if verdict is None:
+        return None, []
+    with open_store(outcome.where, plan.name) as store:
+        store.amend(outcome.number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}})
+    return verdict, list(publish(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
+
+
+def earlier(runs: Sequence[Run], this: Run) -> dict[str, list[float]]:
+    """Return the p-values of each rule in the runs before this one, oldest first.
+
+    A run on the same inputs as the one before it tells nothing new; where this run's inputs are
+    those of the latest, that one is left out in its favour.
+    """
+    told: list[Run] = []
+    for run in runs:
+        if run.number >= this.number or "gate" not in run.details:
+            continue
+        if told and told[-1].details.get("inputs") == run.details.get("inputs"):
+            told.pop()
+        told.append(run)
+    if told and told[-1].details.get("inputs") == this.details.get("inputs"):
+        told.pop()
+    names = dict.fromkeys(name for run in told for name in run.details["gate"])
+    return {name: [run.details["gate"][name] for run in told if name in run.details["gate"]] for name in names}
 
 
 def publish(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import clusters
+from sigdask import addresses, clusters
 from sigdask.api import Work, prepare
 from sigdask.clusters import Cluster
 from sigdask.counts import Counts
@@ -192,6 +192,7 @@ class _Driver:
     def _read(self) -> list[_Part]:
         """Read the test sets and list what they want counted; one part a family of test sets."""
         plan = self.plan
+        addresses.look_in(plan.path.parent)
         asked = [(t.name, (counts, _wanted(plan, t, counts), t.alternative)) for t, counts in self._counts()]
         whole = plan.family == "plan" and plan.adjust != "none"
         groups = [asked] if whole else [[each] for each in asked]

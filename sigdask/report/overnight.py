@@ -103,7 +103,8 @@ def report_dict(report: Report) -> dict[str, Any]:
     made = [results.to_dict() for results in report.results.values()]
     whole: dict[str, Any] = {**made[0]} if made else {}
     whole["warnings"] = list(dict.fromkeys(w for each in made for w in each["warnings"]))
-    whole["results"] = [row for each in made for row in each["results"]]
+    for key in ("results", "rankings", "together"):
+        whole[key] = [row for each in made for row in each.get(key, ())]
     run = report.run
     whole["plan"] = run.plan
     whole["run"] = {

@@ -100,6 +100,10 @@ class Store:
         """Record how the run ended."""
         self._surely(lambda connection: history.end(connection, self._run, state, message, details))
 
+    def amend(self, number: int, more: dict[str, Any]) -> None:
+        """Add details to a run that has ended."""
+        self._surely(lambda connection: history.amend(connection, number, more))
+
     def first_looks(self) -> dict[str, int]:
         """Return, by digest, the smallest number of trials that a complete result was had with."""
         with self.database.transaction() as connection:

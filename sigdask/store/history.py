@@ -168,6 +168,14 @@ def end(connection: Connection, number: int, state: str, message: str, details: 
     connection.execute(change, row)
 
 
+def amend(connection: Connection, number: int, more: dict[str, Any]) -> None:
+    """Add details to a run that has ended."""
+    found = connection.execute(text("SELECT details FROM runs WHERE id = :run"), {"run": number}).scalar_one()
+    details = {**json.loads(found), **more}
+    change = text("UPDATE runs SET details = :details WHERE id = :run")
+    connection.execute(change, {"details": json.dumps(details), "run": number})
+
+
 def runs_of(connection: Connection, plan: str, most: int | None = None) -> list[Run]:
     """Return the runs of a plan, the latest first."""
     query = text("SELECT * FROM runs WHERE plan = :plan ORDER BY id DESC LIMIT :most")
