@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ import click
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 
 if TYPE_CHECKING:
+    from sigdask.clusters import Cluster
     from sigdask.counts import Counts
     from sigdask.engine import Progress
     from sigdask.overnight import Outcome
@@ -27,6 +29,9 @@ INTERRUPTED = 3
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
+    from sigdask.logs import to_stderr
+
+    to_stderr(as_json="--log-json" in sys.argv)
     try:
         status = commands.main(standalone_mode=False)
     except SigdaskError as error:
@@ -46,13 +51,14 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    click.echo(f"sigdask: error: {message}", err=True)
+    logging.getLogger("sigdask").error(message, extra={"status": status})
     sys.exit(status)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="sigdask", prog_name="sigdask")
-def commands() -> None:
+@click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
+def commands(*, log_json: bool) -> None:  # looked at before anything can go wrong
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
 
 
@@ -93,8 +99,9 @@ def commands() -> None:
 @click.option("--reference", "references", multiple=True, metavar="FILE", help="Further references of segments.")
 @click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,
-              help="auto, none, threads, local, tcp://HOST:PORT, tls://HOST:PORT or a scheduler file.")  # fmt: skip
+              help="auto, none, threads, local, tcp://…, tls://…, SCHEDULER.json or FILE.toml.")  # fmt: skip
 @click.option("--workers", type=int, metavar="N", help="Threads or processes to start.  [default: one a core]")
+@click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
 def compare(**options: Any) -> None:
@@ -113,7 +120,7 @@ def compare(**options: Any) -> None:
     if not options["metrics"]:
         _note(f"metric: {', '.join(metrics)} (choose with --metric)")
     for warning in counts.warnings:
-        _note(f"warning: {warning}")
+        logging.getLogger("sigdask").warning(warning)
     results = _compare(counts, metrics, options)
     for warning in results.warnings:
         if warning not in counts.warnings:
@@ -240,6 +247,43 @@ def verify(cluster: str, workers: int | None) -> int:
 
 
 @commands.command()
+@click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.toml")
+@click.option("--cluster", required=True, type=click.Path(path_type=Path), metavar="FILE.toml", help="Of class slurm.")
+@click.option("--store", metavar="FILE|URL", help="As in `run`.")
+@click.option("--deadline", metavar="TIME", help="As in `run`.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
+def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
+    """Send the driver itself to Slurm as a batch job that comes back until the plan is done."""
+    import shlex
+
+    from sigdask.submission import prepare
+
+    given = {"--store": store, "--deadline": deadline}
+    options = [word for key, value in given.items() if value is not None for word in (key, value)]
+    ready = prepare(plan, cluster, options=options)
+    if dry_run:
+        click.echo(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END")
+        return
+    click.echo(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it")
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--days", type=float, default=14.0, show_default=True, help="How long they are valid.")
+def certificates(folder: Path, days: float) -> None:
+    """Make an authority and certificates for scheduler, workers and clients that speak TLS.
+
+    Name FOLDER in a cluster file ([security] folder) and give it to `dask scheduler` and `dask worker`.
+    """
+    from sigdask.clusters.certificates import make
+
+    if not 0 < days <= 398:
+        raise InputError(f"--days {days:g}: must be more than 0, at most 398")
+    files = make(folder, days=days)
+    _note(f"valid for {days:g} days, readable by their owner only: {', '.join(path.name for path in files)}")
+
+
+@commands.command()
 def metrics() -> None:
     """List the metrics."""
     from sigdask.metrics import METRICS
@@ -362,7 +406,7 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
 def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:
     from sigdask.api import compare_all
 
-    with _progress() as progress:
+    with _cluster(options) as cluster, _progress() as progress:
         try:
             return compare_all(
                 counts,
@@ -379,12 +423,29 @@ def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) 
                 seed=options["seed"],
                 alpha=options["alpha"],
                 second_run=not options["no_second_run"],
-                cluster=options["cluster"],
+                cluster=cluster,
                 workers=options["workers"],
                 progress=progress,
             )
         except KeyboardInterrupt:
             raise UnfinishedError("interrupted; nothing was written") from None
+
+
+@contextmanager
+def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
+    """Yield the cluster as it was named; connected only where a report of it is asked for."""
+    report = options["performance_report"]
+    if report is None:
+        yield options["cluster"]
+        return
+    from sigdask.clusters import connect, sight
+
+    _check_writable(Path(report), "--performance-report")
+    with (
+        connect(options["cluster"], workers=options["workers"]) as cluster,
+        sight.performance_report(cluster, Path(report)),
+    ):
+        yield cluster
 
 
 @contextmanager
@@ -427,12 +488,12 @@ def _width() -> int | None:
 
 
 def _note(text: str) -> None:
-    click.echo(f"sigdask: {text}", err=True)
+    logging.getLogger("sigdask").info(text)
 
 
-def _check_writable(path: Path) -> None:
+def _check_writable(path: Path, option: str = "--json") -> None:
     if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"--json {path}: cannot be written; give a file in a folder that exists and is writable")
+        raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 
 
 def _write(path: Path, text: str) -> None:

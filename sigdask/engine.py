@@ -7,17 +7,19 @@ change a count. Only this room and `clusters` import dask.
 
 from __future__ import annotations
 
+import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster
-from sigdask.errors import ClusterLostError, SigdaskError, TaskError, UnfinishedError
+from sigdask.clusters import Cluster, sight, versions
+from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.families import Relabelling
+from sigdask.flight import Flight
+from sigdask.metrics.travel import functions_of, is_named
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
 from sigdask.presence import PresencePanel
@@ -33,12 +35,7 @@ TASKS_A_SECOND = 100
 """What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
 
 SHIPPED_WITH_TASK = 16 * 1024
-"""Bytes up to which a panel travels inside its tasks; larger ones are sent to workers once."""
-
-WINDOW = 4
-"""Tasks in flight for each thread of the cluster."""
-
-MOST_ATTEMPTS = 4
+"""Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,14 +202,14 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     return max((time.perf_counter() - start) / few, 1e-10)
 
 
-def count_task(task: Task, *panels: AnyPanel) -> Counted:
+def count_task(task: Task, *panels: AnyPanel | bytes) -> Counted:
     """Count the pieces of a task; `panels` stand beside its pieces. What a metric refuses is told of its piece."""
     return [(piece, _count_piece(piece, panel)) for piece, panel in zip(task, panels, strict=True)]
 
 
-def _count_piece(piece: Piece, panel: AnyPanel) -> Tally | SigdaskError:
+def _count_piece(piece: Piece, panel: AnyPanel | bytes) -> Tally | SigdaskError:
     try:
-        return count(panel, run=piece.run, first=piece.first, n_trials=piece.n_trials)
+        return count(unpacked(panel), run=piece.run, first=piece.first, n_trials=piece.n_trials)
     except SigdaskError as error:
         return error
 
@@ -246,81 +243,56 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
 
 
 def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
-    """Run on a distributed cluster: a window of tasks in flight, each result fetched at once.
+    """Run on a distributed cluster; panels are tasks themselves, so the scheduler makes a lost one again."""
+    sent = _sent_once(cluster, jobs)
 
-    Panels are tasks themselves, so the scheduler makes a lost one again. A result that is lost with
-    its worker before it was fetched is counted again; its counts are the same.
-    """
-    from distributed import as_completed
+    def submit(task: Task) -> Any:
+        return cluster.client.submit(count_task, task, *(sent[id(jobs[piece.job].panel)] for piece in task), pure=False)
 
-    client = cluster.client
-    assert client is not None
-    sent = _sent_once(client, jobs)
-
-    def submit(number: int) -> Any:
-        panels = [sent.get(id(jobs[piece.job].panel), jobs[piece.job].panel) for piece in tasks[number]]
-        return client.submit(count_task, tasks[number], *panels, pure=False)
-
-    waiting = iter(range(len(tasks)))
-    flying = as_completed()
-    numbers: dict[str, int] = {}
-    attempts = dict.fromkeys(range(len(tasks)), 0)
-
-    def launch(numbers_now: Iterable[int]) -> None:
-        for number in numbers_now:
-            attempts[number] += 1
-            future = submit(number)
-            numbers[future.key] = number
-            flying.add(future)
-
-    launch(islice(waiting, WINDOW * cluster.n_threads))
-    for future in flying:
-        number = numbers.pop(future.key)
-        counted = _fetched(future, client)
-        if isinstance(counted, Exception):
-            if attempts[number] >= MOST_ATTEMPTS or client.status != "running":
-                raise _unfinished(jobs, tasks[number], counted, client)
-            launch([number])
-            continue
-        future.release()
+    flight = Flight(cluster, tasks, submit)
+    for counted in flight:
+        sight.count("sigdask_trials", sum(piece.n_trials for piece, _ in counted))
         yield counted
-        launch(islice(waiting, 1))
+    if flight.given_up:
+        labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
+        error = next(iter(flight.given_up.values()))
+        raise TaskError(
+            f"counting {labels} failed on every worker it was tried on ({error}); all else was counted",
+            tuple(flight.given_up),
+        )
 
 
-def _sent_once(client: Any, jobs: Sequence[Job]) -> dict[int, Any]:
+def _sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
+    """Return each panel as tasks take it: packed where it is small, else a future of one that workers share."""
     sent: dict[int, Any] = {}
     for job in jobs:
-        large = job.panel.nbytes > SHIPPED_WITH_TASK
-        if large and id(job.panel) not in sent:
-            sent[id(job.panel)] = client.submit(_itself, job.panel, pure=False)
+        if id(job.panel) not in sent:
+            packed = _packed(job.panel, code=not cluster.remote)
+            large = len(packed) > SHIPPED_WITH_TASK
+            sent[id(job.panel)] = cluster.client.submit(unpacked, packed, pure=False) if large else packed
     return sent
 
 
-def _itself(panel: AnyPanel) -> AnyPanel:
-    return panel
+def _packed(panel: AnyPanel, *, code: bool) -> bytes:
+    """Pickle a panel, opaque to the scheduler; without `code`, as arrays and names only."""
+    if code:
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps((versions.here(), cloudpickle.dumps(panel))))
+    for name, function in functions_of(panel):
+        if not is_named(function):
+            raise InputError(
+                f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
+                "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
+            )
+    return pickle.dumps((versions.here(), pickle.dumps(panel)))
 
 
-def _fetched(future: Any, client: Any) -> Counted | Exception:
-    if future.status == "finished":
-        try:
-            return list(client.gather([future], errors="raise", direct=False)[0])
-        except SigdaskError:
-            raise
-        except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
-            return error
-    failure = future.exception(timeout=10) if future.status == "error" else None
-    if isinstance(failure, SigdaskError):
-        raise failure
-    return failure if isinstance(failure, Exception) else UnfinishedError(f"task {future.status}")
-
-
-def _unfinished(jobs: Sequence[Job], task: Task, error: Exception, client: Any) -> UnfinishedError:
-    if client.status != "running" or not client.nthreads():
-        where = client.scheduler.address if client.scheduler else "?"
-        return ClusterLostError(
-            f"the dask scheduler at {where} was lost, or all its workers; "
-            "the counts so far are not kept by this command: run it again"
-        )
-    labels = ", ".join(dict.fromkeys(jobs[piece.job].label for piece in task))
-    numbers = tuple(dict.fromkeys(piece.job for piece in task))
-    return TaskError(f"counting {labels} failed on every worker it was tried on: {error}", numbers)
+def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
+    """Return a panel that was packed by this program's own driver."""
+    if not isinstance(panel, bytes):
+        return panel
+    theirs, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
+    versions.hold(theirs)
+    found: AnyPanel = pickle.loads(packed)  # noqa: S301
+    return found

@@ -11,6 +11,7 @@ from typing import Any
 from sigdask.counts import Array, Counts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Form, Ratios
+from sigdask.metrics.travel import address_of, folder_of, function_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,17 @@ class BlackBox:
     name: str
     function: Callable[[list[Any], list[Any] | None], float]
     higher_is_better: bool = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel by the function's address where it has one, so that no code is sent."""
+        address = address_of(self.function)
+        if address is None:
+            return BlackBox, (self.name, self.function, self.higher_is_better)
+        return _black_box_at, (self.name, self.higher_is_better, address, folder_of(self.function))
+
+
+def _black_box_at(name: str, higher_is_better: bool, address: str, folder: str) -> BlackBox:
+    return BlackBox(name, function_at(address, folder), higher_is_better)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
+from sigdask.metrics.travel import address_of, folder_of, function_at
 
 Array = NDArray[Any]
 
@@ -81,6 +82,13 @@ class Formula:
     name: str
     function: Callable[..., Any]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel by the function's address where it has one, so that no code is sent."""
+        address = address_of(self.function)
+        if address is None:
+            return Formula, (self.name, self.function)
+        return _formula_at, (self.name, address, folder_of(self.function))
+
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Score sums of shape (..., n_fields)."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -94,6 +102,10 @@ class Formula:
             at = np.argwhere(~np.isfinite(scores))[0]
             raise InputError(f"metric {self.name}: {scores[tuple(at)]} for sums {sums[tuple(at)].tolist()}")
         return scores
+
+
+def _formula_at(name: str, address: str, folder: str) -> Formula:
+    return Formula(name, function_at(address, folder))
 
 
 @dataclass(frozen=True, slots=True)

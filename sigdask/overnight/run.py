@@ -295,7 +295,7 @@ class _Driver:
             vectorised = not any(isinstance(job.panel, OutputsPanel) for job in jobs)
             cluster = clusters.choose("auto", work, vectorised=vectorised)
         with ExitStack() as stack:
-            with self.stop.waiting():
+            with self.stop.waiting():  # a queue may let us wait for long
                 connected = stack.enter_context(_connected(cluster, workers))
             self._drain(connected, jobs, lines, costs, work)
 
@@ -423,7 +423,7 @@ class _Driver:
 def _connected(cluster: str | Mapping[str, Any], workers: int | None) -> Iterator[Cluster]:
     """Start or reach a cluster; one that fails to start, or to close, is a lost one."""
     try:
-        with clusters.connect(cluster, workers=workers) as connected:  # type: ignore[arg-type]
+        with clusters.connect(cluster, workers=workers) as connected:
             yield connected
     except SigdaskError:
         raise

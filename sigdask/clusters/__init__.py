@@ -1,0 +1,115 @@
+"""From `--cluster` or a plan's `[cluster]` to something that can count: this process, threads, a dask client.
+
+One file a kind of cluster; each is safe by default (TLS with mutual authentication off this
+machine, loopback on it) and set to recover fast from lost workers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sigdask.clusters.base import Cluster
+from sigdask.clusters.description import QUEUES, Description, Transport, describe, inside, read
+from sigdask.clusters.local import cores
+from sigdask.clusters.settings import environment, settings
+from sigdask.errors import InputError
+
+__all__ = [
+    "KINDS", "Cluster", "Description", "choose", "connect", "cores", "describe", "environment", "read", "settings",
+]  # fmt: skip
+
+SHORT = 3.0
+"""Seconds of work up to which starting anything costs more than it saves."""
+
+KINDS = (
+    "auto, none, threads, local, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
+)
+
+
+INSIDE = "allocation:"
+"""Before a cluster file of class slurm: the same workers, in the job that this process runs in."""
+
+
+def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
+    """Resolve "auto" by the work ahead: in-process when short, threads where kernels release the GIL.
+
+    Examples
+    --------
+    >>> choose("auto", 0.1, vectorised=True)
+    'none'
+    >>> choose("local", 0.1, vectorised=True)
+    'local'
+    """
+    if cluster != "auto":
+        return cluster
+    if seconds <= SHORT or cores() == 1:
+        return "none"
+    return "threads" if vectorised else "local"
+
+
+@contextmanager
+def connect(cluster: str | Mapping[str, Any] | Description, *, workers: int | None = None) -> Iterator[Cluster]:
+    """Start or reach a cluster, and close what was started.
+
+    Parameters
+    ----------
+    cluster : str, mapping or Description
+        none, threads, local, an address, a scheduler file or a cluster file; or what such a file holds.
+    workers : int, optional
+        Threads or workers to start; by default what the description says, or one a core.
+
+    Raises
+    ------
+    InputError
+        The cluster is not understood, or nothing answers there.
+    UnfinishedError
+        It did not start, or no worker came in time; says what the queue said.
+    """
+    if workers is not None and workers < 1:
+        raise InputError(f"workers = {workers}: must be at least 1")
+    if cluster == "none":
+        yield Cluster("none")
+    elif cluster == "threads":
+        yield Cluster("threads", workers or cores())
+    else:
+        described = cluster if isinstance(cluster, Description) else _described(cluster)
+        with _entered(described.resized(workers)) as connected:
+            yield connected
+
+
+def _described(cluster: str | Mapping[str, Any]) -> Description:
+    if not isinstance(cluster, str):
+        return describe(cluster, where="[cluster]")
+    if cluster == "local":
+        return Description("local", transport=Transport(plain=True))
+    if cluster.startswith(("tcp://", "tls://")):
+        plain = Transport(plain=cluster.startswith("tcp://"))
+        return Description("address", options={"address": cluster}, wait=60, transport=plain, where=cluster)
+    if cluster.endswith(".json"):
+        return Description("address", options={"scheduler_file": cluster}, wait=60, where=cluster)
+    if cluster.startswith(INSIDE):
+        return inside(read(Path(cluster.removeprefix(INSIDE))))
+    if cluster.endswith(".toml"):
+        return read(Path(cluster))
+    raise InputError(f"cluster {cluster!r}: expected {KINDS}")
+
+
+@contextmanager
+def _entered(description: Description) -> Iterator[Cluster]:
+    from sigdask.clusters import address
+    from sigdask.clusters.running import started
+
+    if description.kind == "address":
+        with address.reached(description) as connected:
+            yield connected
+        return
+    room = "jobqueue" if description.kind in QUEUES else "custom" if ":" in description.kind else description.kind
+    module = importlib.import_module(f"sigdask.clusters.{room}")
+    if description.expected is None and hasattr(module, "size"):
+        description = description.resized(module.size(description))
+    with started(description, module.kind(description)) as connected:
+        yield connected

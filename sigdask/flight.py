@@ -1,0 +1,164 @@
+"""Tasks in flight on a distributed cluster: a window of them, lost ones again, poison named and bounded.
+
+A result that is lost with its worker before it was fetched is counted again; its counts are the
+same. A task that fails is tried again; one of several jobs is taken apart first, so that what
+fails can be named. What was aboard of workers that died is suspect, and tried again alone when all
+else is done: what kills workers alone is poison. A job with such a task is given up by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Protocol
+
+from sigdask.clusters import Cluster, sight
+from sigdask.clusters.base import log
+from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
+
+WINDOW = 4
+"""Tasks in flight for each thread of the cluster."""
+
+MOST_ATTEMPTS = 4
+DESERTED = ("NoWorkerError", "NoValidWorkerError")
+"""What tasks end with when no worker is left for as long as no-workers-timeout."""
+
+
+class Part(Protocol):
+    """A part of a task, which belongs to one job."""
+
+    @property
+    def job(self) -> int:
+        """Return the job's number."""
+        ...
+
+
+class Flight:
+    """Runs tasks (tuples of parts) on a client.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Connected.
+    tasks : sequence of tuple
+        What to run.
+    submit : callable
+        A task to its future.
+
+    Attributes
+    ----------
+    given_up : dict of int to Exception
+        Jobs that failed wherever they were tried, and how.
+    """
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[tuple[Any, ...]], submit: Callable[[Any], Any]) -> None:
+        from distributed import as_completed
+
+        self.cluster = cluster
+        self.client = cluster.client
+        self.tasks = list(tasks)
+        self.given_up: dict[int, Exception] = {}
+        self._submit = submit
+        self._waiting = iter(range(len(tasks)))
+        self._suspects: list[int] = []
+        self._alone: int | None = None
+        self._attempts: dict[int, int] = {}
+        self._aloft: dict[str, tuple[int, Any]] = {}
+        self._completed = as_completed()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield results as they come, each fetched at once.
+
+        Raises
+        ------
+        ClusterLostError
+            The scheduler or all workers were lost.
+        """
+        self._fill()
+        for future in self._completed:
+            number, _ = self._aloft.pop(future.key)
+            result = fetched(future, self.client)
+            if not isinstance(result, Exception):
+                future.release()
+                sight.count("sigdask_tasks")
+                yield result
+            elif not self._is_given_up(number):
+                self._again(number, result)
+            self._fill()
+
+    def _fill(self) -> None:
+        room = WINDOW * self.cluster.n_threads - len(self._aloft)
+        self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
+        while self._suspects and not self._aloft:
+            self._alone = self._suspects.pop(0)
+            self._launch([] if self._is_given_up(self._alone) else [self._alone])
+
+    def _launch(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            future = self._submit(self.tasks[number])
+            self._aloft[future.key] = number, future
+            self._completed.add(future)
+
+    def _is_given_up(self, number: int) -> bool:
+        return all(part.job in self.given_up for part in self.tasks[number])
+
+    def _again(self, number: int, error: Exception) -> None:
+        if self.client.status != "running" or type(error).__name__ in DESERTED:
+            raise self._lost(error)
+        sight.count("sigdask_tasks_retried")
+        if len(self.tasks[number]) > 1:
+            self._take_apart(number, error)
+        elif _is_killed(error) and number != self._alone:
+            self._suspects.append(number)
+        else:
+            self._attempts[number] = self._attempts.get(number, 0) + 1
+            if self._attempts[number] >= MOST_ATTEMPTS or _is_killed(error):
+                self._give_up(self.tasks[number][0].job, error)
+            else:
+                self._launch([number])
+
+    def _take_apart(self, number: int, error: Exception) -> None:
+        first = len(self.tasks)
+        self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
+        parts = range(first, len(self.tasks))
+        if _is_killed(error):
+            self._suspects += parts
+        else:
+            self._launch(parts)
+
+    def _give_up(self, job: int, error: Exception) -> None:
+        self.given_up[job] = error
+        sight.count("sigdask_jobs_given_up")
+        log.warning("job %d is given up: %s", job, error, extra={"job": job})
+        self.client.cancel([future for number, future in self._aloft.values() if self._is_given_up(number)])
+
+    def _lost(self, error: Exception) -> ClusterLostError:
+        if self.client.status != "running":
+            scheduler = self.client.scheduler
+            return ClusterLostError(
+                f"the dask scheduler at {scheduler.address if scheduler else '?'} was lost; "
+                "the counts so far are not kept by this command: run it again"
+            )
+        word = self.cluster.said()
+        detail = f"; the queue says: {word}" if word else ""
+        return ClusterLostError(f"the cluster has no workers left ({error}){detail}")
+
+
+def _is_killed(error: Exception) -> bool:
+    """Say whether the scheduler gave a task up since it was aboard of several workers that died."""
+    return type(error).__name__ == "KilledWorker"
+
+
+def fetched(future: Any, client: Any) -> Any:
+    """Return a future's result, or the error that kept it away; an error of the user's is raised."""
+    if future.status == "finished":
+        try:
+            return client.gather([future], errors="raise", direct=False)[0]
+        except SigdaskError:
+            raise
+        except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
+            return error
+    failure = future.exception(timeout=10) if future.status == "error" else None
+    if isinstance(failure, SigdaskError):
+        raise failure
+    return failure if isinstance(failure, Exception) else UnfinishedError(f"task {future.status}")

@@ -1,0 +1,95 @@
+"""Hosts as network namespaces on a bridge of their own, each with its own address."""
+
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+
+NET = "10.77.31"
+HERE = f"{NET}.254"
+
+
+def missing():
+    """Return why there can be no hosts here, or nothing."""
+    for program in ("ip", "tc"):
+        if shutil.which(program) is None:
+            return f"{program} is not installed: apt-get install iproute2"
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    done = subprocess.run(["ip", "netns", "add", "sdk-probe"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"no right to make network namespaces ({done.stderr.strip()})"
+    ip("netns", "del", "sdk-probe")
+    return ""
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+
+class Network:
+    """A bridge with hosts 1 to n on it, and this process as a host of its own."""
+
+    def __init__(self, n_hosts):
+        self.hosts = range(1, n_hosts + 1)
+
+    def __enter__(self):
+        self._tidy()
+        ip("netns", "add", "sdk-bridge")
+        ip("-n", "sdk-bridge", "link", "add", "br0", "type", "bridge")
+        ip("-n", "sdk-bridge", "link", "set", "br0", "up")
+        for host in self.hosts:
+            ip("netns", "add", f"sdk-{host}")
+            ip(
+                "link",
+                "add",
+                f"sdk{host}",
+                "netns",
+                "sdk-bridge",
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                f"sdk-{host}",
+            )
+            ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "master", "br0", "up")
+            ip("-n", f"sdk-{host}", "addr", "add", f"{self.address(host)}/24", "dev", "eth0")
+            ip("-n", f"sdk-{host}", "link", "set", "eth0", "up")
+            ip("-n", f"sdk-{host}", "link", "set", "lo", "up")
+        ip("link", "add", "sdk-here", "type", "veth", "peer", "name", "sdk-out", "netns", "sdk-bridge")
+        ip("-n", "sdk-bridge", "link", "set", "sdk-out", "master", "br0", "up")
+        ip("addr", "add", f"{HERE}/24", "dev", "sdk-here")
+        ip("link", "set", "sdk-here", "up")
+        return self
+
+    @staticmethod
+    def address(host):
+        return f"{NET}.{host}"
+
+    @staticmethod
+    def on(host):
+        """Return what runs a command on a host."""
+        return ["ip", "netns", "exec", f"sdk-{host}"]
+
+    @staticmethod
+    def cut(host):
+        """Unplug a host; no packet tells anyone."""
+        ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "down")
+
+    @staticmethod
+    def slow_down(host, rate="64kbit"):
+        for side in (["ip", "netns", "exec", f"sdk-{host}", "tc", "qdisc", "add", "dev", "eth0"],
+                     ["ip", "netns", "exec", "sdk-bridge", "tc", "qdisc", "add", "dev", f"sdk{host}"]):  # fmt: skip
+            subprocess.run([*side, "root", "tbf", "rate", rate, "burst", "8kb", "latency", "800ms"], check=True)
+
+    def _tidy(self):
+        for name in ["sdk-bridge", *(f"sdk-{host}" for host in self.hosts)]:
+            with suppress(subprocess.CalledProcessError):
+                ip("netns", "del", name)
+
+    def __exit__(self, *_):
+        self._tidy()
+        with suppress(subprocess.CalledProcessError):
+            ip("link", "del", "sdk-here")

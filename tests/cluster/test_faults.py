@@ -1,0 +1,126 @@
+"""Poison, lost workers and code that may not travel: what the engine does about each."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+import cloudpickle
+import numpy as np
+import pytest
+from cluster import work
+from cluster.hosts import dask_cluster
+from cluster.slurm import wait
+from cluster.work import counted, exact_jobs, slow_jobs
+
+from sigdask.clusters import connect
+from sigdask.engine import count_jobs
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.metrics import metric
+from sigdask.metrics.base import BlackBox
+from sigdask.metrics.forms import Formula
+from sigdask.metrics.travel import address_of, is_named
+
+
+def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(monkeypatch):
+    monkeypatch.setenv("SIGDASK_TEST_DRIVER", str(os.getpid()))
+    jobs = [*exact_jobs(300_000), *slow_jobs(300, function=work.deadly, label="A and B under deadly")]
+    done = []
+    with connect("local", workers=2) as cluster:
+        begun = time.monotonic()
+        with pytest.raises(UnfinishedError, match="A and B under deadly failed on every worker it was tried on"):
+            count_jobs(jobs, cluster=cluster, progress=lambda n, _: done.append(n), blocks_per_task=8)
+        print(f"poison found after {time.monotonic() - begun:.1f} s")
+    assert done[-1] == sum(job.n_trials for job in jobs[:-1])
+
+
+def test_every_worker_may_die_and_the_cluster_comes_back(slow):
+    jobs, want = slow
+    with connect("local", workers=2) as cluster:
+
+        def kill_all():
+            time.sleep(1)
+            nannies = {int(w.name): w for w in cluster.client.cluster.workers.values()}
+            pids = cluster.client.run(os.getpid).values()
+            cluster.client.cluster.loop.add_callback(nannies[0].close)
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill_all)
+        killer.start()
+        assert counted(jobs, cluster=cluster) == want
+        killer.join()
+        wait(lambda: len(cluster.client.nthreads()) == 2, "both workers", 30)
+
+
+def test_a_users_metric_travels_by_name():
+    sent = pickle.dumps(Formula("m", _ratio.bind.function))
+    assert b"code" not in sent
+    assert pickle.loads(sent).function is _ratio.bind.function
+    sent = cloudpickle.dumps(BlackBox("slow", work.slowly))
+    assert pickle.loads(sent).function is work.slowly
+    assert b"time" not in sent
+
+
+@metric
+def _ratio(f0, f1):
+    return f0 / (f1 + 1.0)
+
+
+def test_what_cannot_be_imported_is_known():
+    assert address_of(_ratio.bind.function).endswith("test_faults:_ratio")
+    assert address_of(lambda: 0) is None
+    assert not is_named(lambda: 0)
+    assert is_named(np.mean)
+
+
+def test_code_is_sent_to_no_other_machine(certificates, tmp_path):
+    del certificates
+    local = []
+
+    def here(outputs, _gold):
+        local.append(1)
+        return float(np.sum(outputs))
+
+    with dask_cluster(tmp_path) as address, connect(address) as cluster:
+        with pytest.raises(InputError, match="'mine': workers on other machines are sent the names of metrics"):
+            count_jobs(slow_jobs(100, function=here, label="mine"), cluster=cluster)
+        jobs = slow_jobs(100)
+        assert counted(jobs, cluster=cluster) == counted(jobs, cluster="none")
+
+
+def forget():
+    """Make a worker import the module anew."""
+    import sys
+
+    sys.modules.pop("only_here", None)
+    sys.path[:] = [path for path in sys.path if not path.endswith("hidden")]
+
+
+def test_a_module_that_workers_lack_is_the_users_error(tmp_path, monkeypatch):
+    module = tmp_path / "hidden" / "only_here.py"
+    module.parent.mkdir()
+    module.write_text("def score(outputs, gold):\n    return float(sum(outputs))\n")
+    with dask_cluster(tmp_path) as address, connect(address) as cluster:
+        monkeypatch.syspath_prepend(module.parent)
+        import only_here
+
+        shared = slow_jobs(100, function=only_here.score, label="shared")
+        assert counted(shared, cluster=cluster) == counted(slow_jobs(100), cluster="none")
+        cluster.client.run(forget)
+        module.parent.rename(tmp_path / "gone")
+        jobs = slow_jobs(100, function=only_here.score, label="only_here:score")
+        with pytest.raises(InputError, match=r"only_here:score.*cannot be imported by a worker"):
+            count_jobs(jobs, cluster=cluster)
+
+
+def test_a_cluster_that_loses_all_its_workers_is_an_error_not_a_wait(tmp_path, monkeypatch):
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT", "3s")
+    with dask_cluster(tmp_path) as address, connect(address) as cluster:
+        [nanny] = cluster.client.run(os.getppid).values()
+        killer = threading.Timer(1, os.killpg, (nanny, signal.SIGKILL))
+        killer.start()
+        with pytest.raises(UnfinishedError, match="no workers left"):
+            count_jobs(slow_jobs(20_000), cluster=cluster)
+        killer.join()

@@ -1,0 +1,105 @@
+"""A real Slurm of two logical nodes: workers as jobs, cancelled and timed out, and counts that stay the same."""
+
+import threading
+import time
+
+import pytest
+from cluster.slurm import wait
+from cluster.work import at_once, counted, slow_jobs
+
+from sigdask.clusters import connect, describe
+from sigdask.errors import UnfinishedError
+
+LOOPBACK = {"scheduler_options": {"host": "127.0.0.1"}, "worker_extra_args": ["--host", "127.0.0.1"]}
+
+
+def described(**changed):
+    options = {"cores": 1, "memory": "1GB", **LOOPBACK, **changed.pop("options", {})}
+    return describe({"class": "slurm", "workers": 2, "wait": "60 s", "options": options, **changed}, where="slurm.toml")
+
+
+def test_counts_are_those_of_this_process_over_tls(slurm, exact):
+    jobs, want = exact
+    with connect(described()) as cluster:
+        assert cluster.client.scheduler_info()["address"].startswith("tls://")
+        assert len(slurm.jobs("all")) == 2
+        assert counted(jobs, cluster=cluster, blocks_per_task=1) == want
+    wait(lambda: not slurm.jobs(), "end of the jobs", 20)
+
+
+def test_an_adaptive_size_follows_the_work(slurm, slow):
+    jobs, want = slow
+    with connect(describe({"class": "slurm", "minimum": 1, "maximum": 2, "wait": "60 s",
+                           "options": {"cores": 1, "memory": "1GB", **LOOPBACK}}, where="s")) as cluster:  # fmt: skip
+        most = []
+        watcher = threading.Thread(
+            target=lambda: [most.append(len(slurm.jobs())) or time.sleep(0.3) for _ in range(20)]
+        )
+        watcher.start()
+        assert counted(jobs, cluster=cluster) == want
+        watcher.join()
+    assert max(most) == 2
+
+
+def test_cancelled_jobs_are_replaced_and_change_no_count(slurm, slow):
+    jobs, want = slow
+    with connect(described()) as cluster:
+        wait(lambda: len(cluster.client.nthreads()) == 2, "two workers", 30)
+        before = set(slurm.jobs())
+        begun = time.monotonic()
+        back = []
+
+        def cancel():
+            time.sleep(1)
+            slurm.run("scancel", *before)
+            wait(lambda: len(cluster.client.nthreads()) == 2 and not before & set(slurm.jobs("all")), "new jobs", 60)
+            back.append(time.monotonic() - begun - 1)
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        assert counted(jobs, cluster=cluster) == want
+        thread.join()
+        assert back, "the jobs were not replaced"
+        print(f"both jobs cancelled: two others after {back[0]:.1f} s")
+
+
+def test_a_job_cancelled_while_it_waits_in_the_queue_is_submitted_again(slurm):
+    with connect(described(workers=5)) as cluster:  # five jobs on four cores
+        wait(lambda: slurm.jobs("PENDING"), "a waiting job", 20)
+        [waiting] = slurm.jobs("PENDING")
+        slurm.run("scancel", waiting)
+        wait(lambda: [j for j in slurm.jobs("PENDING") if j != waiting], "another waiting job", 30)
+        assert cluster.n_threads == 5
+
+
+@pytest.mark.slow
+def test_jobs_that_hit_their_time_limit_change_no_count(slurm):
+    jobs = slow_jobs(40_000)
+    want = counted(slow_jobs(40_000, function=at_once), cluster="none")
+    with connect(described(options={"walltime": "00:01:00"})) as cluster:
+        first = set(slurm.jobs("all"))
+        assert counted(jobs, cluster=cluster) == want
+        assert not first & set(slurm.jobs("all")), "no job hit its limit"
+
+
+def test_a_refused_submission_fails_at_once_with_what_the_queue_said(slurm):
+    begun = time.monotonic()
+    with pytest.raises(UnfinishedError, match=r"nosuch"), connect(described(options={"queue": "nosuch"})):
+        pass
+    assert time.monotonic() - begun < 20
+
+
+def test_jobs_that_never_start_end_in_an_error_that_says_why(slurm):
+    with (
+        pytest.raises(UnfinishedError, match=r"0 of 1 workers after 3 s; the queue says: .*PENDING"),
+        connect(described(wait=3, options={"cores": 9})),
+    ):
+        pass
+
+
+def test_a_worker_that_dies_at_once_leaves_its_last_words(slurm):
+    with (
+        pytest.raises(UnfinishedError, match=r"nosuchpython"),
+        connect(described(wait=6, options={"python": "/nosuchpython"})),
+    ):
+        pass

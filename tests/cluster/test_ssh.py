@@ -1,0 +1,88 @@
+"""A real sshd on loopback: scheduler and workers started through it, over TLS."""
+
+import asyncio
+import shutil
+import sys
+
+import pytest
+from cluster.hosts import sshd
+from cluster.work import counted
+
+from sigdask.clusters import connect, describe
+from sigdask.errors import InputError
+
+pytest.importorskip("asyncssh")
+pytest.importorskip("cryptography")
+
+
+@pytest.fixture(scope="module")
+def login(tmp_path_factory):
+    if shutil.which("sshd") is None:
+        pytest.skip("sshd is not installed: apt-get install openssh-server")
+    with sshd(tmp_path_factory.mktemp("sshd")) as options:
+        yield options
+
+
+def described(login, **changed):
+    options = {
+        "hosts": ["127.0.0.1", "127.0.0.1"],
+        "python": sys.executable,
+        "connect": login,
+        "scheduler_options": {"host": "127.0.0.1"},
+        "worker_options": {"host": "127.0.0.1", "nthreads": 1},
+        **changed,
+    }
+    return describe({"class": "ssh", "wait": "60 s", "options": options}, where="ssh.toml")
+
+
+def test_counts_are_those_of_this_process_over_tls(login, exact):
+    jobs, want = exact
+    with connect(described(login)) as cluster:
+        assert cluster.client.scheduler_info()["address"].startswith("tls://")
+        assert counted(jobs, cluster=cluster, blocks_per_task=1) == want
+
+
+def test_settings_of_recovery_reach_the_scheduler_and_workers(login):
+    import dask
+
+    with connect(described(login)) as cluster:
+        key = "distributed.scheduler.worker-ttl"
+        assert cluster.client.run_on_scheduler(dask.config.get, key) == "15s"
+        assert set(cluster.client.run(dask.config.get, "distributed.worker.profile.enabled").values()) == {False}
+
+
+def test_certificates_are_copied_to_hosts_that_lack_them_for_their_owner_only(login, certificates, tmp_path):
+    from sigdask.clusters.ssh import _remove, prepare
+
+    there = tmp_path / "an other's home"
+    contents = {there / "certs" / path.name: path.read_text() for path in certificates}
+    copied = asyncio.run(prepare(["127.0.0.1"], login, contents, sys.executable))
+    assert [path for _, path in copied] == list(contents)
+    assert {path.name for path in (there / "certs").iterdir()} == {path.name for path in certificates}
+    assert {path.stat().st_mode & 0o777 for path in (there / "certs").iterdir()} == {0o600}
+    assert not asyncio.run(prepare(["127.0.0.1"], login, contents, sys.executable))
+    asyncio.run(_remove(copied, login))
+    assert not (there / "certs").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"hosts": ["127.0.0.1", "127.0.0.9"]}, r"ssh 127\.0\.0\.9"),
+        ({"python": "/nosuch/python"}, r"/nosuch/python is no program there"),
+        ({"connect": {"port": 1}}, r"ssh 127\.0\.0\.1: "),
+        ({"hosts": []}, r"must be a list of host names"),
+        ({"host": ["127.0.0.1"]}, r"did you mean 'hosts'"),
+    ],
+)
+def test_a_host_that_cannot_be_used_is_named(login, changed, message):
+    options = dict(login) | changed.pop("connect", {})
+    with pytest.raises(InputError, match=message), connect(described(options, **changed)):
+        pass
+
+
+def test_a_host_key_that_is_not_known_is_refused(login, tmp_path):
+    (tmp_path / "known").write_text("")
+    options = {**login, "known_hosts": str(tmp_path / "known")}
+    with pytest.raises(InputError, match="Host key is not trusted"), connect(described(options)):
+        pass

@@ -1,0 +1,204 @@
+"""The driver as a batch job: one allocation, the time limit, requeued until it is done, and no name read by a shell."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cluster.slurm import wait
+
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.submission import prepare
+
+TOML = """
+class = "slurm"
+workers = 2
+wait = "60 s"
+[options]
+cores = 1
+memory = "1GB"
+walltime = "00:01:00"
+[options.scheduler_options]
+host = "127.0.0.1"
+"""
+
+RESUMES = """
+import signal, sys, time
+from pathlib import Path
+store = Path(sys.argv[1]).with_suffix(".store")
+def stop(*_):
+    sys.exit(3)
+signal.signal(signal.SIGTERM, stop)
+while (n := len(store.read_text()) if store.exists() else 0) < 40:
+    time.sleep(1)
+    with store.open("a") as file:
+        file.write("x")
+"""
+
+COUNTS = """
+import sys
+from pathlib import Path
+from cluster.work import counted, exact_jobs
+from sigdask.clusters import connect
+if __name__ == "__main__":
+    with connect(sys.argv[3]) as cluster:
+        n = len(cluster.client.nthreads())
+        address = cluster.client.scheduler.address
+        jobs = exact_jobs()
+        counts = counted(jobs, cluster=cluster, blocks_per_task=1)
+        Path(sys.argv[1]).with_suffix(".out").write_text(repr((cluster.n_threads, address[:6], counts)))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder whose name a shell would run, with a plan whose name it would run too."""
+    folder = tmp_path / "a $(touch pwned) b"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "plan '; touch pwned.toml").write_text("")
+    (folder / "slurm.toml").write_text(TOML)
+    yield folder
+    assert not [path for path in tmp_path.rglob("*") if path.name == "pwned"]
+
+
+def plan_of(folder):
+    return next(folder.glob("plan*.toml"))
+
+
+def program(folder, text):
+    (folder / "program.py").write_text(text)
+    return [sys.executable, str(folder / "program.py")]
+
+
+def test_the_script_is_a_shell_script_and_quotes_everything(folder):
+    ready = prepare(plan_of(folder), folder / "slurm.toml", options=["--store", "x; touch pwned"])
+    assert subprocess.run(["bash", "-n"], input=ready.script, text=True, check=True).returncode == 0
+    assert "'x; touch pwned'" in ready.script
+    assert "--signal=B:TERM@60" in ready.arguments
+    assert {"--requeue", "--ntasks=2", "--cpus-per-task=1", "--mem-per-cpu=1000M", "--time=00:01:00"} <= set(
+        ready.arguments
+    )
+
+
+def test_workers_may_be_jobs_of_their_own(folder):
+    file = folder / "slurm.toml"
+    file.write_text(TOML + '\n[submit]\nallocation = "jobs"\nwalltime = "1-00:00:00"\n')
+    ready = prepare(plan_of(folder), file)
+    assert "allocation:" not in ready.script
+    assert {"--ntasks=1", "--time=1-00:00:00"} <= set(ready.arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('class = "ssh"', "submit knows Slurm"),
+        (TOML + '[submit]\nallocation = "two"', 'must be "one" or "jobs"'),
+        (TOML + '[submit]\nprologue = "module load x"', "must be a list of strings"),
+        (TOML.replace('"1GB"', '"much"'), "must be a size"),
+    ],
+)
+def test_a_mistake_is_named(folder, text, message):
+    (folder / "slurm.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        prepare(plan_of(folder), folder / "slurm.toml")
+
+
+def test_a_plan_that_is_not_there_is_an_error(folder):
+    with pytest.raises(InputError, match="no such file"):
+        prepare(Path("none.toml"), folder / "slurm.toml")
+
+
+def test_a_refusal_of_sbatch_is_told(slurm, folder):
+    (folder / "slurm.toml").write_text(TOML + '[submit]\ndirectives = ["--partition=nosuch"]')
+    with pytest.raises(UnfinishedError, match="sbatch refused: .*nosuch"):
+        prepare(plan_of(folder), folder / "slurm.toml").send()
+
+
+def ended(slurm, job):
+    wait(lambda: job not in slurm.jobs("all"), "end of the job", 240)
+    return slurm.run("scontrol", "show", "job", job)
+
+
+def test_scheduler_workers_and_driver_in_one_allocation(slurm, folder, exact, monkeypatch):
+    del monkeypatch
+    ready = prepare(plan_of(folder), folder / "slurm.toml", program=program(folder, COUNTS))
+    told = ended(slurm, ready.send())
+    log = next(folder.glob("*.log")).read_text()
+    assert "JobState=COMPLETED" in told, log
+    assert next(folder.glob("*.out")).read_text() == repr((2, "tls://", exact[1])), log
+
+
+@pytest.mark.slow
+def test_a_driver_at_its_time_limit_goes_back_to_the_queue_and_finishes(slurm, folder):
+    ready = prepare(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES), margin=35)
+    begun = time.monotonic()
+    told = ended(slurm, ready.send())
+    log = next(folder.glob("*.log")).read_text()
+    assert "JobState=COMPLETED" in told, log
+    assert "Restarts=0" not in told
+    assert plan_of(folder).with_suffix(".store").read_text() == "x" * 40
+    print(f"40 s of work under a time limit of 60 s with 35 s of warning: {time.monotonic() - begun:.0f} s")
+
+
+def test_a_driver_that_is_cancelled_stays_cancelled(slurm, folder):
+    ready = prepare(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES))
+    job = ready.send()
+    wait(lambda: plan_of(folder).with_suffix(".store").exists(), "start", 30)
+    slurm.run("scancel", job)
+    assert "JobState=CANCELLED" in ended(slurm, job)
+
+
+METRIC = "import time\n\n\ndef score(outputs, gold):\n    time.sleep({pause})\n    return sum(map(float, outputs)) / len(outputs)\n"
+
+PLAN = """
+name = "night"
+metrics = ["{module}:score"]
+trials = 4000
+[[test_set]]
+name = "news"
+format = "labels"
+gold = "gold.csv"
+systems = ["a.csv", "b.csv", "c.csv"]
+"""
+
+
+def night(folder, module, pause):
+    """A plan under a slow metric of the user's own, in a folder of its own."""
+    folder.mkdir()
+    (folder / f"{module}.py").write_text(METRIC.format(pause=pause))
+    for k, name in enumerate(["gold", "a", "b", "c"]):
+        column = "gold" if name == "gold" else "prediction"
+        rows = "".join(f"q{j},{(j * j * (k + 2) + 5 * k + j) % (7 + k)}\n" for j in range(40))
+        (folder / f"{name}.csv").write_text(f"item,{column}\n{rows}")
+    (folder / "plan.toml").write_text(PLAN.format(module=module))
+    return folder / "plan.toml"
+
+
+def sigdask(*arguments, cwd):
+    command = [sys.executable, "-m", "sigdask", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def counts(plan):
+    """What a finished plan's store says, without counting anything."""
+    done = sigdask("run", plan, "--cluster", "none", "--json", "-", cwd=plan.parent)
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)["results"]
+    return [(r["a"], r["b"], r["n_trials"], r["n_extreme"], r["second_run"]["n_extreme"]) for r in results]
+
+
+@pytest.mark.slow
+def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_of_this_process(slurm, folder):
+    here = night(folder / "here", "quick_metric", 0)
+    there = night(folder / "there", "slow_metric", 0.002)
+    (there.parent / "slurm.toml").write_text(TOML)
+    ready = prepare(there, there.parent / "slurm.toml", margin=30)
+    told = ended(slurm, ready.send())
+    log = next(folder.glob("*.log")).read_text()
+    assert "JobState=COMPLETED" in told, log
+    assert "Restarts=0" not in told, log
+    assert sigdask("status", there, cwd=there.parent).returncode == 0
+    assert counts(there) == counts(here)

@@ -1,0 +1,88 @@
+"""Cluster files: what is understood, and that each mistake is one clear error."""
+
+import pytest
+
+from sigdask.clusters import connect, describe, read
+from sigdask.clusters.description import KINDS
+from sigdask.errors import InputError
+
+GOOD = {"class": "slurm", "workers": 2, "options": {"cores": 1, "memory": "1GB"}}
+
+BAD = [
+    ({"workers": 2}, "key class is missing"),
+    ({"class": "slrum"}, "did you mean 'slurm'"),
+    ({"class": "slurm", "worker": 2}, "unknown key 'worker': did you mean 'workers'"),
+    ({"class": "slurm", "cores": 2}, r"stands in \[options\]"),
+    ({"class": "slurm", "workers": "2"}, "must be a whole number"),
+    ({"class": "slurm", "workers": True}, "must be a whole number"),
+    ({"class": "slurm", "workers": 0}, "must be from 1 to"),
+    ({"class": "slurm", "minimum": 2}, "minimum without maximum"),
+    ({"class": "slurm", "minimum": 3, "maximum": 2}, "more than maximum"),
+    ({"class": "slurm", "workers": 2, "maximum": 2}, "exclude each other"),
+    ({"class": "slurm", "wait": "soon"}, "must be a duration"),
+    ({"class": "slurm", "wait": -1}, "must be a duration"),
+    ({"class": "slurm", "security": "ssl"}, 'must be "tls", "tcp" or a table'),
+    ({"class": "slurm", "security": {"ca": "ca.pem"}}, "belong together"),
+    ({"class": "slurm", "security": {"fodler": "x"}}, "did you mean 'folder'"),
+    ({"class": "slurm", "security": {"days": 1000}}, "at most 398"),
+    ({"class": "slurm", "options": []}, "must be a table"),
+    ({"class": "slurm", "submit": {"walltme": "1:00"}}, "did you mean 'walltime'"),
+    ({"class": 7}, "must be a string"),
+    ({"class": "os:system('rm')"}, "known are"),
+]
+
+
+@pytest.mark.parametrize(("table", "message"), BAD, ids=[m for _, m in BAD])
+def test_each_mistake_is_named(table, message):
+    with pytest.raises(InputError, match=message) as raised:
+        describe(table, where="c.toml")
+    assert str(raised.value).startswith("c.toml")
+
+
+def test_tls_is_the_default_off_this_machine_and_plain_tcp_is_asked_for():
+    assert not describe(GOOD, where="c").transport.plain
+    assert describe({**GOOD, "security": "tcp"}, where="c").transport.plain
+    assert describe({"class": "local"}, where="c").transport.plain
+    assert all(not describe({"class": kind}, where="c").transport.plain for kind in KINDS if kind != "local")
+
+
+def test_paths_of_certificates_are_relative_to_the_file(tmp_path):
+    (tmp_path / "c.toml").write_text('class = "address"\n[security]\nfolder = "certs"\n')
+    assert read(tmp_path / "c.toml").transport.folder == tmp_path / "certs"
+
+
+def test_a_size_given_on_the_command_line_wins():
+    adaptive = describe({"class": "slurm", "minimum": 0, "maximum": 9}, where="c")
+    assert adaptive.adaptive
+    assert adaptive.expected == 9
+    assert adaptive.resized(3).expected == 3
+    assert not adaptive.resized(3).adaptive
+
+
+@pytest.mark.parametrize("text", ["class = ", "\x00", "class = 'local'\nclass = 'ssh'"])
+def test_a_file_that_is_no_toml_is_an_error(tmp_path, text):
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(InputError, match=r"c\.toml: cannot be read as TOML"), connect(str(tmp_path / "c.toml")):
+        pass
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no such file"), connect(str(tmp_path / "c.toml")):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"class": "address"}, "names no address"),
+        ({"class": "address", "options": {"address": "127.0.0.1:1"}}, "must be tcp://HOST:PORT or tls"),
+        ({"class": "address", "options": {"adress": "tcp://x:1"}}, "did you mean 'address'"),
+        ({"class": "nosuchmodule:Class"}, "No module named 'nosuchmodule'"),
+        ({"class": "os:nosuch"}, "nosuch"),
+        ({"class": "local", "options": {"treads_per_worker": 2}}, "did you mean 'threads_per_worker'"),
+    ],
+)
+def test_what_a_class_does_not_take_is_an_error(table, message):
+    pytest.importorskip("cryptography")
+    with pytest.raises(InputError, match=message), connect(describe(table, where="c.toml")):
+        pass

@@ -1,0 +1,71 @@
+"""Settings and versions: what dask is told, and what is refused."""
+
+import re
+
+import dask
+import pytest
+from conftest import ROOT
+
+from sigdask.clusters import environment, settings
+from sigdask.clusters.settings import SETTINGS
+from sigdask.clusters.versions import check, here, hold
+from sigdask.errors import InputError
+
+
+def test_every_setting_is_one_that_dask_has():
+    import distributed  # noqa: F401
+
+    for key, value in settings().items():
+        default = dask.config.get(key)
+        assert default is None or isinstance(value, type(default)) or value is False, key
+
+
+def test_the_environment_says_what_the_settings_say():
+    collected = dask.config.collect_env(environment())
+    for key, value in settings().items():
+        assert dask.config.get(key, config=collected) == value, key
+
+
+def test_the_docs_give_every_setting_with_its_value():
+    table = (ROOT / "docs" / "clusters.md").read_text()
+    for key, (value, _) in SETTINGS.items():
+        written = re.search(rf"^\| `{re.escape(key.removeprefix('distributed.'))}` \| (.+?) \|", table, re.MULTILINE)
+        assert written is not None, key
+        assert written[1] == str(value).lower() if isinstance(value, bool) else written[1] == str(value), key
+
+
+class Client:
+    """Answers as a cluster whose worker has another version."""
+
+    def __init__(self, **changed):
+        self.changed = changed
+
+    def get_versions(self, packages):
+        here = {"python": "3.11.7.final.0", **dict.fromkeys(packages, "1.0")}
+        there = {"packages": {**here, **self.changed}}
+        return {"client": {"packages": here}, "scheduler": there, "workers": {"tls://w:1": there}}
+
+
+def test_other_versions_are_refused_by_package_and_worker():
+    with pytest.raises(InputError, match=r"sigdask is 1.0 here and 0.9 at worker tls://w:1.*Install the same"):
+        check(Client(sigdask="0.9"))
+    with pytest.raises(InputError, match="numpy is 1.0 here and absent at"):
+        check(Client(numpy=None))
+    with pytest.raises(InputError, match=r"python is 3.11 here and 3.12 at the scheduler and 1 more"):
+        check(Client(python="3.12.1.final.0"))
+
+
+def test_a_worker_that_joins_later_refuses_a_driver_of_another_version():
+    hold(here())
+    with pytest.raises(InputError, match=r"sigdask is 0.0 here and .* at worker on .*Install the same"):
+        hold({**here(), "sigdask": "0.0"})
+
+
+def test_another_patch_of_python_and_a_scheduler_without_sigdask_are_not():
+    check(Client(python="3.11.2.final.0"))
+    without = Client()
+    found = without.get_versions(["sigdask", "dask"])
+    found["scheduler"]["packages"] = {**found["scheduler"]["packages"], "sigdask": None}
+    without.get_versions = lambda packages: found | {"client": {"packages": dict(found["client"]["packages"])}}
+    found["workers"] = {}
+    check(without)

@@ -1,0 +1,265 @@
+"""The files in deploy/ against the real schemas, and against what the program itself would do. No engine runs here."""
+
+import importlib.util
+import json
+import re
+import runpy
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from sigdask.clusters import environment, read
+from sigdask.clusters.description import describe, inside
+
+yaml = pytest.importorskip("yaml")
+DEPLOY = ROOT / "deploy"
+KUBERNETES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+
+
+def documents(path):
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+@pytest.fixture(scope="module")
+def crd():
+    """The operator's schema of DaskCluster, with its objects closed: an unknown key is an error."""
+    found = importlib.util.find_spec("dask_kubernetes")
+    if found is None:
+        pytest.skip("dask-kubernetes is not installed: its schemas are needed")
+    path = Path(found.origin).parent / "operator/deployment/helm/dask-kubernetes-operator/crds/daskcluster.yaml"
+    version = yaml.safe_load(path.read_text())["spec"]["versions"][0]
+    schema = closed(version["schema"]["openAPIV3Schema"])
+    schema["properties"] |= {key: {} for key in ("apiVersion", "kind", "metadata")}
+    return schema
+
+
+def closed(schema):
+    """Refuse keys that the schema does not know, as the API server drops them."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: closed(value) for key, value in schema.items()}
+    opened = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    if isinstance(schema.get("properties"), dict) and not opened:
+        schema["additionalProperties"] = False
+    if schema.get("x-kubernetes-int-or-string"):
+        schema["type"] = ["integer", "string"]
+    return schema
+
+
+def test_the_daskcluster_is_one_the_operator_takes(crd):
+    jsonschema = pytest.importorskip("jsonschema")
+    [made] = documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
+    jsonschema.validate(made, crd)
+    made["spec"]["worker"]["replica"] = 2
+    with pytest.raises(jsonschema.ValidationError, match="replica"):
+        jsonschema.validate(made, crd)
+
+
+def test_the_daskcluster_is_the_one_the_program_makes():
+    made = runpy.run_path(str(DEPLOY / "kubernetes" / "generate.py"))["text"]()
+    assert (DEPLOY / "kubernetes" / "daskcluster.yaml").read_text() == made
+
+
+@pytest.mark.parametrize("path", KUBERNETES, ids=[path.name for path in KUBERNETES])
+def test_kubernetes_objects_are_valid_in_the_strict_schemas(path):
+    checker = pytest.importorskip("kubernetes_validate")
+    for document in documents(path):
+        if document["apiVersion"].startswith("kubernetes.dask.org"):
+            for part in ("scheduler", "worker"):
+                pod = {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "metadata": {"name": "x"},
+                    "spec": document["spec"][part]["spec"],
+                }
+                checker.validate(pod, "1.31", strict=True)
+        else:
+            checker.validate(document, "1.31", strict=True)
+
+
+def pods(path):
+    for document in documents(path):
+        spec = document.get("spec", {})
+        if document["kind"] == "DaskCluster":
+            yield from (spec["scheduler"]["spec"], spec["worker"]["spec"])
+        elif document["kind"] == "CronJob":
+            yield spec["jobTemplate"]["spec"]["template"]["spec"]
+        elif document["kind"] == "StatefulSet":
+            yield spec["template"]["spec"]
+
+
+def test_no_pod_is_root_or_may_become_it():
+    found = [pod for path in KUBERNETES for pod in pods(path)]
+    assert len(found) == 4
+    for pod in found:
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault"
+        assert pod["automountServiceAccountToken"] is False
+        for container in pod["containers"]:
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
+
+
+def test_the_network_lets_in_what_is_needed_and_names_labels_that_exist():
+    policies = {
+        policy["metadata"]["name"]: policy["spec"] for policy in documents(DEPLOY / "kubernetes/networkpolicy.yaml")
+    }
+    assert policies["nothing-gets-in"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    [cron] = documents(DEPLOY / "kubernetes" / "cronjob.yaml")
+    labels = cron["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+    wanted = policies["scheduler"]["ingress"][0]["from"][1]["podSelector"]["matchLabels"]
+    assert wanted.items() <= labels.items()
+    assert policies["scheduler"]["ingress"][0]["ports"] == [{"protocol": "TCP", "port": 8786}]
+
+
+def test_the_compose_file_is_one_that_compose_takes():
+    compose_spec = pytest.importorskip("compose_spec")
+    text = (DEPLOY / "docker" / "compose.yaml").read_text()
+    table = yaml.safe_load(text)
+    compose_spec.models.ComposeSpecification.model_validate({k: v for k, v in table.items() if not k.startswith("x-")})
+    assert not any("ports" in service for service in table["services"].values())
+    given = table["services"]["scheduler"]["environment"]
+    assert environment().items() <= given.items()
+
+
+def test_commands_in_files_are_options_that_dask_has():
+    from click.testing import CliRunner
+    from distributed.cli import dask_scheduler, dask_worker
+
+    known = {
+        "scheduler": CliRunner().invoke(dask_scheduler.main, ["--help"]).output,
+        "worker": CliRunner().invoke(dask_worker.main, ["--help"]).output,
+    }
+    table = yaml.safe_load((DEPLOY / "docker" / "compose.yaml").read_text())["services"]
+    [made] = documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
+    for role, text in known.items():
+        words = shlex.split(table[role]["command"]) + made["spec"][role]["spec"]["containers"][0]["args"]
+        for word in words:
+            assert not word.startswith("--") or word in text, (role, word)
+
+
+@pytest.mark.parametrize("path", sorted(DEPLOY.rglob("*.toml")), ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_cluster_files_are_understood(path):
+    described = read(path)
+    assert not described.transport.plain
+    if described.kind == "slurm":
+        assert inside(described).options["threads"] == described.options["cores"]
+
+
+def test_the_docker_image_installs_extras_that_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for names in re.findall(r"\[([\w,]+)\]", (DEPLOY / "docker" / "Dockerfile").read_text()):
+        assert set(names.split(",")) <= extras.keys() | {"postgres"}
+
+
+@pytest.mark.parametrize("path", [*DEPLOY.rglob("*.sh"), *DEPLOY.rglob("*.sbatch")], ids=lambda p: p.name)
+def test_scripts_are_shell_scripts(path):
+    subprocess.run(["bash", "-n", path], check=True)
+
+
+def test_slurm_takes_the_options_of_the_example(tmp_path, monkeypatch):
+    jobqueue = pytest.importorskip("dask_jobqueue")
+    monkeypatch.chdir(tmp_path)
+    described = read(DEPLOY / "slurm" / "slurm.toml")
+    with jobqueue.SLURMCluster(**described.options, scheduler_options={"dashboard_address": "127.0.0.1:0"}) as cluster:
+        assert "#SBATCH -t 02:00:00" in cluster.job_script()
+
+
+FAKE = """#!{python}
+import base64, json, os, subprocess, sys, time
+from pathlib import Path
+here, words = Path({folder!r}), [w for w in sys.argv[1:] if not w.startswith("--namespace")]
+with (here / "calls").open("a") as calls:
+    calls.write(json.dumps(words) + chr(10))
+if words[0] == "apply":
+    listed = json.loads(sys.stdin.read())
+    (here / "applied.json").write_text(json.dumps(listed))
+    for name, data in listed["items"][0]["data"].items():
+        (here / name).touch(mode=0o600)
+        (here / name).write_bytes(base64.b64decode(data))
+    for role in ("scheduler", "worker"):
+        args = [w.replace("/certificates", str(here)) for w in listed["items"][1]["spec"][role]["spec"]["containers"][0]["args"]]
+        args = ["127.0.0.1:0" if w == "127.0.0.1:8787" else "{port}" if w == "8786" else w for w in args]
+        args = ["tls://127.0.0.1:{port}" if w.startswith("tls://") else w for w in args]
+        with open(here / (role + ".log"), "w") as log:
+            subprocess.Popen([{dask!r}, *args[1:], "--host", "127.0.0.1"], stdout=log, stderr=log, env={{**os.environ, "PYTHONPATH": {path!r}}}, start_new_session=True)
+            (here / (role + ".pid")).write_text("x")
+elif words[0] == "port-forward":
+    print("Forwarding from 127.0.0.1:{port} -> 8786", flush=True)
+    time.sleep(600)
+elif words[0] == "get":
+    print("sigdask-scheduler Pending ImagePullBackOff")
+elif words[0] == "wait" and (here / "broken").exists():
+    sys.exit("error: timed out waiting for the condition")
+"""
+
+
+@pytest.fixture
+def kubectl(tmp_path, monkeypatch):
+    """A kubectl of the tests: what is applied runs as processes here, by its own arguments and certificates."""
+    import os
+    import signal
+    import sys
+
+    import psutil
+    from cluster.hosts import DASK
+    from cluster.slurm import free_port
+
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    port = free_port()
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    text = FAKE.format(python=sys.executable, folder=str(folder), port=port, dask=DASK, path=path)
+    (folder / "kubectl").write_text(text)
+    (folder / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yield folder
+    for process in psutil.process_iter(["cmdline"]):
+        if str(folder) in " ".join(process.info["cmdline"] or []):
+            process.send_signal(signal.SIGKILL)
+
+
+KUBERNETES_TABLE = {"class": "kubernetes", "workers": 1, "wait": 60, "options": {
+    "image": "registry.example.org/sigdask:0.1.0", "namespace": "evaluation", "memory": "2Gi"}}  # fmt: skip
+
+
+@pytest.mark.cluster
+def test_what_class_kubernetes_applies_is_valid_and_counts_when_it_runs(kubectl, crd):
+    jsonschema, checker = pytest.importorskip("jsonschema"), pytest.importorskip("kubernetes_validate")
+    pytest.importorskip("cryptography")
+    from cluster.work import counted, exact_jobs
+
+    from sigdask.clusters import connect
+
+    jobs = exact_jobs()
+    with connect(describe(KUBERNETES_TABLE, where="c.toml")) as cluster:
+        assert counted(jobs, cluster=cluster, blocks_per_task=2) == counted(jobs, cluster="none")
+    secret, made = json.loads((kubectl / "applied.json").read_text())["items"]
+    jsonschema.validate(made, crd)
+    checker.validate(secret, "1.31", strict=True)
+    assert not any("client" in name for name in secret["data"])
+    calls = [json.loads(line) for line in (kubectl / "calls").read_text().splitlines()]
+    name = made["metadata"]["name"]
+    assert ["delete", "--ignore-not-found", "--wait=false", f"daskcluster/{name}", f"secret/{name}"] in calls
+    assert ["scale", "--replicas=1", f"daskworkergroup/{name}-default"] in calls
+
+
+def test_pods_that_do_not_start_end_in_an_error_that_says_why_and_are_deleted(kubectl):
+    pytest.importorskip("cryptography")
+    from sigdask.clusters import connect
+    from sigdask.errors import UnfinishedError
+
+    (kubectl / "broken").touch()
+    with (
+        pytest.raises(UnfinishedError, match="timed out waiting.*Kubernetes says: .*ImagePullBackOff"),
+        connect(describe(KUBERNETES_TABLE, where="c.toml")),
+    ):
+        pass
+    assert '"delete"' in (kubectl / "calls").read_text()
