@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -243,8 +243,10 @@ class Work:
                 offset += 1
         return [tuple(own) for own in found]
 
-    def results(self, tallies: Sequence[Tally]) -> Results:
-        """Judge the tallies of `jobs`."""
+    def results(
+        self, tallies: Sequence[Tally], revised: Callable[[int, Result], Result] = lambda _, result: result
+    ) -> Results:
+        """Judge the tallies of `jobs`; `revised` is given each result and its number before p is adjusted."""
         left = iter(tallies)
         answers = [[next(left) for _ in batch] for batch in self._batches]
         n_sampled = sum(c.sampled for question in self.questions for _, c in question.asking)
@@ -254,6 +256,7 @@ class Work:
             for question, alternative, own in asked
             for result in question.results(own, alternative, self.alpha, n_sampled)
         ]
+        results = [revised(k, result) for k, result in enumerate(results)]
         of_families = answers[len(self.questions) : -1]
         notes = [note for (made, places), own in zip(self.families, of_families, strict=True)
                  for note in _adjust(results, made, places, own, self.alpha)]  # fmt: skip

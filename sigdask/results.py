@@ -115,6 +115,34 @@ class OverSets:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """How a rule to stop early ended the counting.
+
+    Attributes
+    ----------
+    rule : {"besag-clifford", "confidence-sequence"}
+        Which.
+    n_asked : int
+        Trials that it could have taken.
+    is_early : bool
+        Whether it stopped before them.
+    is_significant : bool or None
+        The decision of the confidence sequence, which gives no p; None where it is undecided.
+    epsilon : float or None
+        Its resampling risk.
+    h : int or None
+        Exceedances that Besag and Clifford's rule waits for.
+    """
+
+    rule: str
+    n_asked: int
+    is_early: bool
+    is_significant: bool | None = None
+    epsilon: float | None = None
+    h: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One comparison: two systems, one metric, one test set (or subset).
 
@@ -164,6 +192,8 @@ class Result:
         Notes on this comparison.
     signature : str or None
         How the scorer library counted, in its own words.
+    stopped : Stopped or None
+        How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
     """
 
     test_set: str
@@ -194,6 +224,7 @@ class Result:
     beside: tuple[Beside, ...] = ()
     warnings: tuple[str, ...] = ()
     signature: str | None = None
+    stopped: Stopped | None = None
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""
@@ -211,6 +242,9 @@ class Result:
 
     def verdict(self, alpha: float) -> str:
         """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
+        if self.stopped is not None and self.stopped.rule == "confidence-sequence":
+            words = {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}
+            return words[self.stopped.is_significant]
         if self.p_adjusted is not None:
             return "significant" if self.p_adjusted <= alpha else "not significant"
         if self.is_undecided(alpha):

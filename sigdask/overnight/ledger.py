@@ -21,6 +21,7 @@ from sigdask.rounds import round_of, rounds
 from sigdask.store import Kept, Store
 from sigdask.tallies import TAILS, Tally
 
+NO_LIMIT = 2**62
 N_TAILS = len(TAILS)
 """Tails kept of single comparisons: greater, less, two-sided."""
 
@@ -92,8 +93,11 @@ class Ledger:
         self._counts: dict[int, NDArray[np.int64]] = {}
         self._whole: dict[tuple[int, int], NDArray[np.int64]] = {}
         self.wanted: dict[int, NDArray[np.int64]] = {}
+        self.limit: dict[int, NDArray[np.int64]] = {}
+        self.given_up: dict[int, NDArray[np.bool_]] = {}
         for run in {job.run for job in jobs}:
-            self.wanted[run] = np.zeros(n, np.int64)
+            self.wanted[run], self.limit[run] = np.zeros(n, np.int64), np.full(n, NO_LIMIT, np.int64)
+            self.given_up[run] = np.zeros(n, np.bool_)
             self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
         for job, at in zip(jobs, self.at, strict=True):
             np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
@@ -129,17 +133,37 @@ class Ledger:
 
     def is_complete(self, job: int, row: int, column: int) -> bool:
         """Say whether all trials that a job wants of one pair and metric are counted."""
-        return bool(self.n_trials[self.jobs[job].run][self.at[job][row, column]] >= self.jobs[job].n_trials)
+        run, place = self.jobs[job].run, self.at[job][row, column]
+        return bool(self.n_trials[run][place] >= min(self.jobs[job].n_trials, self.limit[run][place]))
 
-    def missing(self, most: int | None = None) -> list[Line]:
-        """Return what is still to be counted, up to `most` trials, as lines that share panels.
+    def end_at(
+        self,
+        run: int,
+        places: NDArray[np.int64],
+        upto: NDArray[np.int64],
+        stopped: NDArray[np.bool_],
+        n_trials: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Want trials up to `upto` of some comparisons, of which those kept count; no more of what is stopped."""
+        self.wanted[run][places] = np.where(self.given_up[run][places], 0, upto)
+        self.n_trials[run][places], self._counts[run][places] = n_trials, counts
+        self.limit[run][places] = np.where(stopped, upto, NO_LIMIT)
+
+    def give_up(self, line: Line) -> None:
+        """Want no more of what cannot be counted."""
+        self.wanted[line.run][line.places] = 0
+        self.given_up[line.run][line.places] = True
+
+    def missing(self) -> list[Line]:
+        """Return what is still to be counted, as lines that share panels.
 
         A comparison that several jobs hold is in the line of the first.
         """
         taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
         lines = []
         for job, at in zip(self.jobs, self.at, strict=True):
-            wanted = np.minimum(self.wanted[job.run][at], most) if most is not None else self.wanted[job.run][at]
+            wanted = self.wanted[job.run][at]
             n = self.n_trials[job.run][at]
             own = ~taken[job.run][at] & _first_of_each(at)
             taken[job.run][at] = True
@@ -249,10 +273,10 @@ def _lines(
             groups.setdefault((first, stop, tuple(np.flatnonzero(here[row]).tolist())), []).append(row)
     for (first, stop, columns), rows in groups.items():
         places = at[rows][:, columns].ravel()
-        yield Line(_part(job.panel, rows, columns), job.run, first, stop, places, job.label, whole=False)
+        yield Line(part_of(job.panel, rows, columns), job.run, first, stop, places, job.label, whole=False)
 
 
-def _part(panel: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
+def part_of(panel: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
     """Return some pairs and metrics of a panel, with the systems that they need."""
     if panel.shape == (len(rows), len(columns)):
         return panel

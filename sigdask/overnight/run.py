@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from sigdask.counts import Counts
 from sigdask.engine import Counted, Job, Progress, partition, run_tasks, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.outputs import OutputsPanel
+from sigdask.overnight.early import Early
 from sigdask.overnight.ledger import Ledger, Line, Queue, breadth_first, trials_of
 from sigdask.overnight.stop import DEADLINE, Stop, Stopped
 from sigdask.plan import Plan, TestSet
 from sigdask.questions import Cell, Wanted
 from sigdask.results import Result, Results
 from sigdask.shuffles import SCHEME
+from sigdask.stopping import saving
 from sigdask.store import Progress as SetProgress
 from sigdask.store import Recorded, Store, history, open_store
 
@@ -173,6 +175,7 @@ class _Driver:
             with self.stop.waiting():
                 self.parts = self._read()
                 self.ledger = Ledger(self.store, [job for part in self.parts for job in part.work.jobs])
+                self.early = self._early()
         except Stopped:
             return Outcome({}, 0, self.store.where, self.stop.reason, 0, 0)
         self.watches = [_Watch.of(self.ledger, part, k) for part in self.parts for k in range(len(part.names))]
@@ -210,13 +213,37 @@ class _Driver:
             n_jobs += len(work.jobs)
         return parts
 
+    def _early(self) -> Early | None:
+        """Return where the plan's rule stops, if it has one."""
+        if self.plan.stopping is None:
+            return None
+        cells = [
+            (own[0], part.work.alternatives[number])
+            for part in self.parts
+            for own, number in zip(part.cells, part.set_of, strict=True)
+            if not _enumerated(self.ledger, own[0])
+        ]
+        return Early(self.ledger, self.plan.stopping, cells)
+
     def _counts(self) -> Iterator[tuple[TestSet, Counts]]:
         for test_set in self.plan.test_sets:
             yield test_set, test_set.read()
 
     def _count(self, cluster: str | Cluster | Mapping[str, Any], workers: int | None) -> None:
-        lines = self.ledger.missing()
-        self.n_done, self.n_all = 0, trials_of(lines)
+        """Count what is missing: all at once, or with a rule to stop early one round after the other."""
+        self.n_done = 0
+        while True:
+            if self.early is not None:
+                self.early.look()
+            lines = self.ledger.missing()
+            if not lines:
+                return
+            self.n_all = self.n_done + trials_of(lines)
+            self._count_lines(lines, cluster, workers)
+            if self.early is None:
+                return
+
+    def _count_lines(self, lines: list[Line], cluster: str | Cluster | Mapping[str, Any], workers: int | None) -> None:
         costs: dict[int, float] = {}
         lost_since = 0.0
         while lines := [line for line in lines if line.first < line.stop and not line.left_out]:
@@ -266,7 +293,7 @@ class _Driver:
             cluster = clusters.choose("auto", work, vectorised=vectorised)
         with ExitStack() as stack:
             with self.stop.waiting():  # a queue may let us wait for long
-                connected = stack.enter_context(clusters.connect(cluster, workers=workers))
+                connected = stack.enter_context(_connected(cluster, workers))
             self._drain(connected, jobs, lines, costs, work)
 
     def _drain(
@@ -308,6 +335,7 @@ class _Driver:
         """Go on without what cannot be counted."""
         for line in lines:
             line.left_out = True
+            self.ledger.give_up(line)
         if why not in self.problems:
             self.problems.append(why)
             self.note(f"{why}; going on without it")
@@ -338,6 +366,8 @@ class _Driver:
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         found: dict[str, tuple[Results, list[Recorded]]] = {}
         if self.n_results <= MOST_REPORTED or not signalled:
+            if self.early is not None:
+                self.early.look()
             looks = self.store.first_looks()
             for part in self.parts:
                 found |= self._judged(part, looks)
@@ -348,7 +378,7 @@ class _Driver:
         state = "stopped" if stopped else "failed" if self.problems else "finished"
         by_set = {name: results for name, (results, _) in found.items()}
         frames = {name: history.frame(results) for name, results in by_set.items()}
-        details = {**details, "second_looks": again, "frames": frames}
+        details = {**details, "second_looks": again, "frames": frames, "savings": _savings(by_set)}
         self.store.end(state, stopped or "; ".join(self.problems), details)
         return Outcome(
             by_set, number, self.store.where, stopped, self.n_counted, n_changed, again, tuple(self.problems),
@@ -362,10 +392,18 @@ class _Driver:
     def _is_complete(self) -> bool:
         return all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
 
+    def _revision(self, part: _Part) -> Callable[[int, Result], Result]:
+        """Return what the rule to stop early makes of a result."""
+        early = self.early
+        if early is None:
+            return lambda _, result: result
+        seen = {(one.digest, one.result.alternative): one.result for one in self.store.results() if one.complete}
+        return lambda k, result: early.revised(result, part.cells[k][0], seen)
+
     def _judged(self, part: _Part, looks: Mapping[str, int]) -> dict[str, tuple[Results, list[Recorded]]]:
         """Return the results of each test set, with what the store is to keep of them."""
         tallies = [self.ledger.tally(part.first_job + k) for k in range(len(part.work.jobs))]
-        results = part.work.results(tallies)
+        results = part.work.results(tallies, self._revision(part))
         by_set: list[list[Recorded]] = [[] for _ in part.names]
         for result, cells, number in zip(results, part.cells, part.set_of, strict=True):
             digest = self.ledger.digest(*cells[0])
@@ -377,11 +415,37 @@ class _Driver:
         }
 
 
+@contextmanager
+def _connected(cluster: str | Mapping[str, Any], workers: int | None) -> Iterator[Cluster]:
+    """Start or reach a cluster; one that fails to start, or to close, is a lost one."""
+    try:
+        with clusters.connect(cluster, workers=workers) as connected:
+            yield connected
+    except SigdaskError:
+        raise
+    except Exception as error:  # dask raises many kinds when its processes are killed as they start
+        raise ClusterLostError(f"the cluster {cluster} failed: {type(error).__name__}: {error}") from error
+
+
 def _with_look(result: Result, seen: int | None) -> Result:
     """Say where a p was had before with fewer trials."""
-    if seen is None or seen >= result.n_trials or result.method == "exact":
+    if seen is None or seen >= result.n_trials or result.method == "exact" or result.stopped is not None:
         return result
     return replace(result, warnings=(*result.warnings, f"{SECOND_LOOK} p was first had with {seen:,} trials"))
+
+
+def _enumerated(ledger: Ledger, cell: Cell) -> bool:
+    return bool(getattr(ledger.jobs[cell[0]].panel, "enumerated", False))
+
+
+def _savings(found: Mapping[str, Results]) -> dict[str, float]:
+    """Return the share of trials, by test set, that stopping early left out."""
+    stopped = {name: [r for r in results if r.stopped is not None] for name, results in found.items()}
+    return {
+        name: saving(sum(r.n_trials for r in own), sum(r.stopped.n_asked for r in own if r.stopped is not None))
+        for name, own in stopped.items()
+        if own
+    }
 
 
 def _is_second_look(one: Recorded) -> bool:
@@ -446,6 +510,7 @@ class _Watch:
         done = wanted_all = 0
         finished = np.ones(self.n_results, np.bool_)
         for run, (places, wanted, results) in self.cells.items():
+            wanted = np.minimum(wanted, ledger.limit[run][places])  # noqa: PLW2901  # less where a rule stopped
             have = np.minimum(ledger.n_trials[run][places], wanted)
             once = np.unique(places, return_index=True)[1]
             done, wanted_all = done + int(have[once].sum()), wanted_all + int(wanted[once].sum())

@@ -139,7 +139,8 @@ def _change_dict(change: Change, alpha: float) -> dict[str, Any]:
     sides = {
         name: None if one is None else {
             "score_a": _finite(one.result.score_a), "score_b": _finite(one.result.score_b),
-            "p_value": one.result.p_value, "p_adjusted": one.result.p_adjusted, "n_trials": one.result.n_trials,
+            "p_value": _finite(one.result.p_value), "p_adjusted": one.result.p_adjusted,
+            "n_trials": one.result.n_trials,
         }
         for name, one in (("before", change.before), ("now", change.now))
     }  # fmt: skip
@@ -175,6 +176,8 @@ def _side(r: Result | None) -> str:
 def _looks(run: Run) -> Iterator[str]:
     for name, n in run.details.get("second_looks", {}).items():
         yield f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
+    for name, share in run.details.get("savings", {}).items():
+        yield f"stopping early left out {share:.1%} of the first run's trials of {name}"
 
 
 def _why(run: Run) -> str:

@@ -27,13 +27,16 @@ def p_text(p: float) -> str:
     >>> p_text(0.00019836406863778244), p_text(0.25), p_text(1.0)
     ('0.000199', '0.25', '1')
     """
+    if math.isnan(p):
+        return "none"
     rounded = Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(repr(p)))
     return f"{float(rounded):.3g}"
 
 
 def how(result: Result) -> str:
     """Say how p was had."""
-    return "exact" if result.method == "exact" else f"approximate, {result.n_trials:,} trials"
+    early = "stopped after " if result.stopped is not None and result.stopped.is_early else ""
+    return "exact" if result.method == "exact" else f"approximate, {early}{result.n_trials:,} trials"
 
 
 def render(results: Results, *, everything: bool = False, width: int | None = None) -> str:
@@ -51,7 +54,8 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     shown = _shown(results, everything=everything)
     lines = [_table(shown, results.alpha, width)]
     if len(shown) < len(results):
-        n = sum(r.p_value <= results.alpha for r in results)
+        n = sum(r.verdict(results.alpha) == "significant" if math.isnan(r.p_value) else r.p_value <= results.alpha
+                for r in results)  # fmt: skip
         summary = f"{len(results):,} comparisons, {n:,} with p <= {results.alpha:g}"
         if results.family is not None:
             m = sum((r.p_adjusted or 0.0) <= results.alpha for r in results)
@@ -69,7 +73,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
 def _shown(results: Results, *, everything: bool) -> list[Result]:
     if everything or len(results) <= SHOWN:
         return list(results)
-    return sorted(results, key=lambda r: (r.p_adjusted or 0.0, r.p_value, -abs(r.difference)))[:SHOWN]
+    return sorted(results, key=lambda r: (r.p_adjusted or 0.0, _order(r), -abs(r.difference)))[:SHOWN]
 
 
 def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
@@ -102,6 +106,11 @@ NUMBERS = (
     "trials",
     "time",
 )
+
+
+def _order(result: Result) -> float:
+    """Return what the smallest p come first by; where there is none, the end of the interval."""
+    return result.p_interval[1] if math.isnan(result.p_value) else result.p_value
 
 
 def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:

@@ -63,6 +63,13 @@ class Store:
         with self.database.transaction() as connection:
             return tallies.read(connection, ids, run)
 
+    def blocks(
+        self, ids: NDArray[np.int64], run: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
+        with self.database.transaction() as connection:
+            return tallies.read_blocks(connection, ids, run)
+
     def prefixes_of_family(self, number: int, run: int, size: int) -> Prefixes:
         """Return what is kept of a family that is counted as a whole."""
         with self.database.transaction() as connection:
@@ -108,6 +115,11 @@ class Store:
         """Return, by digest, the smallest number of trials that a complete result was had with."""
         with self.database.transaction() as connection:
             return history.first_looks(connection, self.plan)
+
+    def results(self) -> list[Recorded]:
+        """Return the results that hold."""
+        with self.database.transaction() as connection:
+            return history.results_at(connection, self.plan, None)
 
     def _surely(self, write: Callable[[Any], None]) -> None:
         """Make one transaction, once: a lost connection may have lost only the answer."""

@@ -328,7 +328,7 @@ def _names(kind: type) -> tuple[str, ...]:
 
 def _recorded(row: Any) -> Recorded:
     values = {**json.loads(row["detail"]), **{name: row[name] for name in COLUMNS}}
-    for name in ("score_a", "score_b", "difference"):
+    for name in ("score_a", "score_b", "difference", "p_value"):
         values[name] = math.nan if values[name] is None else values[name]
     values["higher_is_better"] = bool(row["higher_is_better"])
     values["subset"] = None if row["subset"] is None else json.loads(row["subset"])

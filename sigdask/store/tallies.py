@@ -98,6 +98,27 @@ def read(connection: Connection, ids: NDArray[np.int64], run: int) -> Prefixes:
     return Prefixes(found[at, 0], found[at, 1:])
 
 
+def read_blocks(
+    connection: Connection, ids: NDArray[np.int64], run: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Read what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
+    query = text(
+        "SELECT comparison, first, stop, greater, less, two_sided FROM tallies WHERE run = :run AND comparison IN :some"
+    ).bindparams(_inline(sa.BigInteger()))
+    rows = [
+        tuple(row)
+        for some in _chunks(ids.tolist())
+        for row in connection.execute(query, {"run": run, "some": list(some)})
+    ]
+    found = np.array(rows, np.int64).reshape(-1, 6)
+    starts, number = np.unique(found[:, 1], return_inverse=True)
+    place = {int(k): p for p, k in enumerate(ids)}
+    at = np.array([place[int(k)] for k in found[:, 0]], np.int64)
+    stops, counts = np.zeros((len(starts), len(ids)), np.int64), np.zeros((len(starts), len(ids), 3), np.int64)
+    stops[number, at], counts[number, at] = found[:, 2], found[:, 3:]
+    return starts, stops, counts
+
+
 def read_whole(connection: Connection, number: int, run: int, size: int) -> Prefixes:
     """Read what is kept of one family."""
     query = text("SELECT stop, counts FROM arrays WHERE comparison = :c AND run = :run")

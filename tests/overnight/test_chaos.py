@@ -1,0 +1,166 @@
+"""Drivers, schedulers, workers and databases are killed at random moments; the counts are those of a calm night.
+
+Each round: the plan is run and something is killed; what was running is run again until it is done;
+what the store then holds is compared row by row with an undisturbed run's.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from nights import sigdask, tallies_in, write_slow_plan
+from servers import free_port, start_postgres
+from sqlalchemy import text
+
+from sigdask.overnight import run_plan
+from sigdask.plan import load_plan
+from sigdask.store import open_store, reading
+
+pytestmark = pytest.mark.chaos
+
+TRIALS = 400
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """What an undisturbed run keeps."""
+    folder = tmp_path_factory.mktemp("calm")
+    plan = load_plan(write_slow_plan(folder, trials=TRIALS))
+    sys.path.insert(0, str(folder))
+    try:
+        assert run_plan(plan, cluster="none").exit_status == 0
+    finally:
+        sys.path.remove(str(folder))
+    return tallies_in(folder / "night.sqlite"), results_in(folder / "night.sqlite")
+
+
+def results_in(store):
+    query = "SELECT test_set, a, b, metric, n_trials, n_extreme, p_value, p_adjusted FROM results WHERE until IS NULL"
+    with reading(str(store)) as connection:
+        return sorted(tuple(row) for row in connection.execute(text(query)))
+
+
+@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("cluster", ["threads"])
+def test_a_killed_driver_changes_no_count(tmp_path, calm, number, cluster):
+    rng = random.Random(number)
+    path = write_slow_plan(tmp_path / "night", trials=TRIALS)
+    process = start_run(path, cluster)
+    time.sleep(rng.uniform(0.5, 5))
+    process.kill()
+    process.wait()
+    finish(path, cluster="none")
+    assert_calm(tmp_path / "night" / "night.sqlite", calm)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_killed_workers_change_no_count(tmp_path, calm, number):
+    rng = random.Random(100 + number)
+    path = write_slow_plan(tmp_path / "night", trials=TRIALS)
+    process = start_run(path, "local", "--workers", "2")
+    time.sleep(rng.uniform(2, 4))
+    for _ in range(rng.randint(1, 2)):
+        for pid in rng.sample(workers_of(process.pid), k=min(1, len(workers_of(process.pid)))):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(rng.uniform(0.1, 1))
+    assert process.wait(timeout=60) == 0
+    finish(path, cluster="none")  # nothing is left to do
+    assert_calm(tmp_path / "night" / "night.sqlite", calm)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_killed_scheduler_changes_no_count_and_is_come_back_to(tmp_path, calm, number):
+    rng = random.Random(200 + number)
+    path = write_slow_plan(tmp_path / "night", trials=TRIALS)
+    port = free_port()
+    cluster = start_cluster(port, path.parent)
+    process = start_run(path, f"tcp://127.0.0.1:{port}")
+    try:
+        time.sleep(rng.uniform(2, 5))
+        for each in cluster:
+            each.kill()
+            each.wait()
+        cluster = start_cluster(port, path.parent)
+        assert process.wait(timeout=60) in {0, 2}  # 2: killed before the driver had reached it
+    finally:
+        for each in (*cluster, process):
+            each.kill()
+            each.wait()
+    finish(path, cluster="none")
+    assert_calm(tmp_path / "night" / "night.sqlite", calm)
+
+
+@pytest.fixture(scope="module")
+def server():
+    postgres = start_postgres()
+    yield postgres
+    postgres.kill()
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_killed_postgresql_server_or_driver_changes_no_count(tmp_path, calm, server, number):
+    rng = random.Random(300 + number)
+    path = write_slow_plan(tmp_path / "night", trials=TRIALS)
+    emptied(server.url)
+    process = start_run(path, "threads", "--store", server.url)
+    time.sleep(rng.uniform(2, 4))
+    server.kill()
+    if number % 2:
+        process.kill()
+    else:
+        time.sleep(rng.uniform(0, 1))
+    server.start()
+    assert process.wait(timeout=90) in {0, 3, -signal.SIGKILL}
+    finish(path, "--store", server.url, cluster="none")
+    assert_calm(server.url, calm)
+
+
+def emptied(url):
+    with open_store(url, "night") as store, store.database.transaction() as connection:
+        for table in ("results", "progress", "runs", "arrays", "tallies", "comparisons"):
+            connection.execute(text(f"DELETE FROM {table}"))
+
+
+def start_run(path, cluster, *more):
+    return sigdask("run", path, "--cluster", cluster, *more, cwd=path.parent, start=True, **QUIET)
+
+
+def finish(path, *more, cluster):
+    done = sigdask("run", path, "--cluster", cluster, *more, cwd=path.parent)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def assert_calm(store, calm):
+    tallies, results = calm
+    assert tallies_in(store) == tallies
+    assert results_in(store) == results
+
+
+def workers_of(pid):
+    """Processes that a driver has spawned to count."""
+    found = []
+    for task in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            parent = int((task / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid and b"spawn_main" in (task / "cmdline").read_bytes():
+                found.append(int(task.name))
+    return found
+
+
+def start_cluster(port, folder):
+    dask = str(Path(sys.executable).parent / "dask")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    at = ["--host", "127.0.0.1", "--no-dashboard"]
+    scheduler = subprocess.Popen([dask, "scheduler", *at, "--port", str(port)], env=environment, **QUIET)
+    address = f"tcp://127.0.0.1:{port}"
+    worker = subprocess.Popen([dask, "worker", address, *at, "--no-nanny", "--nthreads", "1"], env=environment, **QUIET)
+    return scheduler, worker

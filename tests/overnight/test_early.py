@@ -1,0 +1,106 @@
+"""Rules to stop early end the counting where the counts say, on any cluster, over any number of nights."""
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from nights import sigdask, tallies_in, write_plan
+
+from sigdask.overnight import run_plan
+from sigdask.overnight.look import report
+from sigdask.plan import load_plan
+from sigdask.randomization import count
+from sigdask.stopping import sequence_interval
+
+BESAG = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'
+SEQUENCE = 'adjust = "none"\nstopping = { rule = "confidence-sequence", epsilon = 0.001 }'
+
+
+def plan_of(folder, more, trials=300_000, **options):
+    return load_plan(write_plan(folder, sets=1, systems=7, trials=trials, more=more, **options))
+
+
+def test_besag_and_cliffords_p_is_that_of_the_tenth_exceedance(tmp_path):
+    plan = plan_of(tmp_path / "night", BESAG)
+    outcome = run_plan(plan, cluster="none")
+    assert outcome.exit_status == 0
+    results = outcome.results["set0"]
+    early = [r for r in results if r.stopped.is_early]
+    assert early
+    for r in results:
+        n_extreme, n_trials = first_exceedances(plan, r, 10)
+        assert (r.n_extreme, r.n_trials) == (n_extreme, n_trials)
+        assert r.p_value == (10 / n_trials if r.stopped.is_early else (n_extreme + 1) / (n_trials + 1))
+    most = {row[3] for row in tallies_in(tmp_path / "night" / "night.sqlite")}
+    assert min(most) == 4096
+    assert 0 < report(plan.store).run.details["savings"]["set0"] < 1
+
+
+def first_exceedances(plan, r, h):
+    """Trial by trial, without blocks."""
+    from sigdask.api import prepare
+    from sigdask.overnight.ledger import part_of
+    from sigdask.overnight.run import _wanted
+
+    [test_set] = plan.test_sets
+    counts = test_set.read()
+    job = prepare([(counts, _wanted(plan, test_set, counts), "two-sided")], adjust="none").jobs[0]
+    names = counts.systems
+    [row] = [k for k, (i, j) in enumerate(job.panel.pairs) if (names[i], names[j]) == (r.a, r.b)]
+    panel = part_of(job.panel, [row], [0])
+    k = 0
+    for first in range(0, 300_000, 100):
+        here = int(count(panel, run=0, first=first, n_trials=min(100, 300_000 - first)).counts[0, 0, 2])
+        if k + here >= h:
+            for t in range(first, first + 100):
+                k += int(count(panel, run=0, first=t, n_trials=1).counts[0, 0, 2])
+                if k == h:
+                    return k, t + 1
+        k += here
+    return k, 300_000
+
+
+@pytest.mark.parametrize("more", [BESAG, SEQUENCE])
+def test_where_it_stops_does_not_depend_on_nights_or_on_what_more_is_kept(tmp_path, more):
+    at_once = run_plan(plan_of(tmp_path / "a", more), cluster="none")
+    run_plan(plan_of(tmp_path / "b", 'adjust = "none"', trials=20_000), cluster="none")
+    later = run_plan(plan_of(tmp_path / "b", more), cluster="none")
+    run_plan(plan_of(tmp_path / "c", 'adjust = "none"'), cluster="none")
+    whole = run_plan(plan_of(tmp_path / "c", more), cluster="none")
+    assert whole.n_counted == 0
+    assert told(later) == told(at_once) == told(whole)
+    again = run_plan(plan_of(tmp_path / "a", more), cluster="none")
+    assert (again.n_counted, again.n_changed) == (0, 0)
+
+
+def told(outcome):
+    return [(r.a, r.b, r.n_trials, r.n_extreme, repr(r.p_value), r.stopped) for r in outcome.results["set0"]]
+
+
+def test_the_confidence_sequence_gives_decisions_and_no_p(tmp_path):
+    plan = plan_of(tmp_path / "night", SEQUENCE)
+    results = run_plan(plan, cluster="none").results["set0"]
+    for r in results:
+        assert math.isnan(r.p_value)
+        assert r.p_interval == sequence_interval(r.n_extreme, r.n_trials, 0.001)
+        low, high = r.p_interval
+        if r.stopped.is_significant is not None:
+            assert r.verdict(0.05) == ("significant" if high < 0.05 else "not significant")
+            assert high < 0.05 or low > 0.05
+    done = sigdask("run", plan.path, "--json", "-", cwd=plan.path.parent)
+    rows = json.loads(done.stdout)["results"]
+    assert {row["p_value"] for row in rows} == {None}
+    assert {row["stopped"]["rule"] for row in rows} == {"confidence-sequence"}
+    text = sigdask("report", plan.path, cwd=plan.path.parent).stdout
+    assert "stopping early left out" in text
+    assert "nan" not in text
+
+
+def test_a_deadline_leaves_what_is_undecided_to_the_next_night(tmp_path):
+    plan = plan_of(tmp_path / "night", SEQUENCE, trials=2**40)
+    outcome = run_plan(plan, cluster="none", deadline=time.time() + 3)
+    decided = [r for r in outcome.results["set0"] if r.stopped is not None]
+    assert decided
+    assert all(np.isfinite(r.p_value) for r in outcome.results["set0"] if r.stopped is None)
