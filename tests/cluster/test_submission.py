@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster.slurm import wait
+from conftest import ROOT
 
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.submission import prepare
@@ -211,3 +212,21 @@ def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_o
     assert "Restarts=0" not in told, log
     assert sigdask("status", there, cwd=there.parent).returncode == 0
     assert counts(there) == counts(here)
+
+
+def test_the_example_of_a_night_runs_in_one_allocation(slurm, folder):
+    plan = night(folder / "here", "quick_metric", 0)
+    (plan.parent / "slurm.toml").write_text(TOML)
+    size = [
+        "--ntasks=2",
+        "--cpus-per-task=1",
+        "--mem-per-cpu=500M",
+        "--time=5",
+        "--parsable",
+        f"--output={folder}/night.log",
+    ]
+    program = Path(sys.executable).parent / "sigdask"
+    export = f"--export=ALL,SIGDASK={program},SIGDASK_CLUSTER={plan.parent}/slurm.toml,SIGDASK_DEADLINE=10m"
+    job = slurm.run("sbatch", *size, export, str(ROOT / "deploy" / "slurm" / "night.sbatch"), str(plan)).strip()
+    assert "JobState=COMPLETED" in ended(slurm, job), (folder / "night.log").read_text()
+    assert "12,000 trials counted" in (folder / "night.log").read_text()
