@@ -58,8 +58,11 @@ def _fail(message: str, status: int) -> NoReturn:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="sigdask", prog_name="sigdask")
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
-def commands(*, log_json: bool) -> None:  # looked at before anything can go wrong
+def commands(*, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
+    from sigdask.logs import to_stderr
+
+    to_stderr(as_json=log_json)
 
 
 @commands.command()
