@@ -102,7 +102,7 @@ def test_a_killed_scheduler_changes_no_count_and_is_come_back_to(tmp_path, calm,
 def server():
     postgres = start_postgres()
     yield postgres
-    postgres.kill()
+    postgres.close()
 
 
 @pytest.mark.parametrize("number", range(5))
