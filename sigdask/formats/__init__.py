@@ -12,7 +12,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import replicates
-from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source
+from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.tables import Table, read_table
 
 __all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
@@ -143,7 +143,7 @@ def read(
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
     reader: Reader = _load(FORMATS[name][0])
     apart, options = _apart(options.with_own(own))
-    parts = [reader(files, gold_path, options) for files in replicates.by_replicate(sources)]
+    parts = [reader(files, gold_path, options) for files in replicates.by_replicate(told_apart(sources))]
     return Counts.of_replicates(parts, apart=apart)
 
 

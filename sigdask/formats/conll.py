@@ -22,8 +22,8 @@ from sigdask.formats.chunks import (
     find_chunks,
     parse_tag,
 )
-from sigdask.formats.files import empty, head_lines, open_text, stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.files import empty, head_lines, open_text
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.sentences import (
     UTTERANCE_END,
     Codes,
@@ -112,7 +112,7 @@ def _counts(
     known = {tags.types[k] for k in np.unique(gold.type)}
     others = {tags.types[k] for chunks in predicted for k in np.unique(chunks.type)} - known
     return Counts(
-        systems=tuple(source.name or stem(source.path) for source in sources),
+        systems=tuple(system_names(sources)),
         fields=fields,
         n_items=len(first.starts),
         name=options.name,

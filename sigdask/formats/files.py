@@ -9,8 +9,9 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, TextIO, cast
 
@@ -109,6 +110,32 @@ def stem(path: Path) -> str:
     """
     name = path.name.removesuffix(".gz")
     return re.sub(r"(?<=.)\.[A-Za-z]\w*$", "", name)
+
+
+def differing(paths: Sequence[Path]) -> dict[Path, str]:
+    """Name files by what differs: their endings, else the part of the path between what all begin and end with.
+
+    Examples
+    --------
+    >>> differing([Path("x.out1"), Path("x.out2")])[Path("x.out2")]
+    'x.out2'
+    >>> differing([Path("runs/a/1/test.txt"), Path("runs/b/test.txt")])[Path("runs/a/1/test.txt")]
+    'a/1'
+    """
+    files = [path.name.removesuffix(".gz") for path in paths]
+    if len(set(files)) == len(files):
+        return dict(zip(paths, files, strict=True))
+    parts = [(*path.parts[:-1], file) for path, file in zip(paths, files, strict=True)]
+    head = _n_shared(parts)
+    rest = [part[head:] for part in parts]
+    tail = _n_shared([part[::-1] for part in rest])
+    inner = ["/".join(part[: len(part) - tail]) for part in rest]
+    return dict(zip(paths, inner if all(inner) else map("/".join, rest), strict=True))
+
+
+def _n_shared(parts: Sequence[Sequence[str]]) -> int:
+    """Count the parts that all begin with."""
+    return len(list(takewhile(lambda level: len(set(level)) == 1, zip(*parts, strict=False))))
 
 
 def _not_utf8(path: Path) -> InputError:

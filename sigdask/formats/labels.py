@@ -8,8 +8,7 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import align
-from sigdask.formats.files import stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.tables import Table, read_table
 
 GOLD_NAMES = ("gold", "gold_label", "reference", "truth", "label")
@@ -36,10 +35,7 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
         orders = [list(range(first.n_rows)), *orders]
         _same_gold(tables, orders, options)
     predictions: dict[str, list[str]] = {}
-    for source, table, order in zip(sources, tables, orders, strict=True):
-        name = source.name or stem(source.path)
-        if name in predictions:
-            raise InputError(f"two systems are called {name!r}; name them NAME=FILE")
+    for name, table, order in zip(system_names(sources), tables, orders, strict=True):
         column = table.columns[_prediction(table, options)]
         predictions[name] = [column[row] for row in order]
     return _counts(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.records import IsRecord, id_names, id_of, read_records
 from sigdask.formats.rows import as_text
 
@@ -111,13 +111,7 @@ class Aligned:
 
 def named(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T]:
     """Read each source under its system's name."""
-    listings: dict[str, T] = {}
-    for source in sources:
-        name = source.name or stem(source.path)
-        if name in listings:
-            raise InputError(f"{source.path}: two systems are called {name!r}; name them NAME=FILE")
-        listings[name] = reader(source.path)
-    return listings
+    return {name: reader(source.path) for name, source in zip(system_names(sources), sources, strict=True)}
 
 
 def of_records(path: Path, key_of: KeyOf, what: str, options: Options, *, by_label: bool = False) -> Listing:

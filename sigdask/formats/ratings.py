@@ -29,7 +29,7 @@ from typing import Literal
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_bytes, open_text, stem
+from sigdask.formats.files import empty, open_bytes, open_text
 from sigdask.formats.numbers import is_number
 from sigdask.formats.options import Options, Source
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
@@ -258,7 +258,7 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     _check_once(path, header, named.values())
     system = None
     if "system" not in named and n_sources > 1:
-        system = source.name or stem(path)
+        system = source.system
     if "score" not in named and not ("severity" in named and "category" in named):
         raise _absent(path, header, "score", "--score-column", _scores(header))
     for what, option in (("system", "--system-column"), ("item", "--id")):

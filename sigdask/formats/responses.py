@@ -8,8 +8,7 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import group_columns
-from sigdask.formats.files import stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.tables import Table, read_table
 
 TRUE = frozenset({"1", "true", "yes", "x", "1.0"})
@@ -58,7 +57,8 @@ def _lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     if options.groups:
         raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
     right = _given(gold, options)
-    given = {source.name or stem(source.path): _given(source.path, options) for source in sources}
+    names = system_names(sources)
+    given = {name: _given(source.path, options) for name, source in zip(names, sources, strict=True)}
     ids = sorted(right.union(*given.values()))
     return Counts.from_responses(
         [i in right for i in ids],

@@ -433,10 +433,9 @@ def test_gold_columns_must_be_there_and_agree(tmp_path):
         read(a, b, format="conll")
 
 
-def test_two_files_of_one_name_are_an_error(tmp_path, files):
-    other = write(tmp_path / "other")[0]
-    with pytest.raises(InputError, match="'a' occurs twice"):
-        read(files[0], other, gold=files[2])
+def test_two_systems_of_one_name_are_an_error(tmp_path, files):
+    with pytest.raises(InputError, match=r"b.txt: system 'a' is in .*a.txt already; name the two NAME=FILE"):
+        read(files[0], f"a={files[1]}", gold=files[2])
 
 
 @pytest.mark.parametrize(

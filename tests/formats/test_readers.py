@@ -37,6 +37,20 @@ def test_labels_one_a_line_are_aligned_by_position(files):
     assert read("one", "two", gold="gold").field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
 
 
+def test_bare_files_called_alike_are_systems_of_their_own(files):
+    files(gold="P\nQ\nP\n", x__out1="P\nP\nP\n", x__out2="Q\nQ\nP\n", y__out1="P\nQ\nQ\n")
+    assert read("x.out1", "x.out2", "y.out1", gold="gold").systems == ("x.out1", "x.out2", "y")
+
+
+def test_replicates_have_a_name_that_was_given(files):
+    files(gold="P\nQ\nP\n", x__1="P\nP\nP\n", x__2="Q\nQ\nP\n", y__1="P\nQ\nQ\n", y__2="P\nQ\nP\n")
+    assert len(read("x=x.1", "x=x.2", "y=y.1", "y=y.2", gold="gold").replicates) == 2
+    with pytest.raises(InputError, match="give every system as many"):
+        read("x=x.1", "x=x.2", "y.1", "y.2", gold="gold")
+    with pytest.raises(InputError, match="x.1: system 'x.1' is in x.1 already"):
+        read("x.1", "x.1", gold="gold")
+
+
 def test_labels_are_mapped(files):
     files(t__csv="gold,x,y\nE,E,N\nNE,N,C\n")
     counts = read("t.csv", options=Options(label_map=(parse_map("NE=N,C"),)))
