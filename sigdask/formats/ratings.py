@@ -32,8 +32,9 @@ from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_bytes, open_text
 from sigdask.formats.numbers import is_number
 from sigdask.formats.options import Options, Source
+from sigdask.formats.records import record_rows
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
-from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged, record_rows
+from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged
 from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
 from sigdask.formats.tables import ID_NAMES, Table, read_table, table_of
 
@@ -368,7 +369,7 @@ def _kind(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:
         start = stream.read(64)
     if start.startswith(b"PAR1"):
         return "parquet"
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return "json"
     return "loose" if delimiter_of(_first_line(path)) in {"\t", None} else "delimited"
 

@@ -1,9 +1,8 @@
-"""Rows of cells out of delimited text and JSON lines, one at a time, with the line each began on."""
+"""Rows of cells out of delimited text, one at a time, with the line each began on."""
 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -52,47 +51,6 @@ def delimited_rows(path: Path) -> Iterator[Row]:
         yield line, cells
 
 
-def record_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a JSON-lines file; the keys of the first record are the header.
-
-    A key that a later record lacks gives an empty cell.
-
-    Raises
-    ------
-    InputError
-        For a line that is no JSON object, and for a key that the first record does not have.
-    """
-    columns: dict[str, None] = {}
-    for number, record in records(path):
-        if not columns:
-            columns = dict.fromkeys(record)
-            yield number, tuple(columns)
-        for key in record.keys() - columns.keys():
-            raise InputError(
-                f"{path}, line {number}: key {key!r} is not in the first record, which has "
-                f"{', '.join(columns)}; give every record the same keys"
-            )
-        yield number, [as_text(record.get(column)) for column in columns]
-
-
-def records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a JSON-lines file with their lines; the keys may differ.
-
-    Raises
-    ------
-    InputError
-        For a line that is no JSON object, and for a file without any.
-    """
-    found = False
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            if line.strip():
-                found = True
-                yield number, _record(path, number, line)
-    if not found:
-        raise empty(path)
-
-
 def as_text(value: Any) -> str:
     """Write a typed cell as a delimited file would hold it.
 
@@ -124,16 +82,6 @@ def _whole_rows(path: Path) -> Iterator[Row]:
                 yield start, cells
         except csv.Error as error:
             raise _open_quote(path, end + 1, str(error)) from error
-
-
-def _record(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{path}, line {number}: invalid JSON ({error}); expected one object a line") from None
-    if not isinstance(record, dict) or not record:
-        raise InputError(f"{path}, line {number}: found {line.strip()[:40]}, expected a JSON object with keys")
-    return record
 
 
 def ragged(path: Path, line: int, found: int, expected: int) -> InputError:

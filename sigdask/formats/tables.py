@@ -16,7 +16,8 @@ from sigdask.errors import InputError, missing_extra
 from sigdask.formats.files import open_bytes, read_lines
 from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.options import Options
-from sigdask.formats.rows import as_text, delimited_rows, delimiter_of, record_rows
+from sigdask.formats.records import is_json, record_rows
+from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "response", "seg_id")  # fmt: skip
@@ -118,7 +119,7 @@ def read_table(path: Path) -> Table:
     if start.startswith(b"PAR1"):
         return _parquet(path)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
-    if head.startswith("{"):
+    if is_json(path):
         return table_of(path, list(record_rows(path)))
     first = head.split("\n", 1)[0].strip()
     if head and delimiter_of(first) is None:
