@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,18 @@ from sigdask.formats.files import open_bytes, read_lines
 from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.options import Options
 from sigdask.formats.records import is_json, record_rows
-from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
+from sigdask.formats.rows import Row, as_text, delimited_rows, delimiter_of
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "response", "seg_id")  # fmt: skip
 """Conventional names of an id column, compared without case."""
+
+HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
+                          "text", "sentence", "index", "idx"})  # fmt: skip
+"""Names that stand in headers alone."""
+
+LOOKED_AT = 10_000
+"""Rows looked at to tell whether the first is a header."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +44,7 @@ class Table:
     lines : sequence of int
         The line each row began on.
     header : bool
-        Whether the file named its columns itself.
+        Whether the file named its columns itself; if not, they are called 1, 2, ..., or "" where it has one.
     """
 
     path: Path
@@ -83,6 +90,9 @@ class Table:
         if options.id_column is not None:
             self.column(options.id_column)
             return options.id_column
+        if not self.header and len(self.columns) > 1:
+            first = self.columns["1"]
+            return "1" if len(set(first)) == len(first) else None
         return next((c for c in self.columns if c.lower() in ID_NAMES), None)
 
     def ids(self, options: Options) -> list[str] | None:
@@ -124,7 +134,29 @@ def read_table(path: Path) -> Table:
     first = head.split("\n", 1)[0].strip()
     if head and delimiter_of(first) is None:
         return _one_column(path, first)
-    return table_of(path, list(delimited_rows(path)))
+    rows = list(delimited_rows(path))
+    if _has_header(rows):
+        return table_of(path, rows)
+    return table_of(path, [(0, [str(k) for k in range(1, len(rows[0][1]) + 1)]), *rows], header=False)
+
+
+def _has_header(rows: Sequence[Row]) -> bool:
+    """Whether the first row names the columns: none of its cells, unless all, stand below in their columns.
+
+    A label comes again in its column, the name of a system does not; where files were joined, whole
+    headers do. A number is no name either, beside a label.
+    """
+    names = [cell.strip() for cell in rows[0][1]]
+    if not HEADER_NAMES.isdisjoint(name.lower() for name in names):
+        return True
+    if len(names) == 2 and is_number(names[0]) and names[0]:
+        return False  # number and label
+    filled = [(k, name) for k, name in enumerate(names) if name]
+    for _, cells in islice(rows, 1, LOOKED_AT):
+        again = sum(cells[k].strip() == name for k, name in filled)
+        if 0 < again < len(filled):
+            return False
+    return True
 
 
 def _one_column(path: Path, first: str) -> Table:
@@ -134,17 +166,22 @@ def _one_column(path: Path, first: str) -> Table:
     return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
 
 
-def table_of(path: Path, rows: list[tuple[int, Sequence[str]]]) -> Table:
-    """Return rows of cells, the header first, as a table."""
+def table_of(path: Path, rows: list[Row], *, header: bool = True) -> Table:
+    """Return rows of cells, the names of the columns first, as a table."""
     if len(rows) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
     names = [name.strip() for name in rows[0][1]]
-    if all(is_number(name) and name for name in names):
-        raise InputError(f"{path}, line {rows[0][0]}: found numbers, expected a header that names the columns")
+    if header and all(is_number(name) and name for name in names):
+        raise no_header(path, rows[0][0])
     _check_header(path, names)
     lines = [line for line, _ in rows[1:]]
     cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
-    return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines)
+    return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
+
+
+def no_header(path: Path, line: int) -> InputError:
+    """Return the error for a table that is to name its columns and does not."""
+    return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one")
 
 
 def _check_header(path: Path, names: Sequence[str]) -> None:

@@ -37,6 +37,66 @@ def test_labels_one_a_line_are_aligned_by_position(files):
     assert read("one", "two", gold="gold").field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
 
 
+def test_labels_without_a_header_lose_no_row(files):
+    files(
+        gold="8001\tMT(e1,e2)\n8002\tPP(e2,e1)\n8003\tOther\n",
+        one="8003\tOther\n8002\tPP(e2,e1)\n8001\tPP(e2,e1)\n",
+        two="8001\tMT(e1,e2)\n8002\tOther\n8003\tMT(e1,e2)\n",
+    )
+    counts = read("one", "two", gold="gold")
+    assert counts.ids == ("8001", "8002", "8003")
+    assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("text", ["", "\tthe other sentence"])
+def test_texts_before_labels_need_no_header(files, text):
+    files(
+        gold=f"a film{text}\tP\na bore{text}\tQ\nso so{text}\tP\n",
+        one="P\nP\nP\n",
+        two="Q\nQ\nP\n",
+    )
+    counts = read("one", "two", gold="gold")
+    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert len(counts.warnings) == (1 if text else 0)
+    if text:
+        assert "gold: has no header; the last column, 3, is taken for labels" in counts.warnings[0]
+
+
+def test_columns_without_a_header_go_by_number(files):
+    files(one="a\tP\tQ\nb\tQ\tQ\nc\tP\tP\n", two="a\tP\tP\nb\tQ\tP\nc\tP\tP\n")
+    with pytest.raises(InputError, match="one: cannot tell the format .no header; columns: 1, 2, 3"):
+        read("one", "two")
+    counts = read("one", "two", options=Options(gold_column="2", prediction_column="3"))
+    assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 1]]
+
+
+def test_scores_without_a_header_are_refused(files):
+    files(t="a\t0.5\t0.5\nb\t0.5\t0.25\n")
+    with pytest.raises(InputError, match="t, line 1: found data, expected a header"):
+        read("t", format="wide")
+
+
+def test_headers_that_stand_in_joined_files_again_are_headers(files):
+    files(t__csv="x,y\n1,2\nx,y\n3,4\n")
+    with pytest.raises(InputError, match="line 3, column 'x': found 'x', expected a number"):
+        read("t.csv", format="wide")
+
+
+def test_gold_and_predicted_labels_beside_a_text_are_known_by_their_names(files):
+    rows = [("so, so", "P", "Q"), ("a film", "Q", "Q")]
+    files(
+        one__csv="text,label,pred\n" + "".join(f'"{t}",{g},{p}\n' for t, g, p in rows),
+        two__csv="text,label,pred\n" + "".join(f'"{t}",{g},P\n' for t, g, _ in rows),
+    )
+    assert read("one.csv", "two.csv").field("correct").tolist() == [[0, 1], [1, 0]]
+
+
+def test_predictions_alone_ask_for_gold_labels(files):
+    files(one__csv="id,prediction,confidence\na,P,0.5\nb,Q,0.7\n", two__csv="id,prediction,confidence\na,P,1\nb,P,1\n")
+    with pytest.raises(InputError, match="one.csv: no gold labels; give --gold FILE"):
+        read("one.csv", "two.csv")
+
+
 def test_bare_files_called_alike_are_systems_of_their_own(files):
     files(gold="P\nQ\nP\n", x__out1="P\nP\nP\n", x__out2="Q\nQ\nP\n", y__out1="P\nQ\nQ\n")
     assert read("x.out1", "x.out2", "y.out1", gold="gold").systems == ("x.out1", "x.out2", "y")
