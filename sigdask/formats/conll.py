@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,10 @@ from sigdask.formats.chunks import (
     ChunkFields,
     Chunks,
     Scheme,
+    are_suffixed,
     find_chunks,
     parse_tag,
+    prefixed,
 )
 from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.options import Options, Source, system_names
@@ -81,7 +83,9 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     )
     scheme = options.own.get("scheme", "conlleval")
     labels, tokens = Codes(), Codes()
-    files = [_tagged(s.path, _layout(options, scheme, beside=gold is None), labels, tokens) for s in sources]
+    columns = _by_column(sources, gold, options)
+    sources = [source for source, _ in columns]
+    files = [_tagged(s.path, _layout(own, scheme, beside=gold is None), labels, tokens) for s, own in columns]
     if gold is None:
         first, others = files[0], files[1:]
     else:
@@ -155,7 +159,8 @@ class _Tags:
         """Take all labels apart; those to be mapped are whole labels or types."""
         mapped = options.mapped
         names, parsed, seen = [], [], set()
-        for label in labels.strings:
+        suffixed = scheme not in UNPREFIXED and are_suffixed(labels.strings)
+        for label in map(prefixed, labels.strings) if suffixed else labels.strings:
             tag = parse_tag(mapped.get(label, label), scheme)
             if tag is not None and tag[1] in mapped:
                 seen.add(tag[1])
@@ -183,14 +188,52 @@ class _Tags:
                 allowed = SCHEMES[scheme].prefixes.replace("O", "")
                 raise InputError(
                     f"{file.path}, line {file.lines[wrong[0]]}: label {self.names[codes[wrong[0]]]!r}, expected O "
-                    f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; choose the column "
-                    "(conll:column=N, conll:gold-column=N, --gold FILE), read it as another (--map O=LABEL), or take "
+                    f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; "
+                    f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
+                    "(conll:column=N, conll:gold-column=N), read it as another (--map O=LABEL), or take "
                     "plain labels with conll:scheme=raw (a chunk a token) or conll:scheme=IO"
                 )
 
     def chunks(self, codes: Integers, first: Tagged, scheme: Scheme) -> Chunks:
         """Find the chunks of a file's labels."""
         return find_chunks(self.prefix[codes], self.type[codes], first.lengths, scheme)
+
+
+def _by_column(sources: Sequence[Source], gold: Path | None, options: Options) -> list[tuple[Source, Options]]:
+    """Return each system's file and options: a column is a system where several are asked for, or one file has them."""
+    asked = options.own.get("column", "")
+    columns, own = asked.split("+"), {}
+    if not asked and gold is None and len(sources) == 1:
+        first, *columns = _tag_columns(sources[0].path) or [""]
+        own = {"gold-column": first} if options.gold_column is None else {}
+    if len(columns) < 2:
+        return [(source, options) for source in sources]
+    alone = len(sources) == 1 and sources[0].name is None
+    return [
+        (
+            replace(source, name=f"column {column}" if alone else f"{source.system}:{column}"),
+            options.with_own({**own, **options.own, "column": column}),
+        )
+        for source in sources
+        for column in columns
+    ]
+
+
+def _tag_columns(path: Path) -> list[str]:
+    """Return the numbers of the last columns that hold nothing but tags."""
+    rows = [cells for line in head_lines(path) if not line.startswith(("#", DOCSTART)) if (cells := cells_of(line))]
+    columns: list[str] = []
+    for place, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
+        if not _are_tags(column):
+            break
+        columns.insert(0, str(place))
+    return columns
+
+
+def _are_tags(cells: Sequence[str]) -> bool:
+    """Whether cells are tags, some with a type."""
+    plain = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
+    return any("-" in cell for cell in cells) and (plain or are_suffixed(set(cells)))
 
 
 def _write(prefix: str, type_: str, scheme: str) -> str:
@@ -321,6 +364,6 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if not rows or len({len(row) for row in rows}) != 1:
         return False
     last = [row[-1] for row in rows]
-    chunks = any(TAG.fullmatch(cell) and "-" in cell for cell in last)
-    tags = all(cell == "O" or TAG.fullmatch(cell) for cell in last)
-    return tags and (chunks or breaks > 0) and (len(rows[0]) > 1 or breaks > 0)
+    chunks = _are_tags(last)
+    bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in last)
+    return (chunks or bare) and (len(rows[0]) > 1 or breaks > 0)

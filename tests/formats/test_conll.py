@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -431,6 +432,32 @@ def test_gold_columns_must_be_there_and_agree(tmp_path):
     a, b, _ = write(tmp_path, "O\nB-X\n", "O\nB-X\n", None)
     with pytest.raises(InputError, match="found 1 column, but gold-column is -2; give --gold FILE"):
         read(a, b, format="conll")
+
+
+def test_columns_of_one_file_are_systems(tmp_path, files):
+    rows = zip(*(path.read_text().splitlines() for path in (files[2], *files[:2])), strict=True)
+    lines = ["\t".join((gold, *(cell.split("\t")[1] for cell in others))) if gold else "" for gold, *others in rows]
+    (tmp_path / "all.txt").write_text("\n".join(lines) + "\n")
+    counts = read(tmp_path / "all.txt")
+    assert counts.systems == ("column 3", "column 4")
+    apart = read(*files[:2], gold=files[2])
+    for field in ("tp", "predicted", "gold", "correct"):
+        assert counts.field(field).tolist() == apart.field(field).tolist()
+    asked = read(f"x={tmp_path / 'all.txt'}", format="conll:column=4+3,gold-column=2")
+    assert asked.systems == ("x:4", "x:3")
+    assert asked.field("tp").tolist() == apart.field("tp")[:, ::-1].tolist()
+
+
+def test_letters_may_stand_after_the_type(tmp_path, files):
+    def turned(text):
+        return re.sub(r"\t([BI])-(\w+)", r"\t\2-\1", text)
+
+    assert outcome(write(tmp_path / "turned", *map(turned, (A, B, GOLD)))) == outcome(files)
+
+
+def test_forgotten_gold_labels_are_asked_for(files):
+    with pytest.raises(InputError, match="a.txt, line 1: label 'EU', .* give the gold labels with --gold FILE"):
+        read(*files[:2])
 
 
 def test_two_systems_of_one_name_are_an_error(tmp_path, files):
