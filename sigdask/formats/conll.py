@@ -356,8 +356,13 @@ def _ragged(path: Path, number: int, cells: list[str], width: int, where: int) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Say whether a file looks like tagged tokens: equal columns, tags in the last, empty lines between."""
-    lines = head_lines(sources[0].path)
+    """Say whether the first file, or the gold file, looks like tagged tokens."""
+    return _are_tagged(sources[0].path) or (gold is not None and _are_tagged(gold))
+
+
+def _are_tagged(path: Path) -> bool:
+    """Say whether a file has equal columns, tags in the last, and empty lines between."""
+    lines = head_lines(path)
     rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
     breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
     rows = [row for row in rows if row and row != [UTTERANCE_END]]

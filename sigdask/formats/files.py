@@ -88,7 +88,7 @@ def head_lines(path: Path) -> list[str]:
     try:
         with open_bytes(path) as stream:
             start = stream.read(HEAD)
-        whole = start if len(start) < HEAD else start[: start.rfind(b"\n") + 1]
+        whole = start if len(start) < HEAD else start[: max(start.rfind(b"\n"), start.rfind(b"\r")) + 1]
         text = whole.decode("utf-8-sig")
     except (InputError, UnicodeDecodeError):
         return []
@@ -141,6 +141,9 @@ def _n_shared(parts: Sequence[Sequence[str]]) -> int:
 def _not_utf8(path: Path) -> InputError:
     offset = 0
     with open_bytes(path) as stream:
+        if stream.read(2) in {b"\xff\xfe", b"\xfe\xff"}:
+            return InputError(f"{path}: is UTF-16, not UTF-8; convert the file with iconv -f utf-16 -t utf-8")
+        stream.seek(0)
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode()

@@ -141,7 +141,8 @@ def _only(table: Table, options: Options, what: str, option: str, aside: Sequenc
 def _is_guessed(table: Table, options: Options) -> bool:
     """Whether a table without header has several columns that may hold its labels."""
     named = options.gold_column or options.prediction_column
-    return not table.header and named is None and len(table.others(table.id_name(options), *options.ignore)) > 1
+    left = table.others(table.id_name(options), *options.ignore)
+    return not table.header and named is None and len(left) > 1 and len(table.columns) > 2
 
 
 def _gold_in_each(tables: Sequence[Table], options: Options) -> str:

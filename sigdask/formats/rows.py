@@ -38,6 +38,8 @@ def delimited_rows(path: Path) -> Iterator[Row]:
     header = next(rows, None)
     if header is None:
         raise empty(path)
+    if not "".join(header[1]).strip():
+        raise InputError(f"{path}, line {header[0]}: is empty, expected a header, and one row an item after it")
     yield header
     blank = 0
     for line, cells in rows:

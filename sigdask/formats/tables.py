@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -27,6 +28,7 @@ HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "p
                           "text", "sentence", "index", "idx"})  # fmt: skip
 """Names that stand in headers alone."""
 
+MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
 LOOKED_AT = 10_000
 """Rows looked at to tell whether the first is a header."""
 
@@ -91,9 +93,13 @@ class Table:
             self.column(options.id_column)
             return options.id_column
         if not self.header and len(self.columns) > 1:
-            first = self.columns["1"]
-            return "1" if len(set(first)) == len(first) else None
+            return "1" if self._are_ids(self.columns["1"]) else None
         return next((c for c in self.columns if c.lower() in ID_NAMES), None)
+
+    @staticmethod
+    def _are_ids(cells: Sequence[str]) -> bool:
+        """Whether cells without a name look like ids: single words, hardly any twice."""
+        return 2 * len(set(cells)) > len(cells) and not any(" " in cell for cell in cells)
 
     def ids(self, options: Options) -> list[str] | None:
         """Return the checked ids of the rows, None where there are none."""
@@ -105,8 +111,10 @@ class Table:
             if not item:
                 raise InputError(f"{self.path}, line {line}: column {name!r} is empty, expected an item id")
             if item in seen:
+                remedy = "" if self.header else " (column 1 is taken for ids; --align position if rows correspond)"
                 raise InputError(
-                    f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; ids must be unique"
+                    f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; "
+                    f"ids must be unique{remedy}"
                 )
             seen[item] = line
         return self.columns[name]
@@ -160,6 +168,8 @@ def _has_header(rows: Sequence[Row]) -> bool:
 
 
 def _one_column(path: Path, first: str) -> Table:
+    if MARKUP.match(first):
+        raise InputError(f"{path}: found {first[:40]!r}, a page or document of HTML or XML, expected one row an item")
     lines = read_lines(path)
     if first.lower() in (*ID_NAMES, "gold", "score", "label", "prediction"):
         return table_of(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
