@@ -40,8 +40,7 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
         orders = [list(range(first.n_rows)), *orders]
         _same_gold(tables, orders, options)
     predictions: dict[str, list[str]] = {}
-    warnings += [f"{table.path}: has no header; the last column, {len(table.columns)}, is taken for labels"
-                 for table in (first, *others) if _is_guessed(table, options)]  # fmt: skip
+    warnings += [text for table in (first, *others) for text in _guesses(table, options)]
     for name, table, order in zip(system_names(sources), tables, orders, strict=True):
         column = table.columns[_prediction(table, options)]
         predictions[name] = [column[row] for row in order]
@@ -81,14 +80,22 @@ def _counts(
     known = {*gold}.union(*predictions.values())
     warnings = warnings + options.unmapped(known)
     groups = {name: _group(name, first, files) for name in options.groups}
+    right = [mapped.get(label, label) for label in gold]
+    given = {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()}
     return Counts.from_labels(
-        [mapped.get(label, label) for label in gold],
-        {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()},
-        ids=ids,
-        groups=groups,
-        name=options.name,
-        warnings=warnings,
+        right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *_foreign(right, given)]
     )
+
+
+def _foreign(gold: list[str], predictions: dict[str, list[str]]) -> list[str]:
+    """Warn of predictions that are labels of another kind."""
+    known = {*gold}
+    return [
+        f"{name}: no label is a gold one: {column[0]!r} where gold has {gold[0]!r}; choose the columns, or read labels "
+        "as another with --map"
+        for name, column in predictions.items()
+        if known.isdisjoint(column)
+    ]
 
 
 def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) -> list[str]:
@@ -130,7 +137,7 @@ def _prediction(table: Table, options: Options) -> str:
 def _only(table: Table, options: Options, what: str, option: str, aside: Sequence[str]) -> str:
     left = table.others(table.id_name(options), *aside, *options.ignore)
     if left and not table.header:
-        return left[-1]
+        return _repeated(table, left)
     if len(left) != 1:
         raise InputError(
             f"{table.path}: which column holds {what}? Columns: {', '.join(table.columns)}; name it with {option}"
@@ -138,11 +145,19 @@ def _only(table: Table, options: Options, what: str, option: str, aside: Sequenc
     return left[0]
 
 
-def _is_guessed(table: Table, options: Options) -> bool:
-    """Whether a table without header has several columns that may hold its labels."""
-    named = options.gold_column or options.prediction_column
+def _repeated(table: Table, columns: Sequence[str]) -> str:
+    """Return the last column whose cells come again and again, as labels do."""
+    cells = ((column, table.columns[column]) for column in reversed(columns))
+    return next((column for column, own in cells if 2 * len(set(own)) <= len(own)), columns[-1])
+
+
+def _guesses(table: Table, options: Options) -> list[str]:
+    """Say which column holds labels, where none has a name and several may."""
     left = table.others(table.id_name(options), *options.ignore)
-    return not table.header and named is None and len(left) > 1 and len(table.columns) > 2
+    if table.header or options.gold_column or options.prediction_column or len(left) < 2 or len(table.columns) < 3:
+        return []
+    column = _repeated(table, left)
+    return [f"{table.path}: has no header; column {column} is taken for labels (leave others out with --ignore)"]
 
 
 def _gold_in_each(tables: Sequence[Table], options: Options) -> str:

@@ -20,12 +20,16 @@ from sigdask.formats.options import Options
 from sigdask.formats.records import is_json, record_rows
 from sigdask.formats.rows import Row, as_text, delimited_rows, delimiter_of
 
+INDEX = "index"
+"""What a first column without a name is called: pandas writes its index so."""
+
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
-            "response", "seg_id")  # fmt: skip
+            "response", "seg_id", INDEX, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id", "question_id",
+            "qid", "tweet_id", "tweetid")  # fmt: skip
 """Conventional names of an id column, compared without case."""
 
 HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
-                          "text", "sentence", "index", "idx"})  # fmt: skip
+                          "text", "sentence"})  # fmt: skip
 """Names that stand in headers alone."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
@@ -181,6 +185,8 @@ def table_of(path: Path, rows: list[Row], *, header: bool = True) -> Table:
     if len(rows) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
     names = [name.strip() for name in rows[0][1]]
+    if names[0] == "" and len(names) > 1 and INDEX not in names:
+        names[0] = INDEX
     if header and all(is_number(name) and name for name in names):
         raise no_header(path, rows[0][0])
     _check_header(path, names)

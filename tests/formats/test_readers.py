@@ -48,18 +48,40 @@ def test_labels_without_a_header_lose_no_row(files):
     assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 0]]
 
 
-@pytest.mark.parametrize("text", ["", "\tthe other sentence"])
+@pytest.mark.parametrize("text", ["", "\tthe other sentence {}"])
 def test_texts_before_labels_need_no_header(files, text):
+    rows = [("a film", "P"), ("a bore", "Q"), ("so so", "P"), ("no", "Q")]
     files(
-        gold=f"a film{text}\tP\na bore{text}\tQ\nso so{text}\tP\n",
-        one="P\nP\nP\n",
-        two="Q\nQ\nP\n",
+        gold="".join(f"{one}{text.format(k)}\t{label}\n" for k, (one, label) in enumerate(rows)),
+        one="P\nP\nP\nP\n",
+        two="Q\nQ\nP\nP\n",
     )
     counts = read("one", "two", gold="gold")
-    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1], [0, 0]]
     assert len(counts.warnings) == (1 if text else 0)
     if text:
-        assert "gold: has no header; the last column, 3, is taken for labels" in counts.warnings[0]
+        assert "gold: has no header; column 3 is taken for labels" in counts.warnings[0]
+
+
+def test_texts_after_labels_need_no_header_either(files):
+    files(
+        gold="1\tP\ta film\n2\tQ\ta bore\n3\tP\tso so\n4\tP\tso\n",
+        one="1\tP\n2\tP\n3\tP\n4\tQ\n",
+        two="4\t1\n3\t1\n2\t0\n1\t1\n",
+    )
+    counts = read("one", "two", gold="gold")
+    assert counts.field("correct").tolist() == [[1, 0], [0, 0], [1, 0], [0, 0]]
+    assert "gold: has no header; column 2 is taken" in counts.warnings[1]
+    assert "two: no label is a gold one: '1' where gold has 'P'" in counts.warnings[2]
+
+
+def test_the_index_of_pandas_is_an_id(files):
+    files(gold=",text,label\n0,a,P\n1,b,Q\n", one=",prediction\n1,Q\n0,P\n", two="index,prediction\n0,Q\n1,Q\n")
+    counts = read("one", "two", gold="gold")
+    assert counts.ids == ("0", "1")
+    assert counts.field("correct").tolist() == [[1, 0], [1, 1]]
+    files(t__csv=",x,y\n0,1,2\n1,2,1\n")
+    assert read("t.csv").systems == ("x", "y")
 
 
 def test_columns_without_a_header_go_by_number(files):
