@@ -42,6 +42,10 @@ from sigdask.formats.sentences import (
 
 DOCSTART = "-DOCSTART-"
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
+CONLLU = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
+"""What is compared of CoNLL-U where no column is asked for: universal parts of speech."""
+
+CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
 NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
 
 
@@ -63,6 +67,8 @@ class Layout:
         "skip" -DOCSTART- lines or take them as a "token", as conlleval does.
     option : str
         What chooses the label's column.
+    conllu : bool
+        Whether rows begin with CoNLL-U's ids; those of ranges (1-2) and empty nodes (1.1) are no tokens.
     """
 
     label: int
@@ -71,6 +77,7 @@ class Layout:
     is_tag: Callable[[str], bool]
     docstart: str = "skip"
     option: str = "column"
+    conllu: bool = False
 
 
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -81,6 +88,11 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     options.only(
         "conll", scheme=tuple(SCHEMES), docstart=("skip", "token"), column=(), tokens=(), **{"gold-column": ()}
     )
+    words = "column" not in options.own and options.prediction_column is None and is_conllu(sources[0].path)
+    if words and gold is None:
+        raise InputError(f"{sources[0].path}: CoNLL-U holds no gold labels beside predicted ones; give --gold FILE")
+    if words:
+        options = options.with_own({**CONLLU, **options.own})
     scheme = options.own.get("scheme", "conlleval")
     labels, tokens = Codes(), Codes()
     columns = _by_column(sources, gold, options)
@@ -124,7 +136,7 @@ def _counts(
         labels=tuple(sorted(known)),
         predicted_labels=tuple(sorted(others)),
         outputs=outputs_of(right, [file.labels for file in files], first.starts, tags.names),
-        suggested=("f1", "precision", "recall"),
+        suggested=("accuracy",) if options.own.get("scheme") == "raw" else ("f1", "precision", "recall"),
         warnings=(*warnings, *tags.unused),
     )
 
@@ -287,6 +299,7 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
     # a column alone holds labels and no tokens
     places = {layout.label % width, (layout.label if layout.gold is None else layout.gold) % width}
     token_at = layout.token if layout.token is not None and layout.token % width not in places else None
+    layout = replace(layout, conllu=is_conllu(path))
     collector = Collector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
@@ -304,11 +317,19 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
                 continue
             if len(cells) != width:
                 raise _ragged(path, number, cells, width, where)
+            if layout.conllu and not cells[0].isdecimal():
+                continue
             gold = None if layout.gold is None else cells[layout.gold]
             collector.token(number, cells[layout.label], gold, None if token_at is None else cells[token_at])
             if line.startswith(DOCSTART):
                 collector.end()
     return collector.tagged()
+
+
+def is_conllu(path: Path) -> bool:
+    """Whether a file's rows have the ten columns of CoNLL-U, the first an id."""
+    rows = [line.split("\t") for line in head_lines(path)[:200] if line.strip() and not line.startswith("#")]
+    return bool(rows) and all(len(row) == 10 and CONLLU_ID.fullmatch(row[0]) for row in rows)
 
 
 def _is_end(cells: list[str], line: str) -> bool:
@@ -363,6 +384,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 def _are_tagged(path: Path) -> bool:
     """Say whether a file has equal columns, tags in the last, and empty lines between."""
     lines = head_lines(path)
+    if is_conllu(path):
+        return True
     rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
     breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
     rows = [row for row in rows if row and row != [UTTERANCE_END]]

@@ -434,6 +434,27 @@ def test_gold_columns_must_be_there_and_agree(tmp_path):
         read(a, b, format="conll")
 
 
+def conllu(*tags):
+    rows = ["# text = Don't go", "1-2\tDon't" + "\t_" * 8]
+    rows += [
+        f"{k}\t{w}\t{w}\t{t}" + "\t_" * 6 for k, (w, t) in enumerate(zip(("Do", "n't", "go"), tags, strict=True), 1)
+    ]
+    return "\n".join([*rows, "3.1\tgo" + "\t_" * 8]) + "\n\n"
+
+
+def test_conllu_is_judged_by_parts_of_speech_of_words(tmp_path):
+    gold, wrong = conllu("AUX", "PART", "VERB"), conllu("VERB", "PART", "VERB")
+    files = write(tmp_path, gold + wrong, wrong + wrong, gold + gold)
+    counts = read(*files[:2], gold=files[2])
+    assert counts.suggested == ("accuracy",)
+    assert counts.field("correct").tolist() == [[3, 2], [2, 2]]
+    assert total(counts, "items") == 6
+    with pytest.raises(InputError, match="a.txt: CoNLL-U holds no gold labels beside"):
+        read(*files[:2])
+    by_form = read(*files[:2], gold=files[2], format="conll:scheme=raw,column=3,gold-column=3,tokens=2")
+    assert total(by_form, "correct") == total(by_form, "items") == 6
+
+
 def test_columns_of_one_file_are_systems(tmp_path, files):
     rows = zip(*(path.read_text().splitlines() for path in (files[2], *files[:2])), strict=True)
     lines = ["\t".join((gold, *(cell.split("\t")[1] for cell in others))) if gold else "" for gold, *others in rows]
