@@ -66,6 +66,12 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, by its first bytes."""
+    with open_bytes(path) as stream:
+        return stream.read(4) == b"PAR1"
+
+
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file, stripped; empty ones at the end are dropped.
 

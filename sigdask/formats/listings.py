@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, stem
 from sigdask.formats.options import Options, Source, system_names
@@ -112,6 +113,20 @@ class Aligned:
 def named(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T]:
     """Read each source under its system's name."""
     return {name: reader(source.path) for name, source in zip(system_names(sources), sources, strict=True)}
+
+
+def of_sets(
+    gold: frozenset[str], systems: Mapping[str, frozenset[str]], name: str, warnings: Sequence[str] = ()
+) -> Counts:
+    """Return counts of one set a system: all that gold or a system has are items, there or not."""
+    ids = sorted(gold.union(*systems.values()))
+    return Counts.from_responses(
+        [item in gold for item in ids],
+        {system: [item in given for item in ids] for system, given in systems.items()},
+        ids=ids,
+        name=name,
+        warnings=warnings,
+    )
 
 
 def of_records(path: Path, key_of: KeyOf, what: str, options: Options, *, by_label: bool = False) -> Listing:

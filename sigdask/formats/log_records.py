@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.files import open_bytes, open_text
+from sigdask.formats.files import is_parquet, open_text
 from sigdask.formats.records import as_object, is_json, read_records
 from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
+from sigdask.formats.tables import check_header
 
 Record = Mapping[str, Any]
 
@@ -32,7 +33,7 @@ def records(path: Path) -> Iterator[tuple[str, Record]]:
     InputError
         Naming file and line or record.
     """
-    if _is_parquet(path):
+    if is_parquet(path):
         yield from _of_parquet(path)
     elif is_json(path):
         for record in read_records(path, lambda _: True):
@@ -47,7 +48,7 @@ def first_record(path: Path, *, tables: bool = False) -> Record | None:
     Of a delimited table, where these are asked for, it is the header, with empty cells.
     """
     try:
-        if _is_parquet(path):
+        if is_parquet(path):
             return next(_of_parquet(path))[1]
         with open_text(path) as text:
             head = text.read(HEAD).lstrip()
@@ -78,11 +79,6 @@ def lookup(record: Record, name: str, *within: str) -> str | None:
 
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else as_text(value)
-
-
-def _is_parquet(path: Path) -> bool:
-    with open_bytes(path) as stream:
-        return stream.read(4) == b"PAR1"
 
 
 def _first_row(head: str) -> Record | None:
@@ -119,8 +115,7 @@ def _of_table(path: Path) -> Iterator[tuple[str, Record]]:
     rows = delimited_rows(path)
     _, header = next(rows)
     names = [name.strip() for name in header]
-    if len(set(names)) < len(names) or not all(names):
-        raise InputError(f"{path}, line 1: a column has no name, or two have the same: {', '.join(names)}")
+    check_header(path, names)
     line = 0
     for line, cells in rows:
         yield f"{path}, line {line}", dict(zip(names, cells, strict=True))

@@ -26,6 +26,12 @@ def delimiter_of(header: str) -> str | None:
     return next((mark for mark in DELIMITERS if mark in header), None)
 
 
+def header_of(start: str) -> list[str]:
+    """Return the cells of the first line, of the beginning of a file, to know it by."""
+    first = start.lstrip().split("\n", 1)[0].strip()
+    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first) or "\t")]
+
+
 def delimited_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a delimited file, the header first.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.files import open_bytes, read_lines
+from sigdask.formats.files import is_parquet, open_bytes, read_lines
 from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.options import Options
 from sigdask.formats.records import is_json, record_rows
@@ -136,10 +136,10 @@ def read_table(path: Path) -> Table:
     InputError
         For whatever makes the file no table; it names file and line.
     """
+    if is_parquet(path):
+        return _parquet(path)
     with open_bytes(path) as stream:
         start = stream.read(4096)
-    if start.startswith(b"PAR1"):
-        return _parquet(path)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
     if is_json(path):
         return table_of(path, list(record_rows(path)))
@@ -189,7 +189,7 @@ def table_of(path: Path, rows: list[Row], *, header: bool = True) -> Table:
         names[0] = INDEX
     if header and all(is_number(name) and name for name in names):
         raise no_header(path, rows[0][0])
-    _check_header(path, names)
+    check_header(path, names)
     lines = [line for line, _ in rows[1:]]
     cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
     return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
@@ -200,7 +200,8 @@ def no_header(path: Path, line: int) -> InputError:
     return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one")
 
 
-def _check_header(path: Path, names: Sequence[str]) -> None:
+def check_header(path: Path, names: Sequence[str]) -> None:
+    """Refuse columns without a name, and two of one name."""
     for k, name in enumerate(names):
         if not name:
             raise InputError(f"{path}: column {k + 1} has no name in the header")
@@ -217,7 +218,7 @@ def _parquet(path: Path) -> Table:
         loaded = parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: damaged Parquet file ({error})") from None
-    _check_header(path, loaded.column_names)
+    check_header(path, loaded.column_names)
     if not loaded.num_rows:
         raise InputError(f"{path}: has no rows, expected one row an item")
     columns: dict[str, list[Any]] = loaded.to_pydict()
