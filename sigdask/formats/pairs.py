@@ -91,7 +91,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Whether gold and first file are words with morphs marked by ` @@` or spaces, or forms, the same words in both."""
+    """Whether gold and first file are words with morphs marked by ` @@` or spaces, or forms of words."""
     if gold is None or options.own or sources[0].path.is_dir() or gold.is_dir():
         return False
     heads = [_head(path) for path in (sources[0].path, gold)]
@@ -100,7 +100,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     rows = [cells for head in heads for cells in head]
     marked = any(MARK in cells[1] for cells in rows)
     spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
-    return marked or spelled or (all(map(_are_forms, heads)) and _share_words(*heads))
+    forms = all(map(_are_forms, heads)) and (len(rows[0]) > 2 or _share_words(*heads))
+    return marked or spelled or forms
 
 
 def _are_forms(head: list[list[str]]) -> bool:

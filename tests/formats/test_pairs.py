@@ -139,6 +139,14 @@ def test_inflected_forms_stand_before_or_after_their_features(tmp_path, order):
     assert counts.suggested == ("accuracy", "edit-distance")
 
 
+def test_inflected_forms_in_another_order_are_recognised(tmp_path):
+    rows = [f"{letter * 3}{k}\t{letter}s\tN;{'PL' if k % 2 else 'SG'}\n" for k, letter in enumerate("abcdefgh" * 30)]
+    gold, turned = "".join(rows), "".join(rows[::-1])
+    counts = table(tmp_path, gold, turned, gold, format="auto")
+    assert counts.suggested == ("accuracy", "edit-distance")
+    assert counts.field("correct").all()
+
+
 def test_words_and_phones_without_a_header_are_pairs_and_labels_are_not(tmp_path):
     gold = "cat\tk æ t\nice\taɪ s\nox\tɑ k s\n"
     assert table(tmp_path, gold, gold.replace("æ", "a"), gold, format="auto").field("correct").tolist()[0] == [0, 1]
