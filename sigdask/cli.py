@@ -427,7 +427,12 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     gold = Path(options["gold"]) if options["gold"] else None
     asked, own = formats.parse_format(options["format_"])
     chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
-    return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+    try:
+        return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+    except InputError as error:
+        if asked != "auto":
+            raise
+        raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
 
 
 def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:
