@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -58,8 +58,11 @@ def _fail(message: str, status: int) -> NoReturn:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="sigdask", prog_name="sigdask")
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
-def commands(*, log_json: bool) -> None:  # looked at before anything can go wrong
+def commands(*, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
+    from sigdask.logs import to_stderr
+
+    to_stderr(as_json=log_json)
 
 
 @commands.command()
@@ -104,6 +107,7 @@ def commands(*, log_json: bool) -> None:  # looked at before anything can go wro
 @click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+@click.option("--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else.")
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
@@ -131,6 +135,8 @@ def compare(**options: Any) -> None:
     _show(results, everything=options["everything"])
     if json_file is not None:
         _write(Path(json_file), results.to_json() + "\n")
+    if options["html_file"] is not None:
+        _write_page(Path(options["html_file"]), {options["name"]: results}, options["name"] or format_)
 
 
 @commands.command()
@@ -217,8 +223,15 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 @click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
+@click.option("--html", "html_file", metavar="FILE", help="Write a page that needs nothing else.")
 def report(
-    where: str, store: str | None, name: str | None, number: int | None, everything: bool, json_file: str | None
+    where: str,
+    store: str | None,
+    name: str | None,
+    number: int | None,
+    everything: bool,
+    json_file: str | None,
+    html_file: str | None,
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
     from sigdask.overnight import look
@@ -229,6 +242,8 @@ def report(
         click.echo(report_text(found, everything=everything, width=_width()))
     if json_file is not None:
         _write_json(json_file, found)
+    if html_file is not None:
+        _write_page(Path(html_file), found.results, found.run.plan)
 
 
 @commands.command()
@@ -361,6 +376,18 @@ def _write_files(plan: Plan, found: Report) -> None:
         write_whole(files.json, _json_text(found) + "\n")
     if files.text is not None:
         write_whole(files.text, report_text(found, everything=True, width=None) + "\n")
+    if files.html is not None:
+        _write_page(files.html, found.results, found.run.plan)
+
+
+def _write_page(path: Path, sets: Mapping[str, Results], title: str) -> None:
+    from datetime import datetime
+
+    from sigdask.report.files import write_whole
+    from sigdask.report.html import page
+
+    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+    write_whole(path, page(sets, title=f"sigdask: {title}", created=created))
 
 
 def _json_text(found: Report) -> str:

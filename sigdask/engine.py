@@ -257,7 +257,8 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
         error = next(iter(flight.given_up.values()))
         raise TaskError(
-            f"counting {labels} failed on every worker it was tried on ({error}); all else was counted",
+            f"counting {labels} failed on every worker it was tried on ({error}); "
+            "all else was counted, which `sigdask run` keeps",
             tuple(flight.given_up),
         )
 

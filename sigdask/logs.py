@@ -36,6 +36,15 @@ class JsonLines(logging.Formatter):
         return json.dumps({**entry, **carried}, ensure_ascii=False, default=str)
 
 
+class Stderr(logging.Handler):
+    """Writes to whatever standard error is at the time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        sys.stderr.write(self.format(record) + "\n")
+        sys.stderr.flush()
+
+
 def to_stderr(*, as_json: bool = False) -> None:
     """Send the program's log lines to standard error, once.
 
@@ -44,7 +53,7 @@ def to_stderr(*, as_json: bool = False) -> None:
     as_json : bool
         One JSON object a line; also asked for by ``SIGDASK_LOG=json``.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = Stderr()
     handler.setFormatter(JsonLines() if as_json or os.environ.get("SIGDASK_LOG") == "json" else Lines())
     logger = logging.getLogger("sigdask")
     logger.handlers = [handler]

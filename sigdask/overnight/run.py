@@ -49,6 +49,9 @@ SECOND_LOOK = "second look:"
 RECONNECT_SECONDS = 600.0
 """How long to look for a lost scheduler."""
 
+START_SECONDS = 60.0
+"""How long to try to start a cluster that has not worked yet in this run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -356,8 +359,9 @@ class _Driver:
             self.progress(self.n_done, self.n_all)
 
     def _wait_for_cluster(self, error: ClusterLostError, since: float) -> None:
-        if time.monotonic() - since > RECONNECT_SECONDS:
-            raise UnfinishedError(f"{error}; looked for it for {RECONNECT_SECONDS:.0f} s; what was counted is kept")
+        patience = RECONNECT_SECONDS if self.n_counted else START_SECONDS
+        if time.monotonic() - since > patience:
+            raise UnfinishedError(f"{error}; looked for it for {patience:.0f} s; what was counted is kept")
         self.note("the cluster was lost; going on from the store as soon as there is one")
         self.stop.sleep(2.0)
 

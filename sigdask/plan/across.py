@@ -120,6 +120,7 @@ def _outputs(plan: Plan) -> Iterator[tuple[Key, Path]]:
     written: list[tuple[Key, Path | None]] = [
         (("report", "json"), plan.report.json),
         (("report", "text"), plan.report.text),
+        (("report", "html"), plan.report.html),
     ]
     if plan.gate is not None:
         written += [(("gate", "junit"), plan.gate.junit), (("gate", "json"), plan.gate.json)]

@@ -141,6 +141,7 @@ class ReportKeys:
 
     json: Annotated[Text | None, Field(description="All results as JSON.")] = None
     text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
+    html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,16 +87,17 @@ class Report:
 
     Attributes
     ----------
-    json, text : Path or None
+    json, text, html : Path or None
         `{date}` and `{time}` in them stand for the start of the run.
     """
 
     json: Path | None = None
     text: Path | None = None
+    html: Path | None = None
 
     def at(self, start: datetime) -> Report:
         """Return the files of a run that started then."""
-        return Report(dated(self.json, start), dated(self.text, start))
+        return Report(dated(self.json, start), dated(self.text, start), dated(self.html, start))
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
         report=Report(
             at.path(("report", "json"), keys.report.json, paths.writable),
             at.path(("report", "text"), keys.report.text, paths.writable),
+            at.path(("report", "html"), keys.report.html, paths.writable),
         ),
         gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
     )

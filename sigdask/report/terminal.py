@@ -66,7 +66,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     if len(shown) <= 12:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
     lines += _alarms(results) + _signatures(results)
-    lines.append(_citation(results))
+    lines.append(citation(results))
     return "\n".join(lines)
 
 
@@ -86,7 +86,15 @@ def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
     for r in shown:
         row = [r.test_set] if with_set else []
         row += [r.subset["value"] if r.subset else ""] if with_subset else []
-        row += [r.a, r.b, r.metric, _score(r.score_a), _score(r.score_b), f"{r.difference:+.4f}", p_text(r.p_value)]
+        row += [
+            r.a,
+            r.b,
+            r.metric,
+            score_text(r.score_a),
+            score_text(r.score_b),
+            f"{r.difference:+.4f}",
+            p_text(r.p_value),
+        ]
         row += [p_text(r.p_adjusted) if r.p_adjusted is not None else ""] if adjusted else []
         rows.append([*row, how(r), r.verdict(alpha) + (" !" if r.disagreements() else "")])
     return lay_out([*names, "method", ""], rows, width)
@@ -136,7 +144,7 @@ def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
     """Show systems best first; those that share a letter are not told apart."""
     where = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
-    rows = [[str(s.rank), s.system, _score(s.score), _letters(s.letters)] for s in ranking.systems[:SHOWN]]
+    rows = [[str(s.rank), s.system, score_text(s.score), _letters(s.letters)] for s in ranking.systems[:SHOWN]]
     yield _printable(f"{name}ranking by {ranking.metric}{where}; systems that share a letter are not told apart")
     yield lay_out(["rank", "system", "score", "groups"], rows, None)
     if len(ranking.systems) > SHOWN:
@@ -181,7 +189,8 @@ def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
-def _score(score: float) -> str:
+def score_text(score: float) -> str:
+    """Write a score with four decimals; a large one with six digits."""
     return f"{score:.4f}" if abs(score) < 1e6 else f"{score:.6g}"
 
 
@@ -193,13 +202,13 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
     where = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
     better = r.better()
     if better is None:
-        yield _printable(f"{r.metric}{where}: {r.a} and {r.b} score the same, {_score(r.score_a)}.")
+        yield _printable(f"{r.metric}{where}: {r.a} and {r.b} score the same, {score_text(r.score_a)}.")
     else:
         other, high, low = (r.b, r.score_a, r.score_b) if better == r.a else (r.a, r.score_b, r.score_a)
         sign = "=" if r.method == "exact" else "<="
         sided = {"two-sided": "two-sided", "greater": "one-sided, A > B", "less": "one-sided, A < B"}[r.alternative]
         yield _printable(
-            f"{r.metric}{where}: {better} is better than {other}, {_score(high)} against {_score(low)}; "
+            f"{r.metric}{where}: {better} is better than {other}, {score_text(high)} against {score_text(low)}; "
             f"p {sign} {p_text(r.p_value)} ({how(r)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units differ): "
             f"{_adjusted(r)}{r.verdict(alpha)}{'' if r.verdict(alpha).startswith('undecided') else f' at {alpha:g}'}."
         )
@@ -239,7 +248,8 @@ def _signatures(results: Results) -> list[str]:
     return [_printable(f"{metric}: {signature}") for metric, signature in known.items()]
 
 
-def _citation(results: Results) -> str:
+def citation(results: Results) -> str:
+    """Say what makes the results repeatable."""
     from importlib.metadata import version
 
     first = results[0]

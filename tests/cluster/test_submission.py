@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster.slurm import wait
+from conftest import ROOT
 
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.submission import prepare
@@ -118,7 +119,16 @@ def test_a_refusal_of_sbatch_is_told(slurm, folder):
 
 
 def ended(slurm, job):
-    wait(lambda: job not in slurm.jobs("all"), "end of the job", 240)
+    """Wait for the job's end, which a job on its way back to the queue only seems to have reached."""
+    final, seen = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"), []
+
+    def over():
+        told = slurm.run("scontrol", "show", "job", job)
+        seen.append(any(f"JobState={state}" in told for state in final))
+        time.sleep(0.5)
+        return len(seen) >= 6 and all(seen[-6:])
+
+    wait(over, "end of the job", 300)
     return slurm.run("scontrol", "show", "job", job)
 
 
@@ -156,7 +166,7 @@ METRIC = "import time\n\n\ndef score(outputs, gold):\n    time.sleep({pause})\n 
 PLAN = """
 name = "night"
 metrics = ["{module}:score"]
-trials = 4000
+trials = 2000
 [[test_set]]
 name = "news"
 format = "labels"
@@ -202,3 +212,21 @@ def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_o
     assert "Restarts=0" not in told, log
     assert sigdask("status", there, cwd=there.parent).returncode == 0
     assert counts(there) == counts(here)
+
+
+def test_the_example_of_a_night_runs_in_one_allocation(slurm, folder):
+    plan = night(folder / "here", "quick_metric", 0)
+    (plan.parent / "slurm.toml").write_text(TOML)
+    size = [
+        "--ntasks=2",
+        "--cpus-per-task=1",
+        "--mem-per-cpu=500M",
+        "--time=5",
+        "--parsable",
+        f"--output={folder}/night.log",
+    ]
+    program = Path(sys.executable).parent / "sigdask"
+    export = f"--export=ALL,SIGDASK={program},SIGDASK_CLUSTER={plan.parent}/slurm.toml,SIGDASK_DEADLINE=10m"
+    job = slurm.run("sbatch", *size, export, str(ROOT / "deploy" / "slurm" / "night.sbatch"), str(plan)).strip()
+    assert "JobState=COMPLETED" in ended(slurm, job), (folder / "night.log").read_text()
+    assert "12,000 trials counted" in (folder / "night.log").read_text()

@@ -1,0 +1,68 @@
+"""How fast the store is: `python -m benchmarks.store [FILE|URL] [COMPARISONS]`.
+
+Prints tallies kept a second in batches of 5,000, the time of `status`, and the share of a run's time
+that goes into keeping.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sigdask.overnight import look, run
+from sigdask.plan import load_plan
+from sigdask.store import Kept, Progress, open_store
+
+BATCH = 5000
+
+
+def throughput(where, n):
+    """Tallies a second: first rounds inserted, then lengthened."""
+    counts = np.random.default_rng(0).integers(0, 2048, (BATCH, 3))
+    with open_store(where, "million") as store:
+        store.begin("", {"settings": {}}, [Progress("s", n, 0, 0, 0, 0, 4096 * n)])
+        start = time.perf_counter()
+        ids = store.ids_of([f"{k:040x}" for k in range(n)], ["pair"] * n)
+        print(f"{n:,} comparisons entered in {time.perf_counter() - start:.1f} s")
+        for first, stop in ((0, 2048), (2048, 4096)):
+            start = time.perf_counter()
+            for at in range(0, n, BATCH):
+                kept = Kept(ids[at : at + BATCH], 0, first, stop, counts[: len(ids[at : at + BATCH])])
+                store.commit([kept], [(0, Progress("s", n, at, 0, 0, at * stop, 4096 * n))])
+            seconds = time.perf_counter() - start
+            print(f"trials {first:,} to {stop:,}: {n / seconds:,.0f} tallies a second in batches of {BATCH:,}")
+    start = time.perf_counter()
+    look.status(where, "million")
+    print(f"status of {n:,} comparisons: {time.perf_counter() - start:.3f} s")
+
+
+def share(seconds):
+    """The share of a run that goes into keeping, with one busy table of 60 systems."""
+    spent = [0.0]
+    commit = run.Store.commit
+
+    def timed(self, *arguments):
+        start = time.perf_counter()
+        commit(self, *arguments)
+        spent[0] += time.perf_counter() - start
+
+    run.Store.commit = timed
+    with tempfile.TemporaryDirectory() as folder:
+        scores = np.random.default_rng(0).random((200, 60)).round(4)
+        header = ",".join(f"s{k}" for k in range(60))
+        np.savetxt(Path(folder) / "x.csv", scores, fmt="%.4f", delimiter=",", header=header, comments="")
+        (Path(folder) / "x.toml").write_text(
+            'trials = 1099511627776\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "x.csv"\n'
+        )
+        start = time.perf_counter()
+        outcome = run.run_plan(load_plan(Path(folder) / "x.toml"), deadline=time.time() + seconds)
+        whole = time.perf_counter() - start
+    print(f"1,770 pairs for {whole:.0f} s: {outcome.n_counted:,} trials, {spent[0] / whole:.1%} of the time kept them")
+
+
+if __name__ == "__main__":
+    place = sys.argv[1] if len(sys.argv) > 1 else str(Path(tempfile.mkdtemp()) / "store.sqlite")
+    throughput(place, int((sys.argv[2:] or ["1000000"])[0]))
+    share(60)
