@@ -15,11 +15,12 @@ from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.families import SIDES, Family, Member, Relabelling, root_mean_square, spread, swap_deviations
 from sigdask.metrics.base import BoundMetric
-from sigdask.multiplicity import OF_P_VALUES, Adjust, replicated, step_down, trials_needed
+from sigdask.multiplicity import OF_P_VALUES, Adjust, cost, replicated, step_down, trials_needed
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import Alternative, bound
+from sigdask.randomization import Alternative, bound, interval, trials_to_decide
 from sigdask.results import FamilyNote, OverSets, Result
+from sigdask.shuffles import MAX_TRIALS
 from sigdask.tallies import FAMILY_TAILS, TAILS, Tally
 
 SINGLE_STEP, STEP_DOWN = FAMILY_TAILS.index("single-step"), FAMILY_TAILS.index("step-down")
@@ -77,9 +78,14 @@ class Adjustment:
             adjusted = joint_p_values(self.family, self.method, tallies[0])
         return np.asarray(np.maximum(adjusted, single))
 
+    def counted(self, tallies: Sequence[Tally]) -> Adjustment:
+        """Return it with the trials that were counted, fewer than asked for where a deadline came first."""
+        return replace(self, n_trials=tallies[0].n_trials) if self.family is not None else self
+
     def note(self, n_comparisons: int) -> FamilyNote:
         """Say what was done."""
-        exact = self.family is not None and self.family.enumerated
+        family = self.family
+        exact = family is not None and family.enumerated and self.n_trials == family.n_arrangements
         return FamilyNote(self.method, n_comparisons, self.n_trials or None, exact)
 
 
@@ -273,6 +279,11 @@ def together(comparisons: Sequence[Asking], alternative: Alternative) -> Togethe
     members, rows = _members(comparisons)
     size = max(len(places) for places in grouped.values())
     for (a, b, metric), places in grouped.items():
+        if (b, a, metric) in grouped:
+            raise InputError(
+                f"{a} and {b} stand in this order in some sets and the other way round in others: list the pairs or "
+                "name a baseline, so that A is the same system in all"
+            )
         if len(places) != size:
             raise InputError(f"{a} and {b} by {metric} are compared on {len(places)} sets, others on {size}")
     if size < 2:
@@ -307,36 +318,77 @@ def _scale(comparisons: Sequence[Asking], grouped: dict[tuple[str, str, str], li
 
 def obstacles(made: Adjustment, results: Sequence[Result], alpha: float) -> list[str]:
     """Return what stands in the way of a verdict, with remedies."""
-    return [note for check in (_few_trials, _few_units, _caveats) for note in check(made, results, alpha)]
+    return [note for check in (_few_trials, _few_units, _undecided, _caveats) for note in check(made, results, alpha)]
 
 
 def _few_trials(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
-    sampled = [r for r in results if r.method == "approximate"]
+    sampled = [r.n_trials for r in results if r.method == "approximate" and r.n_trials > 0]
     if made.method in OF_P_VALUES and sampled:
-        needed = trials_needed(len(results), alpha)
-        if (least := min(r.n_trials for r in sampled)) < needed:
+        needed = trials_needed(cost(made.method, len(results)), alpha)
+        if (least := min(sampled)) < needed:
             yield (
                 f"{least:,} trials cannot bring a single p of {len(results):,} to {alpha:g} after {made.method}: "
                 f"it takes {needed:,} (--trials {needed})"
             )
-    elif made.family is not None and not made.family.enumerated and 1 / (made.n_trials + 1) > alpha:
-        needed = trials_needed(1, alpha)
+        return
+    needed = trials_needed(1, alpha)
+    if made.family is not None and not made.family.enumerated and 0 < made.n_trials < needed:
         yield f"{made.n_trials:,} trials cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
-    elif sampled and 1 / (max(r.n_trials for r in sampled) + 1) > alpha:
-        needed = trials_needed(1, alpha)
+    elif sampled and max(sampled) < needed:
         yield f"the trials asked for cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
 
 
 def _few_units(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
-    few = sorted({(r.n_units, r.unit) for r in results if 0 < r.n_units < FEW_UNITS})
-    for n_units, unit in few:
-        least = 2.0 ** (-n_units + (results[0].alternative == "two-sided"))
-        if made.method in OF_P_VALUES:
-            least *= len(results)
-        finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
-        after = "" if made.method == "none" else f" after {made.method}"
-        reach = f"; {alpha:g} cannot be reached{after}: more units are needed{finer}" if least > alpha else ""
-        yield f"only {n_units} units ({unit}): a test of so few says little{reach}"
+    """Say once for each unit how few there are, and where no p can reach alpha."""
+    for unit in sorted({r.unit for r in results}):
+        few = [r for r in results if r.unit == unit and 0 < r.n_units < FEW_UNITS]
+        if not few:
+            continue
+        sizes = [r.n_units for r in few]
+        hopeless = [r for r in few if least_p(r) * cost(made.method, len(results)) > alpha]
+        reach = ""
+        if hopeless:
+            finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
+            after = "" if made.method == "none" else f" after {made.method}"
+            reach = f"; {alpha:g} cannot be reached{after}{_share(hopeless, few)}: more units are needed{finer}"
+        number = _plural(sizes[0], "unit") if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)} units"
+        yield f"only {number} ({unit}){_share(few, results)}: a test of so few says little{reach}"
+
+
+def least_p(r: Result) -> float:
+    """Return the smallest p that so many units can give: each arrangement is as likely, two reach it two-sided."""
+    return min(2.0 ** (-r.n_units + (r.alternative == "two-sided")), 1.0)
+
+
+def _share(some: Sequence[Result], whole: Sequence[Result]) -> str:
+    return "" if len(some) == len(whole) else f" in {len(some):,} of {_plural(len(whole), 'comparison')}"
+
+
+def _plural(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _undecided(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
+    """Say how many verdicts of a sampled family another seed could turn."""
+    n = made.n_trials
+    if made.family is None or made.family.enumerated or n == 0:
+        return
+    sampled = [p for r in results if (p := r.p_adjusted) is not None and (p != r.p_value or r.method == "approximate")]
+    straddling = [p for p in sampled if straddles(p, n, alpha)]
+    if straddling:
+        one = len(straddling) == 1
+        needed = sorted(trials_to_decide(p, alpha) or MAX_TRIALS for p in straddling)[len(straddling) // 2]
+        remedy = f"; about {needed:,} trials would decide {'it' if one else 'half of them'}"
+        yield (
+            f"{len(straddling):,} of {len(results):,} adjusted p {'lies' if one else 'lie'} within Monte Carlo error "
+            f"(99 %) of {alpha:g}: another seed can turn the verdict{remedy if needed < MAX_TRIALS else ''}"
+        )
+
+
+def straddles(p: float, n_trials: int, alpha: float) -> bool:
+    """Say whether the 99 % interval of the rate behind a bound p = (nc + 1) / (nt + 1) holds alpha."""
+    low, high = interval(max(round(p * (n_trials + 1)) - 1, 0), n_trials)
+    return low <= alpha < high
 
 
 def _caveats(made: Adjustment, _results: Sequence[Result], _alpha: float) -> Iterable[str]:

@@ -258,7 +258,8 @@ class Work:
         ]
         results = [revised(k, result) for k, result in enumerate(results)]
         of_families = answers[len(self.questions) : -1]
-        notes = [note for (made, places), own in zip(self.families, of_families, strict=True)
+        counted = [(made.counted(own), places) for (made, places), own in zip(self.families, of_families, strict=True)]
+        notes = [note for (made, places), own in zip(counted, of_families, strict=True)
                  for note in _adjust(results, made, places, own, self.alpha)]  # fmt: skip
         over = self.over
         one_sided = [p for question, _, own in asked for p in question.one_sided(own)] if over else []
@@ -272,31 +273,29 @@ class Work:
             seed=self.seed,
             alpha=self.alpha,
             warnings=tuple(dict.fromkeys(warnings)),
-            family=self._family(results),
+            family=_note(counted, results),
             together=over.verdicts(answers[-1][0], results, one_sided, self.alpha) if over else (),
         )
 
-    def _family(self, results: Sequence[Result]) -> FamilyNote | None:
-        """Say how p-values were adjusted: of several families alike, the largest."""
-        adjusted = [
-            (made, places) for made, places in self.families if any(results[k].p_adjusted is not None for k in places)
-        ]
-        if not adjusted:
-            return None
-        made, places = max(adjusted, key=lambda each: len(each[1]))
-        return made.note(len(places))
+
+def _note(families: Sequence[tuple[Adjustment, Sequence[int]]], results: Sequence[Result]) -> FamilyNote | None:
+    """Say how p-values were adjusted: of several families alike, the largest."""
+    adjusted = [(made, places) for made, places in families if any(results[k].p_adjusted is not None for k in places)]
+    if not adjusted:
+        return None
+    made, places = max(adjusted, key=lambda each: len(each[1]))
+    return made.note(len(places))
 
 
 def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
 ) -> list[str]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    own = [results[k] for k in places]
-    adjusted = made.p_values([r.p_value for r in own], tallies)
+    adjusted = made.p_values([results[k].p_value for k in places], tallies)
     if adjusted is not None:
         for k, p in zip(places, adjusted, strict=True):
             results[k] = replace(results[k], p_adjusted=float(p))
-    return obstacles(made, own, alpha)
+    return obstacles(made, [results[k] for k in places], alpha)
 
 
 def prepare(

@@ -117,15 +117,28 @@ def replicated(p: Sequence[float], alpha: float) -> tuple[int, float]:
     return shown, float(of_at_least[max(shown, 1) - 1])
 
 
-def trials_needed(n_hypotheses: int, alpha: float) -> int:
-    """Return the trials from which the smallest of `n_hypotheses` p-values can reach alpha after Holm.
+def cost(method: str, n_hypotheses: int) -> float:
+    """Return how many times its p-value a single small one of `n_hypotheses` is after an adjustment.
+
+    Examples
+    --------
+    >>> cost("holm", 10), round(cost("by", 10), 2), cost("max-t", 10)
+    (10.0, 29.29, 1.0)
+    """
+    if method not in OF_P_VALUES:
+        return 1.0
+    return n_hypotheses * (float((1.0 / np.arange(1, n_hypotheses + 1)).sum()) if method == "by" else 1.0)
+
+
+def trials_needed(times: float, alpha: float) -> int:
+    """Return the trials from which (0 + 1) / (nt + 1), that many times, can reach alpha.
 
     Examples
     --------
     >>> trials_needed(8256, 0.05)
     165119
     """
-    return int(np.ceil(n_hypotheses / alpha - 1e-9)) - 1
+    return int(np.ceil(times / alpha - 1e-9)) - 1
 
 
 def _placed(order: NDArray[np.int64], values: Array) -> Array:

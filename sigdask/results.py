@@ -307,7 +307,7 @@ class Results(Sequence[Result]):
         }
 
     def rankings(self) -> list[Ranking]:
-        """Rank the systems of each test set, subset and metric of which all pairs were compared."""
+        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
         grouped: dict[tuple[str, str | None, str], list[Result]] = {}
         for r in self.results:
             grouped.setdefault((r.test_set, r.subset["value"] if r.subset else None, r.metric), []).append(r)
@@ -371,12 +371,14 @@ MOST_RANKED = 500
 def _all_pairs(results: Sequence[Result]) -> bool:
     systems = {name for r in results for name in (r.a, r.b)}
     pairs = {frozenset((r.a, r.b)) for r in results}
+    if any(r.alternative != "two-sided" for r in results):  # the other direction is not tested
+        return False
     return 3 <= len(systems) <= MOST_RANKED and len(pairs) == len(systems) * (len(systems) - 1) // 2
 
 
 def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
     scores: dict[str, float] = {}
-    for r in results:
+    for r in sorted(results, key=lambda r: -r.n_items):  # where items are missing, the pair that has most of them
         scores.setdefault(r.a, r.score_a)
         scores.setdefault(r.b, r.score_b)
     apart = [(r.a, r.b) for r in results if r.verdict(alpha) == "significant"]

@@ -9,10 +9,11 @@ from panel_of import rng_of
 
 import sigdask
 from sigdask.adjustment import adjustment, together
-from sigdask.api import compare_all, compare_sets
+from sigdask.api import compare_all, compare_sets, prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.questions import Part, Wanted
+from sigdask.randomization import count
 
 METHODS = ["holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
 
@@ -178,6 +179,51 @@ def test_warnings_name_remedies():
     )
 
 
+@pytest.mark.parametrize("adjust", ["holm", "hochberg", "bh", "by"])
+def test_the_trials_asked_for_are_the_fewest_that_let_one_p_reach_alpha(adjust):
+    rng = rng_of(3)
+    scores = {f"s{k}": np.round(rng.standard_normal(60), 1) for k in range(4)}
+    scores["best"] = np.round(np.max(list(scores.values()), axis=0) + 5, 1)
+    pairs = [("best", "s0"), ("s0", "s1"), ("s0", "s2"), ("s0", "s3"), ("s1", "s2"), ("s1", "s3"), ("s2", "s3")]
+
+    def ask(trials):
+        data = Counts.from_scores(scores)
+        return compare_all(data, metrics=["mean"], pairs=pairs, trials=trials, adjust=adjust, alpha=0.02)
+
+    [warning] = [w for w in ask(99).warnings if "it takes" in w]
+    needed = int(warning.rsplit(" ", 1)[1].rstrip(")"))
+    assert [ask(n)[0].p_adjusted <= 0.02 for n in (needed - 1, needed)] == [False, True]
+    assert not [w for w in ask(needed).warnings if "it takes" in w]
+
+
+def test_few_units_are_told_once():
+    data = many(n_items=40, groups={"g": ["x"] * 3 + ["y"] * 12 + ["z"] * 25})
+    [warning] = [w for w in compare_all(data, metrics=["mean"], by="g", trials=99).warnings if "units" in w]
+    assert warning == (
+        "only 3 to 12 units (item) in 20 of 30 comparisons: a test of so few says little; 0.05 cannot be reached "
+        "after max-t in 10 of 20 comparisons: more units are needed"
+    )
+    single = compare_all(five_topics().with_unit("item"), metrics=["mean"], adjust="none", pairs=[("a", "b")])
+    assert single.warnings[0].startswith("only 5 units (item): a test")
+
+
+def test_adjusted_p_that_another_seed_can_turn_are_counted():
+    data = many(n_items=30, n_systems=12, seed=0)
+    few = compare_all(data, metrics=["mean"], trials=999)
+    [warning] = [w for w in few.warnings if "Monte Carlo error" in w]
+    near = sum(abs(r.p_adjusted - 0.05) < 2.576 * np.sqrt(0.05 * 0.95 / 999) for r in few)
+    assert int(warning.split(" ")[0]) == pytest.approx(near, abs=2)
+    assert near >= 2
+    assert not [w for w in compare_all(five_topics(), metrics=["mean"]).warnings if "Monte Carlo" in w]  # exact
+
+
+def test_the_trials_of_a_family_are_those_counted():
+    data = many()
+    work = prepare([(data, Wanted(["mean"], trials=5000), "two-sided")])
+    tallies = [count(job.panel, run=job.run, first=0, n_trials=4096) for job in work.jobs]
+    assert work.results(tallies).family.n_trials == 4096
+
+
 def sets_of(n_sets=3, effect=1.0):
     rng = rng_of(8)
     made = []
@@ -201,6 +247,16 @@ def test_several_sets_are_judged_together_and_counted():
         compare_sets(sets[:1], metrics=["mean"], trials=9, together=True)
     with pytest.raises(InputError, match="two test sets are named"):
         compare_sets([sets[0], sets[0]], metrics=["mean"], trials=9)
+
+
+def test_systems_in_another_order_are_not_taken_together():
+    one, two = many(n_systems=3, name="one"), many(n_systems=3, seed=4)
+    scores = {name: two.fields["score"][:, two.systems.index(name)] for name in ("s2", "s0", "s1")}
+    sets = [one, Counts.from_scores(scores, name="two")]
+    with pytest.raises(InputError, match="the other way round in others: list the pairs"):
+        compare_sets(sets, metrics=["mean"], trials=9, together=True)
+    against = compare_sets(sets, metrics=["mean"], trials=9, baseline="s0", together=True)
+    assert {(v.a, v.b) for v in against.together} == {("s1", "s0"), ("s2", "s0")}
 
 
 def test_each_set_of_several_is_counted_as_alone():

@@ -2,9 +2,13 @@
 
 from itertools import combinations
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigdask.api import compare_all
+from sigdask.counts import Counts
 from sigdask.groups import achieved_significance, discriminative_power, letter, letter_groups, ranking
 
 
@@ -48,3 +52,18 @@ def test_verdicts_that_need_too_many_groups_get_none():
     assert len(letter_groups(12, [(2 * k, 2 * k + 1) for k in range(6)])) == 64
     assert letter_groups(40, [(2 * k, 2 * k + 1) for k in range(20)]) == []
     assert ranking([(str(k), k) for k in range(40)], [(str(2 * k), str(2 * k + 1)) for k in range(20)])[0].letters == ()
+
+
+def test_a_system_with_gaps_takes_no_item_from_the_scores_of_others():
+    scores = {"a": [np.nan, 1, 2, 3.0], "b": [4.0, 1, 0, 1], "c": [9.0, 0, 0, 1], "d": [0, 1, np.nan, np.nan]}
+    results = compare_all(Counts.from_scores(scores, missing="pairwise"), metrics=["mean"])
+    [ranked] = results.rankings()
+    means = {name: np.nanmean(column) for name, column in scores.items() if name != "d"}
+    assert {s.system: s.score for s in ranked.systems if s.system != "d"} == pytest.approx(means)
+    assert [s.system for s in ranked.systems] == ["c", "a", "b", "d"]
+
+
+def test_a_family_of_one_side_has_no_ranking():
+    data = Counts.from_scores({"a": [1, 2, 3], "b": [3, 3, 1], "c": [0, 0, 1]})
+    assert len(compare_all(data, metrics=["mean"]).rankings()) == 1
+    assert compare_all(data, metrics=["mean"], alternative="greater").rankings() == []

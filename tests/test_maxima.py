@@ -134,6 +134,25 @@ def test_a_tie_under_cancellation_counts_in_the_joint_tail():
     assert exact.tolist() == shifted.tolist()
 
 
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_ties_of_a_mean_whose_parts_cancel_count(seed):
+    rng = rng_of(seed)
+    differences = rng.integers(-3, 4, 6)
+    one, two = np.zeros((2, 6, 2), np.int64)
+    one[:, 0], two[:, 1] = differences * 10**6, rng.permutation(differences) * 10**6
+    one[0, 0] += rng.integers(-2, 3)  # the mean is tiny beside its parts
+    members = (Member(scores_panel(one), 0, 0.5), Member(replace(scores_panel(two), key=(7, 7)), 0, 0.5))
+    family = Family(members, np.array([[[0, 0], [1, 0]]])).enumeration()
+    counts = count(family, run=0, first=0, n_trials=family.n_arrangements).counts[0, 0]
+    parts = np.concatenate([one[:, 0] - one[:, 1], two[:, 0] - two[:, 1]])
+    parts = parts[parts != 0]
+    t = parts.sum()
+    sums = (1 - 2 * reference.all_arrangements(len(parts)).astype(np.int64)) @ parts
+    want = [(sums >= t).sum(), (sums <= t).sum(), *[(abs(sums) >= abs(t)).sum()] * 3]
+    assert counts.tolist() == want
+
+
 def test_exact_max_t_of_all_arrangements(oracles):
     o = oracles["maxT_signflip_single_step"]
     family = family_of(scores_panel(np.array(o["inputs"]["scores"])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,6 +80,8 @@ def _counts(
     known = {*gold}.union(*predictions.values())
     warnings = warnings + options.unmapped(known)
     groups = {name: _group(name, first, files) for name in options.groups}
+    if first not in files[0]:
+        groups |= _further_groups(first, gold, set(predictions), options)
     right = [mapped.get(label, label) for label in gold]
     given = {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()}
     return Counts.from_labels(
@@ -96,6 +98,23 @@ def _foreign(gold: list[str], predictions: dict[str, list[str]]) -> list[str]:
         for name, column in predictions.items()
         if known.isdisjoint(column)
     ]
+
+
+def _further_groups(table: Table, gold: list[str], systems: Collection[str], options: Options) -> dict[str, list[str]]:
+    """Return the columns of a gold file that group its items, so that dependence within them is told.
+
+    A column of few repeated values (texts, numbers) groups nothing, and one that follows from the gold label
+    is the label by another name.
+    """
+    found = {}
+    aside = (_gold(table, options), table.id_name(options), *options.groups, *options.ignore, *systems)
+    for name in table.others(*aside):
+        column = table.columns[name]
+        n_groups = len(set(column))
+        by_label = len(set(zip(gold, column, strict=True))) == len(set(gold))
+        if "" not in column and 2 <= n_groups <= table.n_rows / 2 and not by_label:
+            found[name] = column
+    return found
 
 
 def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) -> list[str]:

@@ -31,10 +31,12 @@ def add_linear(moved, pairs, observed, slack, weights, out, tie):
     """
     for p in range(pairs.shape[0]):
         a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
-        t, width, weight = observed[p], 2.0 * slack[p] * weights[p], weights[p]
+        t, weight = observed[p], weights[p]
+        width = 2.0 * slack[p] + TIE * abs(t)  # parts of a mean over sets may cancel: each brings its own rounding
         for k in range(moved.shape[1]):
-            out[p, k] += (t + 2.0 * (b[k] - a[k])) * weight
-            tie[p, k] += width
+            d = t + 2.0 * (b[k] - a[k])
+            out[p, k] += d * weight
+            tie[p, k] += (width + TIE * abs(d)) * weight
 
 
 @njit(nogil=True, cache=True)
@@ -103,7 +105,7 @@ def raise_maxima(differences, tie, observed, side, largest, counts):
         own = size if side == 0 else side * t
         greater, less, either, down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
         for k in range(largest.shape[0]):
-            d, slack = differences[p, k], tie[p, k] + TIE * abs(differences[p, k])
+            d, slack = differences[p, k], tie[p, k]
             greater += np.int32(d + slack >= t)
             less += np.int32(d - slack <= t)
             either += np.int32(abs(d) + slack >= size)

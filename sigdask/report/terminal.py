@@ -221,7 +221,8 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
         yield f"    r12 = {r.r12:.3f}: a test that takes the systems for independent has intervals {times} as wide"
     for d in r.dependence:
         yield _printable(
-            f"    within {d.column}: ICC {d.icc:.3f}, design effect {d.design_effect:.2f} (F test p = {d.p_value:.2g})"
+            f"    within {d.column}: ICC {round(d.icc, 3) + 0.0:.3f}, design effect {d.design_effect:.2f} "
+            f"(F test {f'p = {d.p_value:.2g}' if d.p_value > 0 else 'p < 1e-300'})"
         )
     for b in r.beside:
         yield _printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: p = {p_text(b.p_value)}")

@@ -250,3 +250,16 @@ def test_a_million_scores_are_read_in_seconds(files, tmp_path):
     rng = np.random.default_rng(0)
     np.savetxt(tmp_path / "big.csv", rng.random((250_000, 4)), delimiter=",", header="a,b,c,d", comments="", fmt="%.4f")
     assert read("big.csv").n_items == 250_000
+
+
+def test_the_columns_of_a_gold_file_that_group_items_are_kept(tmp_path):
+    rows = [f"i{k},{'xy'[k % 2]},{'01'[k % 2]},d{k // 4},text {k},{'' if k else 'z'}" for k in range(12)]
+    (tmp_path / "gold.csv").write_text("\n".join(["id,gold,number,document,text,note", *rows]))
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *(f"i{k},x" for k in range(12))]))
+    systems = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    assert list(read(*systems, gold=tmp_path / "gold.csv").groups) == ["document"]
+    ignoring = read(*systems, gold=tmp_path / "gold.csv", options=Options(ignore=("document",)))
+    assert not ignoring.groups
+    asked = read(*systems, gold=tmp_path / "gold.csv", options=Options(groups=("number",)))
+    assert list(asked.groups) == ["number", "document"]
