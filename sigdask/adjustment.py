@@ -77,10 +77,10 @@ class Adjustment:
             adjusted = joint_p_values(self.family, self.method, tallies[0])
         return np.asarray(np.maximum(adjusted, single))
 
-    def note(self, n_comparisons: int) -> FamilyNote:
-        """Say what was done."""
-        exact = self.family is not None and self.family.enumerated
-        return FamilyNote(self.method, n_comparisons, self.n_trials or None, exact)
+    def note(self, n_comparisons: int, tallies: Sequence[Tally]) -> FamilyNote:
+        """Say what was done, with the tallies of `jobs`."""
+        exact = self.family is not None and self.family.enumerated and tallies[0].n_trials >= self.n_trials
+        return FamilyNote(self.method, n_comparisons, tallies[0].n_trials if tallies else None, exact)
 
 
 def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> NDArray[np.float64]:

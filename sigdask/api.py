@@ -272,19 +272,21 @@ class Work:
             seed=self.seed,
             alpha=self.alpha,
             warnings=tuple(dict.fromkeys(warnings)),
-            family=self._family(results),
+            family=self._family(results, of_families),
             together=over.verdicts(answers[-1][0], results, one_sided, self.alpha) if over else (),
         )
 
-    def _family(self, results: Sequence[Result]) -> FamilyNote | None:
+    def _family(self, results: Sequence[Result], tallies: Sequence[Sequence[Tally]]) -> FamilyNote | None:
         """Say how p-values were adjusted: of several families alike, the largest."""
         adjusted = [
-            (made, places) for made, places in self.families if any(results[k].p_adjusted is not None for k in places)
+            (made, places, own)
+            for (made, places), own in zip(self.families, tallies, strict=True)
+            if any(results[k].p_adjusted is not None for k in places)
         ]
         if not adjusted:
             return None
-        made, places = max(adjusted, key=lambda each: len(each[1]))
-        return made.note(len(places))
+        made, places, own = max(adjusted, key=lambda each: len(each[1]))
+        return made.note(len(places), own)
 
 
 def _adjust(
