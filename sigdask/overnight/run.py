@@ -31,6 +31,7 @@ from sigdask.shuffles import SCHEME
 from sigdask.stopping import saving
 from sigdask.store import Progress as SetProgress
 from sigdask.store import Recorded, Store, history, open_store
+from sigdask.tallies import Tally
 
 Note = Callable[[str], None]
 
@@ -162,8 +163,27 @@ def run_plan(
         return driver.run(cluster if cluster is not None else plan.cluster, workers or plan.workers)
 
 
+def kept(
+    plan: Plan,
+    store: Store,
+    stop: Stop,
+    cluster: str | Cluster | Mapping[str, Any] | None,
+    workers: int | None,
+) -> Callable[[Sequence[Job]], list[Tally]]:
+    """Return what counts further jobs of a plan as its run does: what the store has is not counted again."""
+
+    def count(jobs: Sequence[Job]) -> list[Tally]:
+        driver = _Driver(plan, store, stop, None, lambda _: None)
+        return driver.tallies(jobs, cluster if cluster is not None else plan.cluster, workers or plan.workers)
+
+    return count
+
+
 class _Driver:
     """One run of one plan."""
+
+    early: Early | None = None
+    watches: Sequence[_Watch] = ()
 
     def __init__(self, plan: Plan, store: Store, stop: Stop, progress: Progress | None, note: Note) -> None:
         self.plan, self.store, self.stop, self.progress, self.note = plan, store, stop, progress, note
@@ -191,6 +211,16 @@ class _Driver:
                 self.store.end("failed", str(error), details)
             raise
         return self._finish(number, details)
+
+    def tallies(
+        self, jobs: Sequence[Job], cluster: str | Cluster | Mapping[str, Any], workers: int | None
+    ) -> list[Tally]:
+        """Count jobs that are no part of the plan's results."""
+        self.ledger = Ledger(self.store, jobs)
+        self._count(cluster, workers)
+        if self.problems:
+            raise UnfinishedError("; ".join(self.problems))
+        return [self.ledger.tally(number) for number in range(len(jobs))]
 
     def _read(self) -> list[_Part]:
         """Read the test sets and list what they want counted; one part a family of test sets."""
