@@ -309,3 +309,14 @@ def test_a_relabelling_agrees_with_numpys_generator():
     for r in results:
         p = (np.count_nonzero(ranges >= abs(r.difference) - 1e-12) + 1) / 20_001
         assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)
+
+
+@pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
+def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
+    work = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
+    tallies = [count(job.panel, run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in work.jobs]
+    note = work.results(tallies).family
+    assert (note.n_trials, note.exact) == (20, False)
+    whole = [count(job.panel, run=job.run, first=0, n_trials=job.n_trials) for job in work.jobs]
+    note = work.results(whole).family
+    assert (note.n_trials, note.exact) == (asked, asked == 2**5)
