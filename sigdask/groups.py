@@ -8,6 +8,9 @@ from string import ascii_letters
 
 import numpy as np
 
+MOST_GROUPS = 256
+"""Groups of systems that are worked out; more letters than that tell nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
@@ -22,7 +25,7 @@ class Ranked:
     rank : int
         1 for the best; equal scores share a rank.
     letters : tuple of str
-        Systems that share a letter are not told apart.
+        Systems that share a letter are not told apart; none where there would be too many.
     """
 
     system: str
@@ -62,6 +65,8 @@ def letter_groups(n_systems: int, apart: Iterable[tuple[int, int]]) -> list[froz
 
     Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
     comparisons"): each pair told apart splits every group that holds both; groups within others go.
+    None at all where there would be more than `MOST_GROUPS` on the way: their number can grow
+    exponentially, and no one reads them.
 
     Examples
     --------
@@ -78,6 +83,8 @@ def letter_groups(n_systems: int, apart: Iterable[tuple[int, int]]) -> list[froz
         for part in sorted({g & ~(1 << k) for g in split for k in (i, j)}, key=int.bit_count, reverse=True):
             if not any(part & group == part for group in groups):
                 groups.add(part)
+        if len(groups) > MOST_GROUPS:
+            return []
     members = [frozenset(k for k in range(n_systems) if group >> k & 1) for group in groups]
     return sorted(members, key=lambda group: (min(group), sorted(group)))
 

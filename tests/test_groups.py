@@ -41,3 +41,12 @@ def test_discriminative_power_and_its_curve():
     assert discriminative_power([0.05, 0.051, 0.2, 0.01], 0.05) == 0.5
     assert discriminative_power([], 0.05) == 0
     assert achieved_significance([0.1, 0.9, 0.5]) == [0.9, 0.5, 0.1]
+
+
+def test_letters_that_would_be_too_many_are_left_out():
+    apart = [(k, k + 32) for k in range(32)]
+    assert letter_groups(64, apart[:8]) != []
+    assert letter_groups(64, apart) == []
+    ranked = ranking([(str(k), -k) for k in range(64)], [(str(a), str(b)) for a, b in apart])
+    assert [s.rank for s in ranked] == list(range(1, 65))
+    assert {s.letters for s in ranked} == {()}
