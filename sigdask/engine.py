@@ -107,7 +107,8 @@ def count_jobs(
     UnfinishedError
         The cluster was lost, or a task failed wherever it was tried.
     """
-    costs = [seconds_per_trial(job.panel) for job in jobs]
+    measured = {id(panel): seconds_per_trial(panel) for panel in {id(job.panel): job.panel for job in jobs}.values()}
+    costs = [measured[id(job.panel)] for job in jobs]
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
     if isinstance(cluster, Cluster):
         return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)

@@ -65,6 +65,8 @@ def letter_groups(n_systems: int, apart: Iterable[tuple[int, int]]) -> list[froz
 
     Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
     comparisons"): each pair told apart splits every group that holds both; groups within others go.
+    None at all where there would be more than `MOST_GROUPS` on the way: their number can grow
+    exponentially, and no one reads them.
 
     Examples
     --------
@@ -73,8 +75,6 @@ def letter_groups(n_systems: int, apart: Iterable[tuple[int, int]]) -> list[froz
     """
     groups = {(1 << n_systems) - 1} if n_systems else set()
     for i, j in apart:
-        if len(groups) > MOST_GROUPS:
-            return []
         both = 1 << i | 1 << j
         split = [group for group in groups if group & both == both]
         if not split:
@@ -83,6 +83,8 @@ def letter_groups(n_systems: int, apart: Iterable[tuple[int, int]]) -> list[froz
         for part in sorted({g & ~(1 << k) for g in split for k in (i, j)}, key=int.bit_count, reverse=True):
             if not any(part & group == part for group in groups):
                 groups.add(part)
+        if len(groups) > MOST_GROUPS:
+            return []
     members = [frozenset(k for k in range(n_systems) if group >> k & 1) for group in groups]
     return sorted(members, key=lambda group: (min(group), sorted(group)))
 

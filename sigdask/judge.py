@@ -175,17 +175,17 @@ def _item_scores(
     """
     form = metric.form
     assert isinstance(form, Ratios)
-    above, below = np.zeros((counts.n_items, len(systems))), np.zeros((counts.n_items, len(systems)))
+    taken = np.ones(counts.n_items, np.bool_) if mask is None else mask
+    if counts.present is not None:
+        taken = np.logical_and.reduce([taken, *(counts.present[:, s] for s in systems)])
+    rows = np.flatnonzero(taken)
+    above, below = np.zeros((len(rows), len(systems))), np.zeros((len(rows), len(systems)))
     for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
         values = metric.field(name, counts)
-        field = values if values.shape[1] == 1 else values[:, systems]
+        field = values[rows] if values.shape[1] == 1 else values[rows][:, systems]
         above += up * field
         below += down * field
     kept = (below > 0).all(axis=1)
-    if mask is not None:
-        kept &= mask
-    if counts.present is not None:
-        kept &= counts.present[:, systems].all(axis=1)
     scores, sizes = above[kept], below[kept]
     if (sizes == sizes[:1]).all():
         return scores

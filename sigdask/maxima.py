@@ -11,6 +11,7 @@ from sigdask.families import Family, Member, Relabelling, chunks
 from sigdask.kernels.differences import raise_linear, raise_maxima
 from sigdask.kernels.exceedances import TIE
 from sigdask.kernels.relabel import relabelled_sums
+from sigdask.kernels.sums import layout
 from sigdask.lattice import SLACK_STEPS
 from sigdask.shuffles import relabel_word
 from sigdask.slabs import Slab, slab_size, slabs
@@ -20,6 +21,10 @@ CHUNK = 16
 """Hypotheses whose differences are written out at a time, so that they stay in the L2 cache."""
 
 TILE_BYTES = 2**20
+ROOMS_BYTES = 2**27
+"""What the slabs of all panels of a family may take: one each is held at a time."""
+WORD_BYTES, SUM_BYTES = 16, 8
+"""What a trial takes of them: the swap word, and a sum a column."""
 
 
 def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tally:
@@ -42,7 +47,7 @@ def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tall
     Westfall & Young 1993, "Resampling-based multiple testing", algorithms 2.5 and 2.8.
     """
     counts = np.zeros((len(family.parts), Family.n_tails), np.int64)
-    size = min(n_trials, *(slab_size(panel) for panel in family.panels))
+    size = min(n_trials, _together(family), *(slab_size(panel) for panel in family.panels))
     streams = [slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in family.panels]
     place = {id(panel): k for k, panel in enumerate(family.panels)}
     add = _add_integers if family.is_integral else _add_floats
@@ -50,6 +55,12 @@ def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tall
     for row in zip(*streams, strict=True):
         add(family, [row[place[id(member.panel)]] for member in family.members], room, counts)
     return Tally(n_trials, counts[:, None, :])
+
+
+def _together(family: Family) -> int:
+    """Return how many trials a slab may have, that those of all panels fit in memory together."""
+    a_trial = sum(WORD_BYTES + layout(panel).n_columns * SUM_BYTES + panel.totals.nbytes for panel in family.panels)
+    return max(ROOMS_BYTES // a_trial // 256 * 256, 1024)
 
 
 def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:

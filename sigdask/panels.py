@@ -273,9 +273,10 @@ def build(
     found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
     names, fields = tuple(found), list(found.values())
     scales = _scales(fields, counts)
+    by_system = None if counts.present is None else np.ascontiguousarray(counts.present.T)
     groups: dict[Any, list[int]] = {}
     for k, pair in enumerate(pairs):
-        groups.setdefault(_sharing(pair, counts, fields, scales), []).append(k)
+        groups.setdefault(_sharing(pair, counts, by_system, fields, scales), []).append(k)
     bound = tuple(
         PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
     )
@@ -331,9 +332,13 @@ def _scales(fields: Sequence[NDArray[Any]], counts: Counts) -> dict[int, list[Sc
 
 
 def _sharing(
-    pair: Pair, counts: Counts, fields: Sequence[NDArray[Any]], scales: dict[int, list[Scale]]
+    pair: Pair,
+    counts: Counts,
+    by_system: NDArray[np.bool_] | None,
+    fields: Sequence[NDArray[Any]],
+    scales: dict[int, list[Scale]],
 ) -> tuple[bytes, tuple[Lattice, ...]]:
-    """Return what pairs must have in common to share a panel: their items and their lattices."""
+    """Return what pairs must have in common to share a panel: their items (bits, 8 a byte) and their lattices."""
     i, j = pair
     lattices = []
     for f in range(len(fields)):
@@ -342,7 +347,7 @@ def _sharing(
             continue
         digits = [s.digits for s in scales[f] if s.digits is not None]
         lattices.append(lattice_for(scales[f][i], scales[f][j], counts.n_items, digits=max(digits, default=None)))
-    both = b"" if counts.present is None else (counts.present[:, i] & counts.present[:, j]).tobytes()
+    both = b"" if by_system is None else np.packbits(by_system[i] & by_system[j]).tobytes()
     return both, tuple(lattices)
 
 
@@ -398,10 +403,10 @@ def _unit_sums(
     n_units: int,
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Yield (field, system, sums over each unit), integers throughout."""
-    single = n_units == len(index)
+    single, rows = n_units == len(index), np.flatnonzero(mask)
     for f, field in enumerate(fields):
         for k, system in enumerate(systems):
-            column = field[mask, 0 if field.shape[1] == 1 else system]
+            column = field[rows, 0 if field.shape[1] == 1 else system]
             integers = lattices[f].integers(column) if column.dtype.kind == "f" else column.astype(np.int64)
             sums = np.zeros(n_units, np.int64)
             if single:

@@ -35,7 +35,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "segments": (
         "sigdask.formats.segments:read_segments",
-        "translations, one a line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML",
+        "translations, one a line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
     ),
     "speech": (
         "sigdask.formats.speech:read_speech",

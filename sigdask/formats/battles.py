@@ -127,7 +127,12 @@ class Judgements:
         options = self.options if against is not None else replace(self.options, missing="pairwise")
         columns = {name: [group[k] for group in groups.values()] for k, name in enumerate(self.options.groups)}
         return averaged(
-            {NAME: Column(cells)}, list(cells), _ids(groups), groups=columns, options=options, warnings=notes
+            {NAME: Column(cells)},
+            list(cells),
+            _ids(groups, int(against is None)),
+            groups=columns,
+            options=options,
+            warnings=notes,
         )
 
     def _against(self) -> str | None:
@@ -144,9 +149,13 @@ class Judgements:
         return asked
 
     def _met(self) -> tuple[Cells, Groups]:
-        """Return both sides of every judgement, by question and pair."""
+        """Return both sides of every judgement, by question and pair.
+
+        The pair comes first in the ids, so that its questions are neighbours: swap bits are drawn for
+        128 units in the order of their ids, and a pair is compared on its own questions alone.
+        """
         cells: Cells = {}
-        rows = [(row, (*row.question, " / ".join(sorted((row.a, row.b))))) for row in self.rows]
+        rows = [(row, (" / ".join(sorted((row.a, row.b))), *row.question)) for row in self.rows]
         groups = _grouped(rows)
         for row, key in _told_apart(rows, groups):
             add(cells, row.a, key, row.score)
@@ -266,12 +275,12 @@ def _complement(score: float) -> float:
     return float(1 - Decimal(repr(score)))
 
 
-def _ids(keys: Groups) -> dict[Key, str]:
-    """Write keys as ids: what is the same in all is left out, long texts are cut and marked by a digest."""
+def _ids(keys: Groups, question: int) -> dict[Key, str]:
+    """Write keys as ids: what is the same in all is left out, but not the question; long texts are cut."""
     if len({len(key) for key in keys}) > 1:
         return {key: ":".join(map(_short, key)) for key in keys}
     first = next(iter(keys))
-    kept = [k for k in range(len(first)) if k == 0 or any(key[k] != first[k] for key in keys)]
+    kept = [k for k in range(len(first)) if k == question or any(key[k] != first[k] for key in keys)]
     return {key: ":".join(_short(key[k]) for k in kept) for key in keys}
 
 

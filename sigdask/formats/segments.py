@@ -1,4 +1,4 @@
-"""Segments: one a line, LF only, a file a system and one or several reference files; or WMT XML."""
+"""Segments: one a line, LF only, a file a system and one or several reference files; or WMT XML and SGML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats import wmt
+from sigdask.formats import sgml, wmt
 from sigdask.formats.files import open_text
 from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.texts import evened, text_counts, text_lines
@@ -20,9 +20,10 @@ HEAD = 20
 
 
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read translations and references: WMT XML, or one segment a line."""
-    if wmt.is_xml(sources[0].path):
-        return wmt.read_xml(sources, gold, options, SUGGESTED)
+    """Read translations and references: WMT XML or SGML, or one segment a line."""
+    lines_beside = gold is not None and gold.exists() and not wmt.is_marked_up(gold)
+    if wmt.is_xml(sources[0].path) or (sgml.is_sgml(sources[0].path) and not lines_beside):
+        return wmt.read_wmt(sources, gold, options, SUGGESTED)
     options.only("segments")
     return read_lines(sources, gold, options, SUGGESTED)
 
@@ -38,17 +39,24 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
     names = system_names(sources)
     beside = () if options.documents is None else (options.documents,)
     files = [*paths, *(source.path for source in sources), *beside]
-    lines = evened([(path, text_lines(path)) for path in files])
+    lines = evened([(path, _lines(path)) for path in files])
     start = 1 if CANARY.search(lines[0][0]) else 0
     parts = [part[start:] for part in lines]
     return text_counts(
         dict(zip(names, parts[len(paths) :], strict=False)),
         parts[: len(paths)],
         options,
-        groups=_documents(parts[-1]) if beside else {},
+        groups=_documents(parts[-1]) if beside else _documents_of(files),
         suggested=suggested,
         warnings=[f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else [],
     )
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the segments of a file: its lines, or those of SGML in their order."""
+    if sgml.is_sgml(path):
+        return [text for part in sgml.read_parts(path) for text in part.texts.values()]
+    return text_lines(path)
 
 
 def _documents(lines: list[str]) -> dict[str, list[str]]:
@@ -60,14 +68,22 @@ def _documents(lines: list[str]) -> dict[str, list[str]]:
     return columns
 
 
+def _documents_of(files: Sequence[Path]) -> dict[str, list[str]]:
+    """Return the document of each segment where one of the files says it."""
+    path = next(filter(sgml.is_sgml, files), None)
+    return {} if path is None else {"document": [part.document for part in sgml.read_parts(path) for _ in part.texts]}
+
+
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Know WMT XML by its first element, and lines of text beside a reference by their words."""
+    """Know WMT XML and SGML by their first element, and lines of text beside a reference by their words."""
     path = sources[0].path
-    if wmt.is_xml(path):
+    if wmt.is_marked_up(path):
         return True
     if gold is None or path.suffix.lower() in {".parquet", ".jsonl"}:
         return False
     try:
+        if sgml.is_sgml(gold):
+            return _is_prose(path)
         return _is_prose(path) and _is_prose(gold) and _n_lines(path) == _n_lines(gold)
     except InputError:
         return False

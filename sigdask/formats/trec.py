@@ -9,7 +9,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.options import Options, Source
 from sigdask.formats.printed_scores import is_printed, read_printed
-from sigdask.formats.rankings import is_qrels, is_run, read_rankings
+from sigdask.formats.ranking_files import is_judged, is_qrels, is_ranked, is_run
+from sigdask.formats.rankings import read_qrels, read_rankings
 from sigdask.formats.topics import POLICIES
 
 
@@ -17,13 +18,14 @@ def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) ->
     """Read runs with `gold` judgements, or printed scores without; items are topics."""
     options.only("trec", missing=POLICIES)
     first = sources[0].path
-    if gold is not None:
-        if is_printed(first):
-            raise InputError(f"--gold {gold}: {first} holds scores that were printed already and takes no gold file")
-        return read_rankings(sources, gold, options)
-    if is_run(first):
+    printed = is_printed(first) and not is_ranked(first)
+    if gold is None and not printed and is_run(first):
         raise InputError(f"{first}: is a run, and runs need relevance judgements; give --gold QRELS")
-    return read_printed(sources, options)
+    if gold is None:
+        return read_printed(sources, options)
+    if printed and not (is_qrels(gold) and is_judged(first, read_qrels(gold))):
+        raise InputError(f"--gold {gold}: {first} holds scores that were printed already and takes no gold file")
+    return read_rankings(sources, gold, options)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001  # a `Sniffer`
@@ -31,7 +33,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     first = sources[0].path
     try:
         if gold is None:
-            return is_run(first, q0=True) or is_printed(first)
+            return is_run(first, q0=True) or is_ranked(first) or is_printed(first)
         return (is_run(first) and is_qrels(gold)) or (is_qrels(first) and is_run(gold))
     except InputError:  # not text, or not there: for the reader of its format to say
         return False

@@ -1,7 +1,7 @@
-"""WMT XML: documents with source, references by translator and outputs of systems, segment by segment.
+"""WMT's documents with source, references by translator and outputs of systems, segment by segment.
 
-As wmt-format-tools writes it: dataset / collection / doc / src, ref, hyp / p / seg. Segment ids start
-again in each document.
+XML as wmt-format-tools writes it: dataset / collection / doc / src, ref, hyp / p / seg; or the SGML of
+mteval, a file a set (see `sgml`). Segment ids start again in each document.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.files import open_bytes
+from sigdask.formats import sgml
+from sigdask.formats.files import open_bytes, stem
 from sigdask.formats.options import Options, Source
 from sigdask.formats.texts import text_counts
 
@@ -36,8 +37,13 @@ class Document:
     outputs: dict[str, Texts] = field(default_factory=dict)
 
 
+def is_marked_up(path: Path) -> bool:
+    """Whether a file is WMT XML or SGML, by its first element; a file that cannot be read is none."""
+    return is_xml(path) or sgml.is_sgml(path)
+
+
 def is_xml(path: Path) -> bool:
-    """Whether a file is WMT XML, by its first element; a file that cannot be read is none."""
+    """Whether a file is WMT XML, by its first element."""
     try:
         with open_bytes(path) as stream:
             return ROOT.match(stream.read(65536).removeprefix(b"\xef\xbb\xbf")) is not None
@@ -45,15 +51,15 @@ def is_xml(path: Path) -> bool:
         return False
 
 
-def read_xml(sources: Sequence[Source], gold: Path | None, options: Options, suggested: tuple[str, ...]) -> Counts:
-    """Read systems and references out of one or several XML files.
+def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, suggested: tuple[str, ...]) -> Counts:
+    """Read systems and references out of one or several XML or SGML files.
 
     Parameters
     ----------
     sources : sequence of Source
-        XML files; their systems are named inside.
+        The files; systems are named inside, but a file of one system may be named NAME=FILE.
     gold : Path, optional
-        An XML file of references; or the name of a translator.
+        A file of references; or the name of a translator.
     options : Options
         Own options: `reference`, translators joined by "+"; `collection`, the collection or test
         suite to read, or "all". By default test suites and further collections, which are no part
@@ -62,21 +68,21 @@ def read_xml(sources: Sequence[Source], gold: Path | None, options: Options, sug
         Metrics.
     """
     options.only("segments", reference=(), collection=())
-    if options.references or options.documents:
+    if options.documents or (options.references and is_xml(sources[0].path)):
         raise InputError(
-            f"{sources[0].path}: WMT XML holds references and documents itself; choose with --format "
+            f"{sources[0].path}: WMT's XML and SGML hold references and documents; choose with --format "
             "segments:reference=TRANSLATOR and --unit document"
         )
     asked = options.own.get("reference")
     if gold is not None and not gold.exists():
         asked, gold = asked or str(gold), None
     warnings: list[str] = []
-    documents = _documents([*([gold] if gold else []), *(source.path for source in sources)])
+    documents = _documents([*([Source(gold)] if gold else []), *map(Source, options.references), *sources])
     documents = _of_collection(documents, options.own.get("collection"), sources[0].path, warnings)
-    translators = _translators(documents, asked, sources[0].path, warnings)
+    translators = _translators(documents, asked, sources[0].path, warnings, every=bool(options.references))
     systems = dict.fromkeys(name for document in documents.values() for name in document.outputs)
     if not systems:
-        raise InputError(f"{sources[0].path}: no output (<hyp system=...>) in any document")
+        raise InputError(f"{sources[0].path}: no output (<hyp system=...>) or <tstset> in any document")
     items = _items(documents, translators)
     left_out = sum(len(d.order) for d in documents.values()) - len(items)
     if not items:
@@ -94,22 +100,48 @@ def read_xml(sources: Sequence[Source], gold: Path | None, options: Options, sug
     )
 
 
-def _documents(paths: Sequence[Path]) -> dict[str, Document]:
+def _documents(sources: Sequence[Source]) -> dict[str, Document]:
     """Read the documents of all files, those of one id together."""
     documents: dict[str, Document] = {}
-    for path in dict.fromkeys(paths):
-        before: set[str] = set()
-        for number, (collection, element) in enumerate(_elements(path), start=1):
-            name = element.get("id") or element.get("docid") or str(number)
-            while name in before:  # another document of the same id, as in another collection
-                name += "'"
-            before.add(name)
-            attributes = {key: value for key, value in element.attrib.items() if key not in {"id", "docid"}}
-            document = documents.setdefault(name, Document({"collection": collection, **attributes}))
-            _add(document, element, f"{path}, document {name!r}")
-        if not before:
-            raise InputError(f"{path}: no document (<doc>)")
+    files = list({source.path: source for source in sources}.values())
+    for source in files:
+        if not sgml.is_sgml(source.path):
+            _add_xml(documents, source.path)
+    _add_sgml(documents, [source for source in files if sgml.is_sgml(source.path)])
     return documents
+
+
+def _add_xml(documents: dict[str, Document], path: Path) -> None:
+    before: set[str] = set()
+    for number, (collection, element) in enumerate(_elements(path), start=1):
+        name = element.get("id") or element.get("docid") or str(number)
+        while name in before:  # another document of the same id, as in another collection
+            name += "'"
+        before.add(name)
+        attributes = {key: value for key, value in element.attrib.items() if key not in {"id", "docid"}}
+        document = documents.setdefault(name, Document({"collection": collection, **attributes}))
+        _add(document, element, f"{path}, document {name!r}")
+    if not before:
+        raise InputError(f"{path}: no document (<doc>)")
+
+
+def _add_sgml(documents: dict[str, Document], sources: Sequence[Source]) -> None:
+    """Take the sets of SGML files; where files call their systems or translators alike, the files name them."""
+    files = [(source, list(sgml.read_parts(source.path))) for source in sources]
+    inside = [{(part.kind, part.name) for part in parts} for _, parts in files]
+    alike = sum(map(len, inside)) > len(set().union(*inside))
+    for (source, parts), written in zip(files, inside, strict=True):
+        own = source.name or (stem(source.path) if alike else None)
+        for part in parts:
+            name = (own if len(written) == 1 else None) or part.name or stem(source.path)
+            document = documents.setdefault(part.document, Document({"collection": "", **part.attributes}))
+            document.order.update(dict.fromkeys(part.texts))
+            if part.kind != "src":
+                given = document.references if part.kind == "ref" else document.outputs
+                if part.texts.keys() & given.get(name, {}).keys():
+                    place = f"{source.path}, document {part.document!r}"
+                    raise InputError(f"{place}: {part.kind}set of {name!r} occurs twice; name files NAME=FILE")
+                given.setdefault(name, {}).update(part.texts)
 
 
 def _of_collection(
@@ -192,8 +224,10 @@ def _segments(part: Any, place: str) -> Texts:
     return texts
 
 
-def _translators(documents: dict[str, Document], asked: str | None, path: Path, warnings: list[str]) -> list[str]:
-    """Return the references asked for, or the one of most segments."""
+def _translators(
+    documents: dict[str, Document], asked: str | None, path: Path, warnings: list[str], *, every: bool = False
+) -> list[str]:
+    """Return the references asked for, all of them where `every` is, or the one of most segments."""
     sizes: dict[str, int] = {}
     for document in documents.values():
         for name, texts in document.references.items():
@@ -207,6 +241,8 @@ def _translators(documents: dict[str, Document], asked: str | None, path: Path, 
         return names
     if not sizes:
         raise InputError(f"{path}: no reference (<ref>) in any document; give --gold FILE")
+    if every:
+        return list(sizes)
     first = max(sizes, key=lambda name: sizes[name])
     if len(sizes) > 1:
         warnings.append(

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import njit
@@ -104,9 +105,18 @@ class Layout:
         return int(np.clip(SLAB_BYTES // per_trial // 256 * 256, 1024, 16 * BLOCK))
 
 
-@lru_cache(maxsize=8)
+_layouts: WeakKeyDictionary[Panel, Layout] = WeakKeyDictionary()
+
+
 def layout(panel: Panel) -> Layout:
-    """Arrange a panel for summing (kept for the last few panels of this process)."""
+    """Arrange a panel for summing (kept as long as the panel: a family may have thousands)."""
+    found = _layouts.get(panel)
+    if found is None:
+        found = _layouts[panel] = _arranged(panel)
+    return found
+
+
+def _arranged(panel: Panel) -> Layout:
     _, n_systems, n_fields = panel.values.shape
     columns: list[NDArray[np.int64]] = []
     seen: dict[bytes, int] = {}

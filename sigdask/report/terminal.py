@@ -145,7 +145,10 @@ def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
     where = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
     rows = [[str(s.rank), s.system, score_text(s.score), _letters(s.letters)] for s in ranking.systems[:SHOWN]]
-    yield _printable(f"{name}ranking by {ranking.metric}{where}; systems that share a letter are not told apart")
+    letters = "systems that share a letter are not told apart"
+    if not any(s.letters for s in ranking.systems):
+        letters = "no letters, since too many groups of systems are not told apart"
+    yield _printable(f"{name}ranking by {ranking.metric}{where}; {letters}")
     yield lay_out(["rank", "system", "score", "groups"], rows, None)
     if len(ranking.systems) > SHOWN:
         yield f"and {len(ranking.systems) - SHOWN} more (--json FILE keeps them)"

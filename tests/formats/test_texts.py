@@ -298,6 +298,81 @@ def test_one_xml_a_system_and_one_of_references(tmp_path):
         read(x, y, tmp_path / "test.xml", gold=gold)
 
 
+SGML = {
+    "ref.sgm": '<refset trglang="en" setid="t" srclang="any">\n<doc sysid="ref" docid="one" genre="news" origlang="de">\n'
+    '<p>\n<seg id="1">hello world</seg>\n<seg id="2">good &amp; nice it is</seg>\n</p></doc>\n'
+    '<doc sysid="ref" docid="two" genre="news" origlang="de"><seg id="1"> yes it\n is </seg>\n</doc>\n</refset>\n',
+    "x.sgm": '<?xml version="1.0"?>\n<!DOCTYPE mteval SYSTEM "mteval.dtd">\n<mteval>\n<TSTSET setid="t" srclang="de" trglang='
+    '"en" sysid="sys-x">\n<DOC docid="two"><hl><SEG id=1>yes</SEG></hl></DOC>\n<DOC docid="one">\n<seg id=1>hello the '
+    "world</seg>\n<seg id=2>good & nice</seg></DOC></TSTSET></mteval>",
+    "y.sgm": '<tstset setid="t" srclang="any" trglang="en"><doc docid="one" sysid="sys-y"><seg id="1">hello world</seg>'
+    '<seg id="2"></seg></doc><doc docid="two" sysid="sys-y"><seg id="1">yes it was</seg></doc></tstset>\n',
+}
+SGML_LINES = {
+    "gold": "hello world\ngood & nice it is\nyes it is\n",
+    "sys-x": "hello the world\ngood & nice\nyes\n",
+    "sys-y": "hello world\n\nyes it was\n",
+}
+
+
+def test_sgml_has_the_scores_of_its_lines(tmp_path):
+    gold, *systems = write(tmp_path, SGML)
+    counts = read(*systems, gold=gold)
+    assert detect([parse_source(str(s)) for s in systems], gold) == "segments"
+    assert counts.ids == ("one:1", "one:2", "two:1")
+    assert counts.groups == {"genre": ("news",) * 3, "origlang": ("de",) * 3, "document": ("one", "one", "two")}
+    lines_gold, *lines = write(tmp_path, SGML_LINES)
+    expected = outcome(read(*lines, gold=lines_gold, format="segments"), "chrF")
+    assert outcome(counts, "chrF") == expected
+    assert outcome(read(*lines, gold=gold, format="segments"), "chrF") == expected
+    mixed = read(f"sys-x={lines[0]}", f"sys-y={systems[1]}", gold=lines_gold, format="segments")
+    assert outcome(mixed, "chrF") == expected
+    assert mixed.groups == {"document": ("one", "one", "two")}
+
+
+def test_sgml_of_several_references_and_of_one_name(tmp_path):
+    gold, x, y = write(tmp_path, SGML)
+    (other := tmp_path / "other.sgm").write_text(SGML["ref.sgm"].replace("hello", "hi"))
+    counts = read(x, y, gold=gold, options=Options(references=(other,)))
+    assert counts.outputs.gold[0] == ("hello world", "hi world")
+    (alike := tmp_path / "z.sgm").write_text(SGML["y.sgm"].replace("was", "has been"))
+    assert read(y, alike, gold=gold).systems == ("y", "z")
+    assert read(f"a={x}", f"b={y}", gold=gold).systems == ("a", "b")
+    (both := tmp_path / "both.sgm").write_text(SGML["y.sgm"] + SGML["y.sgm"].replace("sys-y", "sys-z"))
+    assert read(both, gold=gold).systems == ("sys-y", "sys-z")
+
+
+@pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])
+def test_sgml_is_read_in_any_encoding(tmp_path, kind):
+    expected = outcome(read(*write(tmp_path, SGML)[1:], gold=tmp_path / "ref.sgm"), "BLEU")
+    for name, text in SGML.items():
+        changed = {
+            "crlf": text.replace("\n", "\r\n").encode(),
+            "bom": text.encode("utf-8-sig"),
+            "gz": gzip.compress(text.encode()),
+            "no last newline": text.rstrip("\n").encode(),
+        }[kind]
+        (tmp_path / name).write_bytes(changed)
+    assert outcome(read(tmp_path / "x.sgm", tmp_path / "y.sgm", gold=tmp_path / "ref.sgm"), "BLEU") == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("world</seg>", "world", r"x.sgm, line 7: segment without its end"),
+        ("<seg id=2>", "<seg id=1>", r"x.sgm, line 8: segment '1' of document 'one' occurs twice"),
+        ('<DOC docid="two">', "", r"x.sgm, line 5: segment outside a document"),
+        ('docid="two"', 'docid="three"', r"system 'sys-x' has no text for item 'two:1'"),
+        ("TSTSET", "SRCSET", r"no output \(<hyp system=...>\) or <tstset>"),
+    ],
+)
+def test_damaged_sgml_is_an_error_that_names_the_place(tmp_path, old, new, message):
+    gold, x, y = write(tmp_path, SGML)
+    x.write_text(SGML["x.sgm"].replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read(x, *([] if "SRC" in new else [y]), gold=gold)
+
+
 def test_missing_outputs_in_xml(tmp_path):
     path = xml(tmp_path, XML.replace('<hyp system="x" lang="en"><p><seg id="1">yes</seg></p></hyp>', ""))
     with pytest.raises(InputError, match=r"system 'x' has no text for item 'two:1' \(1 missing in all\)"):
@@ -327,7 +402,7 @@ def test_damaged_xml_is_an_error_that_names_the_place(tmp_path, spoil, message):
 
 def test_xml_takes_no_references_in_lines(tmp_path):
     path = xml(tmp_path)
-    with pytest.raises(InputError, match="WMT XML holds references and documents itself"):
+    with pytest.raises(InputError, match="WMT's XML and SGML hold references and documents"):
         read(path, options=Options(references=(path,)))
     (tmp_path / "lines").write_text("one\n")
     with pytest.raises(InputError, match=r"lines: invalid XML"):

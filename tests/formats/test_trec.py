@@ -224,6 +224,76 @@ def test_a_judged_topic_without_relevant_documents_counts_0(tmp_path):
     assert after == pytest.approx({name: 3 / 4 * score for name, score in before.items()})
 
 
+def layouts(text, columns):
+    return "".join(" ".join(line.split()[k] for k in columns) + "\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize("kind", ["ranks", "ranks and scores", "scores", "no tag", "json", "header"])
+def test_runs_of_other_layouts_have_the_scores_of_trecs(tmp_path, kind):
+    def change(text):
+        rows = [line.split() for line in text.splitlines()]
+        topics = {topic: {r[2]: float(r[4]) for r in rows if r[0] == topic} for topic in {r[0]: 0 for r in rows}}
+        return {
+            "ranks": layouts(text, (0, 2, 3)),
+            "ranks and scores": layouts(text, (0, 2, 3, 4)),
+            "scores": layouts(text, (0, 2, 4)).replace("\n", ".5\n"),
+            "no tag": layouts(text, range(5)),
+            "json": json.dumps(topics, indent=1),
+            "header": "qid\tdocid\tscore\n" + layouts(text, (0, 2, 4)).replace("\n", ".5\n"),
+        }[kind]
+
+    x, y, qrels = put(tmp_path, x=change(RUN_X), y=change(RUN_Y), qrels=QRELS)
+    assert of_runs(tmp_path, change(RUN_X), change(RUN_Y)) == of_runs(tmp_path)
+    assert detect([parse_source(str(x)), parse_source(str(y))], qrels) == "trec"
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        "query-id\tcorpus-id\tscore\n" + layouts(QRELS, (0, 2, 3)).replace(" ", "\t"),
+        layouts(QRELS, (0, 2, 3)),
+        "query_id iteration doc_id relevance\n" + QRELS,
+        '{"1": {"a": 1, "b": 0, "c": 2}, "2": {"d": 1, "a": 0}, "3": {"e": 1}}',
+    ],
+)
+def test_judgements_of_beir_and_json_are_read(tmp_path, qrels):
+    expected = of_runs(tmp_path)
+    assert of_runs(tmp_path, qrels=qrels) == expected
+    assert detect([parse_source(str(tmp_path / "x"))], tmp_path / "qrels") == "trec"
+
+
+def test_a_run_of_ranks_needs_judgements_though_it_looks_like_printed_scores(tmp_path):
+    ranks = "q1 docA 1\nq1 docB 2\nq1 docC 3\nq2 docA 1\nq2 docD 2\n"
+    with pytest.raises(InputError, match="runs need relevance judgements"):
+        read(*put(tmp_path, x=ranks, y=ranks))
+    put(tmp_path, x=ranks, qrels="q1 0 docB 1\nq2 0 docA 1\n")
+    assert scores([tmp_path / "x", f"y={tmp_path / 'x'}"], "RR@10", tmp_path / "qrels") == {"x": 0.75, "y": 0.75}
+
+
+def test_a_run_of_strange_document_ids_is_told(tmp_path):
+    counts = read(*put(tmp_path, x=RUN_X, y=RUN_Y.replace("Q0 ", "Q0 0")), gold=put(tmp_path, qrels=QRELS)[0])
+    assert [w for w in counts.warnings if "no document is judged" in w] == [
+        f"{tmp_path / 'y'}: no document is judged in {tmp_path / 'qrels'}; are its ids those of the judgements?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ("1 a 1\n1 b 2\n1 b 3\n", "x, line 3: document 'b' of topic '1' stands on line 2 already"),
+        ("1 a 1\n1 b 2 5\n", r"x, line 2: found 4 fields, expected 3 \(topic document rank\)"),
+        ("1 a\n1 b\n", "x, line 1: found 2 fields, expected 6"),
+        ('{"1": {"a": 1, "a": 2}}', "x, topic '1': document 'a' of topic '1' stands twice"),
+        ('{"1": {"a": 1}, "2": 3}', "x, topic '2': found 3, expected an object of documents"),
+        ('{"1": {"a": 1, "b": NaN}}', "x, topic '1': score 'nan' is not a finite number"),
+        ('{"1": {"a": 1}', "x: invalid JSON"),
+    ],
+)
+def test_a_damaged_run_of_another_layout_is_an_error_that_names_the_place(tmp_path, x, message):
+    with pytest.raises(InputError, match=message):
+        of_runs(tmp_path, x=x)
+
+
 @pytest.mark.parametrize(
     ("policy", "ids", "present"),
     [("zero", ("1", "2", "3"), None), ("intersect", ("1", "2"), None), ("pairwise", ("1", "2", "3"), [[1, 1], [1, 1], [1, 0]])],

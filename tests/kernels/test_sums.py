@@ -23,9 +23,9 @@ def path(request, monkeypatch):
         monkeypatch.setattr(sums, "FEWEST_DENSE", 1)
         monkeypatch.setattr(dense, "cost", lambda *_: 0.0)
         monkeypatch.setattr(dense, "UNITS", 100)  # several chunks, across columns of 128
-    sums.layout.cache_clear()
+    sums._layouts.clear()
     yield request.param
-    sums.layout.cache_clear()
+    sums._layouts.clear()
 
 
 def moved(panel, **where):
@@ -44,7 +44,7 @@ def check(seed, n_items, size):
     rng = rng_of(seed)
     values = rng.integers(-size, size + 1, (n_items, 3, 2)) * (rng.random((n_items, 3, 1)) < 0.3)
     panel = panel_of(values, [MEAN])
-    sums.layout.cache_clear()
+    sums._layouts.clear()
     bits = swap_bits(panel.key, run=0, first=11, n_trials=50, n_units=n_items).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (moved(panel, run=0, first=11, n_trials=50) == expected).all()
@@ -84,7 +84,7 @@ def check_sparse(seed, size):
     at = rng.choice(5000, 25, replace=False)
     values[at] = rng.integers(-size, size + 1, (25, 3, 2))
     panel = panel_of(values, [MEAN])
-    sums.layout.cache_clear()
+    sums._layouts.clear()
     bits = swap_bits(panel.key, run=1, first=2**32 - 5, n_trials=10, n_units=5000).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (moved(panel, run=1, first=2**32 - 5, n_trials=10) == expected).all()

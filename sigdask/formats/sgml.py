@@ -1,0 +1,120 @@
+"""SGML of mteval, as WMT to 2020, IWSLT and NIST have it: `<refset>`, `<tstset>`, `<srcset>` of documents' segments.
+
+The files are seldom well-formed: tags in either case, attributes with or without quotes, bare
+ampersands. So tags are looked for, as the scoring scripts do, and nothing is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sigdask.errors import InputError
+from sigdask.formats.files import open_text
+from sigdask.formats.records import head
+
+START = re.compile(r"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*|<mteval\b[^>]*>\s*)*<(?:ref|tst|src)set\b",
+                   re.DOTALL | re.IGNORECASE)  # fmt: skip
+TAG = re.compile(
+    r"<(?P<kind>ref|tst|src)set\b(?P<of_set>[^>]*)>|<doc\b(?P<of_doc>[^>]*)>|"
+    r"<seg\b(?P<of_seg>[^>]*)>(?P<text>.*?)</seg\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
+ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
+ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+
+
+@dataclass(slots=True)
+class Part:
+    """One document of one set.
+
+    Attributes
+    ----------
+    kind : str
+        "src", "ref" or "tst".
+    document : str
+        Its id.
+    name : str or None
+        Who wrote it: the system or the translator.
+    attributes : dict of str to str
+        What else is said of the document.
+    texts : dict of str to str
+        Segment id to text.
+    """
+
+    kind: str
+    document: str
+    name: str | None
+    attributes: dict[str, str]
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+def is_sgml(path: Path) -> bool:
+    """Whether a file begins as a set of segments."""
+    return START.match(head(path)) is not None
+
+
+def read_parts(path: Path) -> Iterator[Part]:
+    """Yield the documents of a file, in its order.
+
+    Raises
+    ------
+    InputError
+        For a segment outside a document, one that occurs twice, and one without an end.
+    """
+    with open_text(path) as stream:
+        content = stream.read()
+    kind, of_set, part, n_segments, n_documents = "", {"": ""}, None, 0, 0
+    for match in TAG.finditer(content):
+        if match["kind"]:
+            kind, of_set = match["kind"].lower(), _attributes(match["of_set"])
+        elif match["of_doc"] is not None:
+            if part is not None:
+                yield part
+            n_documents += 1
+            part = _part(kind, of_set, _attributes(match["of_doc"]), n_documents)
+        else:
+            n_segments += 1
+            if part is None:
+                raise InputError(f"{_at(path, content, match)}: segment outside a document (<doc docid=...>)")
+            name = _attributes(match["of_seg"]).get("id") or str(len(part.texts) + 1)
+            if name in part.texts:
+                raise InputError(
+                    f"{_at(path, content, match)}: segment {name!r} of document {part.document!r} occurs twice"
+                )
+            part.texts[name] = ENTITY.sub(_entity, " ".join(match["text"].split()))
+    if len(starts := [m.start() for m in re.finditer(r"<seg\b", content, re.IGNORECASE)]) != n_segments:
+        ends = [m.start() for m in re.finditer(r"</seg\s*>", content, re.IGNORECASE)]
+        bad = next(
+            (a for a, b, c in zip(starts, ends, [*starts[1:], len(content)], strict=False) if not a < b < c), starts[-1]
+        )
+        raise InputError(f"{path}, line {content.count(chr(10), 0, bad) + 1}: segment without its end (</seg>)")
+    if part is None:
+        raise InputError(f"{path}: no document (<doc docid=...>)")
+    yield part
+
+
+def _part(kind: str, of_set: dict[str, str], of_doc: dict[str, str], number: int) -> Part:
+    own = {"ref": "refid", "tst": "sysid", "src": ""}[kind]
+    name = of_doc.pop("sysid", None) or of_set.get(own) or of_set.get("sysid")
+    document = of_doc.pop("docid", None) or of_doc.pop("id", None) or str(number)
+    return Part(kind, document, name, of_doc)
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {name.lower(): quoted or single or bare for name, quoted, single, bare in ATTRIBUTE.findall(text)}
+
+
+def _entity(match: re.Match[str]) -> str:
+    name = match[1]
+    if not name.startswith("#"):
+        return ENTITIES[name]
+    number = int(name[1:], 10) if name[1].isdecimal() else int(f"0{name[1:]}", 0)
+    return chr(number) if number < 0x110000 else match[0]
+
+
+def _at(path: Path, content: str, match: re.Match[str]) -> str:
+    return f"{path}, line {content.count(chr(10), 0, match.start()) + 1}"
