@@ -207,6 +207,15 @@ def test_few_units_are_told_once():
     assert single.warnings[0].startswith("only 5 units (item): a test")
 
 
+@pytest.mark.parametrize(
+    ("adjust", "reaches"), [("none", True), ("max-t", True), ("holm", False), ("hochberg", True), ("bh", True)]
+)
+def test_alpha_is_out_of_reach_where_the_smallest_ps_adjusted_do_not_reach_it(adjust, reaches):
+    # 7 units: 2 / 128 each; times 10 comparisons is too much, which only Holm's smallest must pay
+    [warning, *_] = compare_all(many(n_items=7), metrics=["mean"], adjust=adjust).warnings
+    assert ("cannot be reached" not in warning) == reaches
+
+
 def test_adjusted_p_that_another_seed_can_turn_are_counted():
     data = many(n_items=30, n_systems=12, seed=0)
     few = compare_all(data, metrics=["mean"], trials=999)
