@@ -14,6 +14,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.questions import Part, Wanted
 from sigdask.randomization import count
+from sigdask.report.terminal import render
 
 METHODS = ["holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
 
@@ -318,3 +319,12 @@ def test_a_relabelling_agrees_with_numpys_generator():
     for r in results:
         p = (np.count_nonzero(ranges >= abs(r.difference) - 1e-12) + 1) / 20_001
         assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)
+
+
+def test_the_report_says_in_how_many_sets_and_at_which_p():
+    text = render(compare_sets(sets_of(), metrics=["mean"], trials=9999, together=True))
+    line = next(one for one in text.splitlines() if one.startswith(" a   b") and "of 3" in one)
+    assert "2 of 3 (p <= " in line
+    assert "0 of 3   approximate, 9,999 trials" in line
+    assert "each shown at 0.025 for the pair alone" in text
+    assert "p adjusted" not in text  # a single pair
