@@ -340,12 +340,15 @@ def _few_trials(made: Adjustment, results: Sequence[Result], alpha: float) -> It
 
 def _few_units(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
     """Say once for each unit how few there are, and where no p can reach alpha."""
+    least = [least_p(r) for r in results]
+    reached = OF_P_VALUES[made.method](least) if made.method in OF_P_VALUES else least
+    beyond = {id(r) for r, p in zip(results, reached, strict=True) if p > alpha}
     for unit in sorted({r.unit for r in results}):
         few = [r for r in results if r.unit == unit and 0 < r.n_units < FEW_UNITS]
         if not few:
             continue
         sizes = [r.n_units for r in few]
-        hopeless = [r for r in few if least_p(r) * cost(made.method, len(results)) > alpha]
+        hopeless = [r for r in few if id(r) in beyond]
         reach = ""
         if hopeless:
             finer = "" if unit == "item" else ", or a finer --unit if its units are independent"

@@ -14,6 +14,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.questions import Part, Wanted
 from sigdask.randomization import count
+from sigdask.report.terminal import render
 
 METHODS = ["holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
 
@@ -207,6 +208,15 @@ def test_few_units_are_told_once():
     assert single.warnings[0].startswith("only 5 units (item): a test")
 
 
+@pytest.mark.parametrize(
+    ("adjust", "reaches"), [("none", True), ("max-t", True), ("holm", False), ("hochberg", True), ("bh", True)]
+)
+def test_alpha_is_out_of_reach_where_the_smallest_ps_adjusted_do_not_reach_it(adjust, reaches):
+    # 7 units: 2 / 128 each; times 10 comparisons is too much, which only Holm's smallest must pay
+    [warning, *_] = compare_all(many(n_items=7), metrics=["mean"], adjust=adjust).warnings
+    assert ("cannot be reached" not in warning) == reaches
+
+
 def test_adjusted_p_that_another_seed_can_turn_are_counted():
     data = many(n_items=30, n_systems=12, seed=0)
     few = compare_all(data, metrics=["mean"], trials=999)
@@ -320,3 +330,12 @@ def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, as
     whole = [count(job.panel, run=job.run, first=0, n_trials=job.n_trials) for job in work.jobs]
     note = work.results(whole).family
     assert (note.n_trials, note.exact) == (asked, asked == 2**5)
+
+
+def test_the_report_says_in_how_many_sets_and_at_which_p():
+    text = render(compare_sets(sets_of(), metrics=["mean"], trials=9999, together=True))
+    line = next(one for one in text.splitlines() if one.startswith(" a   b") and "of 3" in one)
+    assert "2 of 3 (p <= " in line
+    assert line.endswith("0 of 3     approximate, 9,999 trials")
+    assert "each shown at 0.025 for the pair alone" in text
+    assert "p adjusted" not in text  # a single pair

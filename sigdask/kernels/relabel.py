@@ -36,8 +36,8 @@ def relabelled_sums(key, run_word, first, addresses, values, fixed, enumerated, 
     out : int64 array, shape (n_trials, n_systems, n_fields)
     """
     n_systems, n_fields = fixed.shape
-    labels = np.empty(n_systems, np.int64)
-    words = np.empty(4, np.uint32)
+    labels = np.empty(n_systems, np.int32)
+    words = room(n_systems)
     for t in range(out.shape[0]):
         out[t] = fixed
         trial = np.uint64(first + t)
@@ -47,9 +47,15 @@ def relabelled_sums(key, run_word, first, addresses, values, fixed, enumerated, 
                 rest = _digits(rest, labels)
             else:
                 _draw(key, trial, run_word, np.uint32(addresses[u]), words, labels)
-            for s in range(n_systems):
-                for f in range(n_fields):
+            for f in range(n_fields):
+                for s in range(n_systems):
                     out[t, s, f] += values[u, labels[s], f]
+
+
+@njit(nogil=True, cache=True)
+def room(n_systems):
+    """Return room for the words of as many calls as suffice without a rejection, at least one."""
+    return np.empty((4, max(n_systems + 2, 4) // 4), np.uint32)
 
 
 @njit(nogil=True, cache=True)
@@ -67,23 +73,33 @@ def _digits(rest, labels):
 
 @njit(nogil=True, cache=True)
 def _draw(key, trial, run_word, unit, words, labels):
-    """Relabel by unbiased draws from the words of one unit and trial."""
+    """Relabel by unbiased draws from the words of one unit and trial.
+
+    The calls that suffice without a rejection are made in one loop, which vectorises; further ones take the
+    place of the last of these.
+    """
     for s in range(labels.shape[0]):
         labels[s] = s
-    call, left = np.uint32(0), 0
+    for c in range(words.shape[1]):
+        words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+            key[0], key[1], trial, run_word, unit, np.uint32(c)
+        )
+    used, call = 0, words.shape[1]
     for i in range(labels.shape[0] - 1, 0, -1):
         span = np.uint64(i + 1)
-        threshold = (np.uint64(1) << np.uint64(32)) % span
         product = np.uint64(0)
         while True:
-            if left == 0:
-                x0, x1, x2, x3 = philox_call(key[0], key[1], trial, run_word, unit, call)
-                words[0], words[1], words[2], words[3] = x0, x1, x2, x3
-                call += np.uint32(1)
-                left = 4
-            product = np.uint64(words[4 - left]) * span
-            left -= 1
-            if (product & np.uint64(0xFFFFFFFF)) >= threshold:
+            if used == 4 * words.shape[1]:
+                used -= 4
+                c = words.shape[1] - 1
+                words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+                    key[0], key[1], trial, run_word, unit, np.uint32(call)
+                )
+                call += 1
+            product = np.uint64(words[used & 3, used >> 2]) * span
+            used += 1
+            low = product & np.uint64(0xFFFFFFFF)
+            if low >= span or low >= (np.uint64(1) << np.uint64(32)) % span:  # the remainder is slow and seldom needed
                 break
         j = np.int64(product >> np.uint64(32))
         labels[i], labels[j] = labels[j], labels[i]

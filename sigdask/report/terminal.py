@@ -166,18 +166,27 @@ def _letters(letters: Sequence[str]) -> str:
 def _together(results: Results, width: int | None) -> list[str]:
     if not results.together:
         return []
-    names = ["A", "B", "metric", "mean A - B", "p", "p adjusted", "A above B in", "below in", "method"]
+    adjusted = any(v.p_adjusted is not None for v in results.together)
+    names = ["A", "B", "metric", "mean A - B", "p", *(["p adjusted"] if adjusted else [])]
     rows = [
         [
             v.a, v.b, v.metric, f"{v.difference:+.4f}", p_text(v.p_value),
-            p_text(v.p_adjusted) if v.p_adjusted is not None else "",
-            f"{v.greater_in} of {v.n_sets}", f"{v.less_in} of {v.n_sets}",
+            *([p_text(v.p_adjusted) if v.p_adjusted is not None else ""] if adjusted else []),
+            _replicated(v.greater_in, v.n_sets, v.p_greater), _replicated(v.less_in, v.n_sets, v.p_less),
             "exact" if v.method == "exact" else f"approximate, {v.n_trials:,} trials",
         ]
         for v in results.together
     ]  # fmt: skip
-    title = f"over all sets: mean difference, and in how many sets at least it is shown at {results.alpha:g}"
-    return [title, lay_out(names, rows, width), ""]
+    level = results.alpha / 2 if results[0].alternative == "two-sided" else results.alpha
+    title = (
+        f"over all sets: the mean difference, and in at least how many sets A scores above B, and below, each shown at "
+        f"{level:g} for the pair alone"
+    )
+    return [title, lay_out([*names, "A above B in", "below in", "method"], rows, width), ""]
+
+
+def _replicated(n: int, n_sets: int, p: float) -> str:
+    return f"{n} of {n_sets}" + (f" (p <= {p_text(p)})" if n else "")
 
 
 def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
