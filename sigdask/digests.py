@@ -7,9 +7,11 @@ of twenty leaves the other pairs' digests, and so their counts, as they are.
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import inspect
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FunctionType
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.errors import InputError
 from sigdask.lattice import MOST_DIGITS, Lattice
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
@@ -129,7 +132,12 @@ def _factor(lattice: Lattice) -> int:
 def _digest(value: Any) -> str:
     digest = hashlib.blake2b(digest_size=BYTES)
     digest.update(f"{SCHEME} {COUNTING}".encode())
-    _add(digest, value)
+    try:
+        _add(digest, value)
+    except RecursionError:
+        raise InputError(
+            f"{type(value).__name__}: a metric whose state holds itself cannot be told from another; give a function"
+        ) from None
     return digest.hexdigest()
 
 
@@ -148,10 +156,8 @@ def _add(digest: Any, value: Any) -> None:
         digest.update(f"{len(value)}:".encode())
         for item in value:
             _add(digest, item)
-    elif isinstance(value, dict):
-        _add(digest, sorted(value.items()))
-    elif isinstance(value, functools.partial):
-        _add(digest, [value.func, list(value.args), value.keywords])
+    elif (inside := _inside(value)) is not None:
+        _add(digest, inside)
     elif callable(value):
         digest.update(_source(value).encode())
     else:
@@ -160,16 +166,76 @@ def _add(digest: Any, value: Any) -> None:
     digest.update(b">")
 
 
+def _inside(value: Any) -> Any:
+    """Return what a value is made of, in an order that is the same in each process; None of what is itself."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(_digest(item) for item in value)
+    if isinstance(value, dict):
+        return sorted(value.items())
+    if isinstance(value, functools.partial):
+        return [value.func, list(value.args), value.keywords]
+    is_named = hasattr(value, "__qualname__")
+    if not is_named and (callable(value) or "__repr__" not in _methods(value)):  # whose repr is an address
+        return [type(value), getattr(value, "__name__", ""), getattr(value, "__dict__", {})]
+    return None
+
+
+def _methods(value: Any) -> set[str]:
+    """Return the names that the classes of a value define, below object."""
+    return {name for kind in type(value).__mro__[:-1] for name in vars(kind)}
+
+
 def _source(function: Any) -> str:
-    """Return a function's name, and its module's text where it is the user's: helpers change scores as well."""
+    """Return a function's name, and its code where it is the user's: helpers change scores as well."""
     named = function if hasattr(function, "__qualname__") else type(function)
     module, name = getattr(named, "__module__", "") or "", getattr(named, "__qualname__", "")
-    state = "" if named is function else repr(sorted(getattr(function, "__dict__", {}).items()))
     if module.partition(".")[0] == "sigdask":
-        return f"{module}:{name}{state}"
+        return f"{module}:{name}"
     try:
-        text = Path(inspect.getsourcefile(named) or "").read_bytes()
+        file = Path(inspect.getsourcefile(named) or "").resolve()
+        text = b"".join(hashlib.sha256(own.read_bytes()).digest() for own in _imported_by(file, module))
     except (OSError, TypeError):
         code = getattr(function, "__code__", None) if isinstance(function, FunctionType) else None
         text = repr((code.co_code, code.co_consts, code.co_names)).encode() if code is not None else b""
-    return f"{name}{state} {hashlib.sha256(text).hexdigest()}"
+    return f"{name} {hashlib.sha256(text).hexdigest()}"
+
+
+def _imported_by(file: Path, module: str) -> list[Path]:
+    """Return a module's file and those of the user's own that it imports, directly or not.
+
+    Its own are those below the folder that its name starts from; of an installed package the file alone.
+    """
+    folder = file.parents[module.count(".") + (file.name == "__init__.py")]
+    if folder.name in INSTALLED or (folder / "site-packages").is_dir():
+        return [file]
+    found, left = {file}, [file]
+    while left:
+        new = set(_imports(left.pop(), folder)) - found
+        found |= new
+        left += new
+    return sorted(found)
+
+
+INSTALLED = ("site-packages", "dist-packages")
+
+
+def _imports(file: Path, folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder that one of them names in its import statements."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        names: list[str] = []
+        base = folder
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = file.parents[node.level - 1] if node.level else folder
+            start = f"{node.module}." if node.module else ""
+            names = [*([node.module] if node.module else []), *(start + alias.name for alias in node.names)]
+        for name in names:
+            path = base.joinpath(*name.split("."))
+            for at in (path.with_suffix(".py"), path / "__init__.py"):
+                if at.is_file():
+                    yield at.resolve()
