@@ -210,7 +210,8 @@ def _imported_by(file: Path, module: str) -> list[Path]:
         return [file]
     found, left = {file}, [file]
     while left:
-        new = set(_imports(left.pop(), folder)) - found
+        one = left.pop()
+        new = set(_imports(one, folder, one.stat().st_mtime_ns)) - found
         found |= new
         left += new
     return sorted(found)
@@ -219,12 +220,17 @@ def _imported_by(file: Path, module: str) -> list[Path]:
 INSTALLED = ("site-packages", "dist-packages")
 
 
-def _imports(file: Path, folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder that one of them names in its import statements."""
+@functools.lru_cache(256)
+def _imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
+    """Return the files below a folder that one of them names in its import statements."""
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
-        return
+        return ()
+    return tuple(_named(tree, file, folder))
+
+
+def _named(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         names: list[str] = []
         base = folder

@@ -27,6 +27,7 @@ from sigdask.stopping import (
     decide,
     hidden,
     places,
+    saving,
     sequence_interval,
     sequential_p,
     stopping_block,
@@ -174,17 +175,26 @@ class Early:
 
     def is_found(self, cell: Cell) -> bool:
         """Whether what the rule says of a comparison is final as far as it is counted."""
-        k = self._number(cell)
+        k = self.number_of(cell)
         if k is None or not isinstance(self.rule, BesagClifford) or not self.blocks:
             return True
         return k in self.found or self._hidden(self.rule, k) is None
 
-    def _number(self, cell: Cell) -> int | None:
+    def number_of(self, cell: Cell) -> int | None:
+        """Return the number of a comparison among those that the rule looks at."""
         return self.order.get(int(self.ledger.at[cell[0]][cell[1], cell[2]]))
+
+    def saving_of(self, some: Sequence[int]) -> float:
+        """Return the share of the trials asked of some comparisons that was left out where the rule stopped."""
+        at = np.array(some, np.int64)
+        asked, places = self.limit[at], self.places[at]
+        stopped = self.ledger.limit[0][places] < asked
+        counted = np.where(stopped, np.minimum(self.ledger.n_trials[0][places], asked), asked)
+        return saving(int(counted.sum()), int(asked.sum()))
 
     def revised(self, result: Result, cell: Cell) -> Result:
         """Return what the rule says of a comparison that it looked at."""
-        k = self._number(cell)
+        k = self.number_of(cell)
         if k is None or not self.blocks:
             return result
         if isinstance(self.rule, BesagClifford):

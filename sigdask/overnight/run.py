@@ -28,7 +28,6 @@ from sigdask.plan import Plan, TestSet
 from sigdask.questions import Cell, Wanted
 from sigdask.results import Result, Results
 from sigdask.shuffles import SCHEME
-from sigdask.stopping import saving
 from sigdask.store import Progress as SetProgress
 from sigdask.store import Recorded, Store, history, open_store
 from sigdask.tallies import Tally
@@ -417,11 +416,23 @@ class _Driver:
         state = "stopped" if stopped else "failed" if self.problems else "finished"
         by_set = {name: results for name, (results, _) in found.items()}
         frames = {name: history.frame(results) for name, results in by_set.items()}
-        details = {**details, "second_looks": again, "frames": frames, "savings": _savings(by_set)}
+        details = {**details, "second_looks": again, "frames": frames, "savings": self._savings()}
         self.store.end(state, stopped or "; ".join(self.problems), details)
         return Outcome(
             by_set, number, self.store.where, stopped, self.n_counted, n_changed, again, tuple(self.problems),
         )  # fmt: skip
+
+    def _savings(self) -> dict[str, float]:
+        """Return the share of the first run's trials, by test set, that stopping early left out."""
+        early = self.early
+        if early is None:
+            return {}
+        found: dict[str, set[int]] = {}
+        for part in self.parts:
+            for own, number in zip(part.cells, part.set_of, strict=True):
+                if (k := early.number_of(own[0])) is not None:
+                    found.setdefault(part.names[number], set()).add(k)
+        return {name: early.saving_of(sorted(some)) for name, some in found.items()}
 
     @property
     def n_results(self) -> int:
@@ -478,16 +489,6 @@ def _with_look(result: Result, seen: int | None) -> Result:
 
 def _enumerated(ledger: Ledger, cell: Cell) -> bool:
     return bool(getattr(ledger.jobs[cell[0]].panel, "enumerated", False))
-
-
-def _savings(found: Mapping[str, Results]) -> dict[str, float]:
-    """Return the share of trials, by test set, that stopping early left out."""
-    stopped = {name: [r for r in results if r.stopped is not None] for name, results in found.items()}
-    return {
-        name: saving(sum(r.n_trials for r in own), sum(r.stopped.n_asked for r in own if r.stopped is not None))
-        for name, own in stopped.items()
-        if own
-    }
 
 
 def _is_second_look(one: Recorded) -> bool:
