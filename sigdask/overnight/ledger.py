@@ -80,7 +80,11 @@ class Ledger:
     at : list of int64 array, shape (n_pairs, n_metrics)
         The comparison of each pair and metric of each job.
     n_trials : mapping of run to int64 array, shape (n_comparisons,)
-        Trials kept.
+        Trials that count. Where the store has more than are wanted (trials were lowered, or a stopping
+        rule left out), those of whole rounds up to the wanted ones; the rest of the last round is counted
+        again and not kept, so that no p is of a number of trials that earlier counts chose.
+    stored : mapping of run to int64 array, shape (n_comparisons,)
+        Trials that the store has.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -90,6 +94,7 @@ class Ledger:
         self.ids = store.ids_of(self.digests, kinds)
         n = len(self.digests)
         self.n_trials: dict[int, NDArray[np.int64]] = {}
+        self.stored: dict[int, NDArray[np.int64]] = {}
         self._counts: dict[int, NDArray[np.int64]] = {}
         self._whole: dict[tuple[int, int], NDArray[np.int64]] = {}
         self.wanted: dict[int, NDArray[np.int64]] = {}
@@ -97,7 +102,7 @@ class Ledger:
         self.given_up: dict[int, NDArray[np.bool_]] = {}
         for run in {job.run for job in jobs}:
             self.wanted[run], self.limit[run] = np.zeros(n, np.int64), np.full(n, NO_LIMIT, np.int64)
-            self.given_up[run] = np.zeros(n, np.bool_)
+            self.given_up[run], self.stored[run] = np.zeros(n, np.bool_), np.zeros(n, np.int64)
             self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
         for job, at in zip(jobs, self.at, strict=True):
             np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
@@ -109,11 +114,20 @@ class Ledger:
     def _load(self, run: int, some: NDArray[np.int64]) -> None:
         pairs = some[[(int(k), run) not in self._whole for k in some]] if self._whole else some
         kept = self.store.prefixes(self.ids[pairs], run)
+        self.stored[run][pairs] = kept.n_trials
         self.n_trials[run][pairs], self._counts[run][pairs] = kept.n_trials, kept.counts
+        over = pairs[kept.n_trials > self.wanted[run][pairs]]
+        if len(over):
+            cut = self.store.rounds(self.ids[over], run, self.wanted[run][over])
+            self.n_trials[run][over], self._counts[run][over] = cut.n_trials, cut.counts
 
     def _load_whole(self, job: Job, k: int) -> None:
         size = int(np.prod((*job.panel.shape, n_tails(job.panel))))
         kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size)
+        self.stored[job.run][k] = kept.n_trials[0]
+        if kept.n_trials[0] > self.wanted[job.run][k]:
+            most = int(self.wanted[job.run][k])
+            kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size, most)
         self.n_trials[job.run][k], self._whole[k, job.run] = kept.n_trials[0], kept.counts[0]
 
     def tally(self, number: int) -> Tally:
@@ -170,11 +184,13 @@ class Ledger:
             lines += list(_lines(job, at, n, wanted, own & (n < wanted)))
         return lines
 
-    def take(self, line: Line, first: int, stop: int, tally: Tally) -> Kept:
-        """Return what the store is to keep of a line's trials."""
-        if line.whole:
-            return Kept(self.ids[line.places], line.run, first, stop, tally.counts.reshape(1, -1), whole=True)
-        return Kept(self.ids[line.places], line.run, first, stop, _flat(tally))
+    def take(self, line: Line, first: int, stop: int, tally: Tally) -> Iterator[Kept]:
+        """Give the store what it does not have yet of a line's trials."""
+        new = self.stored[line.run][line.places] <= first
+        self.stored[line.run][line.places[new]] = stop
+        if new.any():
+            counts = tally.counts.reshape(1, -1) if line.whole else _flat(tally)[new]
+            yield Kept(self.ids[line.places[new]], line.run, first, stop, counts, whole=line.whole)
 
     def add(self, line: Line, stop: int, tally: Tally) -> None:
         """Enter what the store has kept."""

@@ -384,7 +384,7 @@ class _Driver:
         for line, _, stop, tally in taken:
             self.ledger.add(line, stop, tally)
         touched = [(k, watch.now(self.ledger)) for k, watch in enumerate(self.watches)]
-        self.store.commit([self.ledger.take(*each) for each in taken], touched)
+        self.store.commit([kept for each in taken for kept in self.ledger.take(*each)], touched)
         n = sum(tally.n_trials * len(line.places) for line, _, _, tally in taken)
         self.n_done += n
         self.n_counted += n

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import StoreError
+from sigdask.shuffles import MAX_TRIALS
 from sigdask.store import history, tallies
 from sigdask.store.database import Database, open_to_read, open_to_write
 from sigdask.store.history import Progress, Recorded, Run
@@ -70,10 +71,15 @@ class Store:
         with self.database.transaction() as connection:
             return tallies.read_blocks(connection, ids, run)
 
-    def prefixes_of_family(self, number: int, run: int, size: int) -> Prefixes:
-        """Return what is kept of a family that is counted as a whole."""
+    def rounds(self, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> Prefixes:
+        """Return what is kept of comparisons in whole rounds up to trial `most`."""
         with self.database.transaction() as connection:
-            return tallies.read_whole(connection, number, run, size)
+            return tallies.read_rounds(connection, ids, run, most)
+
+    def prefixes_of_family(self, number: int, run: int, size: int, most: int = MAX_TRIALS) -> Prefixes:
+        """Return what is kept of a family that is counted as a whole, in rounds up to trial `most`."""
+        with self.database.transaction() as connection:
+            return tallies.read_whole(connection, number, run, size, most)
 
     def begin(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
         """Record that a run began; return its number."""

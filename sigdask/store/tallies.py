@@ -119,11 +119,18 @@ def read_blocks(
     return starts, stops, counts
 
 
-def read_whole(connection: Connection, number: int, run: int, size: int) -> Prefixes:
-    """Read what is kept of one family."""
-    query = text("SELECT stop, counts FROM arrays WHERE comparison = :c AND run = :run")
+def read_rounds(connection: Connection, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> Prefixes:
+    """Read the whole rounds of comparisons that end at trial `most`, shape (n,), or before."""
+    _, stops, counts = read_blocks(connection, ids, run)
+    within = (stops > 0) & (stops <= most)
+    return Prefixes(np.where(within, stops, 0).max(axis=0, initial=0), (counts * within[..., None]).sum(axis=0))
+
+
+def read_whole(connection: Connection, number: int, run: int, size: int, most: int) -> Prefixes:
+    """Read what is kept of one family, of rounds that end at trial `most` or before."""
+    query = text("SELECT stop, counts FROM arrays WHERE comparison = :c AND run = :run AND stop <= :most")
     n_trials, counts = 0, np.zeros(size, np.int64)
-    for stop, packed in connection.execute(query, {"c": int(number), "run": run}):
+    for stop, packed in connection.execute(query, {"c": int(number), "run": run, "most": most}):
         n_trials = max(n_trials, stop)
         counts += _unpacked(packed)
     return Prefixes(np.array([n_trials]), counts[None])

@@ -57,6 +57,26 @@ def test_the_store_keeps_each_comparison_once(plan):
     assert {row[-1] for row in rows if len(row) == 9} == {3}  # rounds: to 4,096, to 16,384, to 20,000
 
 
+@pytest.mark.parametrize("adjust", ["max-t", "none"])
+def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust):
+    def results(folder, trials):
+        text = (path := write_plan(folder, sets=1, trials=trials)).read_text()
+        path.write_text(f'adjust = "{adjust}"\n' + text)
+        outcome = run_plan(load_plan(path), cluster="none")
+        assert outcome.exit_status == 0
+        return [replace(r, warnings=()) for r in outcome.results["set0"]], outcome.n_counted
+
+    whole = results(tmp_path / "a", 20_000)
+    rows = tallies_in(tmp_path / "a" / "night.sqlite")
+    for fewer in (16_384, 10_000, 4096, 1000):
+        cut, n_counted = results(tmp_path / "a", fewer)
+        assert cut == results(tmp_path / str(fewer), fewer)[0]
+        assert (n_counted == 0) == (fewer in {16_384, 4096})  # at the end of a round nothing is counted again
+        assert tallies_in(tmp_path / "a" / "night.sqlite") == rows
+    assert results(tmp_path / "a", 20_000) == (whole[0], 0)
+    assert results(tmp_path / "a", 30_000)[0] == results(tmp_path / "b", 30_000)[0]
+
+
 def test_raised_trials_are_topped_up_to_the_same_counts_and_called_a_second_look(tmp_path):
     def with_trials(folder, trials):
         return load_plan(write_plan(folder, sets=1, trials=trials))
