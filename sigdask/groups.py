@@ -50,7 +50,8 @@ def ranking(
     """
     best_first = sorted(scores, key=lambda row: -row[1] if higher_is_better else row[1])
     place = {system: k for k, (system, _) in enumerate(best_first)}
-    groups = letter_groups(len(best_first), [(place[a], place[b]) for a, b in apart])
+    ordered = sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in apart)  # grows the least
+    groups = letter_groups(len(best_first), ordered)
     ranked, rank = [], 0
     for k, (system, score) in enumerate(best_first):
         if k == 0 or score != best_first[k - 1][1]:
