@@ -321,10 +321,10 @@ def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[st
     """Return the store and the plan's name that a plan file, or a store, stands for."""
     if not where.endswith(".toml"):
         return store or where, name
-    from sigdask.plan import load_plan
+    from sigdask.plan import peek
 
-    plan = load_plan(where)
-    return store or plan.store, name or plan.name
+    kept, called = peek(where)
+    return store or kept, name or called
 
 
 def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> None:

@@ -15,7 +15,7 @@ from sigdask.plan.complaints import Complaint, of_validation, refuse
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import lines_of_keys
 from sigdask.plan.model import Plan
-from sigdask.plan.resolve import resolve
+from sigdask.plan.resolve import resolve, store_of
 
 LARGEST_FILE = 16 * 2**20
 """Bytes of a plan; a larger file is something else."""
@@ -47,6 +47,14 @@ def load_plan(path: Path | str) -> Plan:
     if plan is None or complaints:
         raise refuse(file, complaints, lines_of_keys(text, data))
     return plan
+
+
+def peek(path: Path | str) -> tuple[str, str]:
+    """Return the store and the name of a plan, whatever else is wrong with it: to look at what it has found."""
+    file = Path(path).absolute()
+    data = _parsed(_text(file), file)
+    store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
+    return store_of(store, file), name or file.stem
 
 
 def refusal(path: Path, complaints: Sequence[Complaint]) -> InputError:

@@ -195,6 +195,13 @@ def _cluster_text(text: str, at: _Place, key: Key) -> str:
     return text
 
 
+def store_of(text: str | None, path: Path) -> str:
+    """Return the URL of the database that a plan names, whatever else is wrong with it."""
+    if text is not None and "://" not in text:
+        return f"sqlite:///{paths.absolute(text, path.parent)}"
+    return _store(text, path, _Place(path.parent, []))
+
+
 def _store(text: str | None, path: Path, at: _Place) -> str:
     """Return the URL of the database; by default a file beside the plan."""
     if text is None:

@@ -141,3 +141,15 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
 def iter_of(call, arguments):
     """A generator that calls when it is first asked."""
     yield from call(*arguments)
+
+
+def test_a_plan_can_be_looked_at_when_its_inputs_are_gone(folder):
+    scores(folder, 0.0)
+    run(folder)
+    (folder / "scores.csv").unlink()
+    for command in ("status", "history", "report"):
+        found = CliRunner().invoke(commands, [command, str(folder / "plan.toml")])
+        assert found.exit_code == 0, found.output
+    (folder / "plan.toml").write_text("not TOML")
+    found = CliRunner().invoke(commands, ["status", str(folder / "plan.toml")])
+    assert "not TOML" in str(found.exception)
