@@ -184,7 +184,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
             deadline=deadline, progress=progress, note=_note,
         )  # fmt: skip
     _tell(plan, outcome, everything=everything, json_file=json_file)
-    return outcome.exit_status or _gate(plan, outcome, options, quiet=json_file == "-")
+    return outcome.exit_status or _gate(plan, outcome, options, deadline, quiet=json_file == "-")
 
 
 @commands.command()
@@ -348,14 +348,14 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
         click.echo(f"sigdask: stopped by {outcome.stopped}; run it again to go on from what is kept", err=True)
 
 
-def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], *, quiet: bool) -> int:
+def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float | None, *, quiet: bool) -> int:
     """Hold a finished run against its plan's gate; return the exit status."""
     if plan.gate is None:
         return 0
     from sigdask.gating import hold
     from sigdask.report.gate import render
 
-    verdict, problems = hold(plan, outcome, workers=options["workers"])
+    verdict, problems = hold(plan, outcome, cluster=options["cluster"], workers=options["workers"], deadline=deadline)
     for problem in problems:
         click.echo(f"sigdask: error: {problem}", err=True)
     if verdict is None:
@@ -427,7 +427,12 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     gold = Path(options["gold"]) if options["gold"] else None
     asked, own = formats.parse_format(options["format_"])
     chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
-    return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+    try:
+        return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+    except InputError as error:
+        if asked != "auto":
+            raise
+        raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
 
 
 def _compare(counts: Counts, metrics: tuple[str, ...], options: dict[str, Any]) -> Results:

@@ -171,8 +171,8 @@ class Counts:
             where = repr(ids[item]) if ids is not None else f"at position {item + 1}"
             raise InputError(
                 f"system {list(columns)[system]!r} has no score for item {where} "
-                f"({np.count_nonzero(~present)} missing in all); choose 'pairwise' (compare each pair on the items "
-                "both have) or 'zero'"
+                f"({np.count_nonzero(~present)} missing in all); choose missing 'pairwise' (--missing: compare each "
+                "pair on the items both have) or 'zero'"
             )
         if missing == "zero":
             present = np.ones_like(present)

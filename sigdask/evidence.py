@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sigdask import metrics as known
-from sigdask.api import compare_all
+from sigdask.api import prepare
 from sigdask.comparisons import Asked, bound, list_comparisons
 from sigdask.counts import Counts
+from sigdask.engine import Job, count_jobs
 from sigdask.gate import Evidence, Key, NonInferior, Rule, Shown, covers, key_of
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.panels import Units
+from sigdask.questions import Wanted
+from sigdask.randomization import Alternative
 from sigdask.results import Result
 from sigdask.spread import normal_p, shifted, swap_sd
+from sigdask.tallies import Tally
 
 AnyBound = BoundMetric | BoundSets | BlackBox
+Count = Callable[[Sequence[Job]], Sequence[Tally]]
+"""Counts jobs."""
 
 
 def gather(
@@ -26,7 +33,8 @@ def gather(
     baseline: str | None = None,
     by: str | None = None,
     seed: int = 0,
-    **options: Any,
+    trials: int | None = None,
+    count: Count = count_jobs,
 ) -> Evidence:
     """Return the evidence of one test set; that of several adds.
 
@@ -44,10 +52,10 @@ def gather(
         Of the gate.
     baseline : str, optional
         Where a rule names none.
-    by, seed
+    by, seed, trials
         As the results were counted.
-    **options
-        Of `compare_all`: trials, cluster, workers, progress.
+    count : callable
+        Counts what non-inferiority takes.
 
     Returns
     -------
@@ -69,7 +77,8 @@ def gather(
                     [r for r in covered if r.metric == name],
                     str(rule.baseline or baseline),
                     spreads,
-                    {"by": by, "seed": seed, **options},
+                    Wanted(["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, beside=False),
+                    count,
                 )
                 shown |= {(rule, key): found for key, found in tested}
     return Evidence({counts.name: baseline}, spreads, shown)
@@ -99,7 +108,8 @@ def _test(
     results: Sequence[Result],
     baseline: str,
     spreads: dict[Key, float],
-    options: dict[str, Any],
+    wanted: Wanted,
+    count: Count,
 ) -> Iterator[tuple[Key, Shown]]:
     """Test one metric: every system against the baseline."""
     data = shifted(counts, metric, baseline, rule.margin) if isinstance(metric, BoundMetric) else None
@@ -110,17 +120,10 @@ def _test(
             yield key_of(r), Shown(p, "normal approximation")
         return
     names = {(r.b if r.a == baseline else r.a): None for r in results}
-    tested = compare_all(
-        data,
-        metrics=["mean"],
-        pairs=[(name, baseline) for name in names],
-        unit=counts.unit,
-        alternative="greater" if results[0].higher_is_better else "less",
-        adjust="none",
-        beside=False,
-        second_run=False,
-        **options,
-    )
+    asked = replace(wanted, pairs=[(name, baseline) for name in names])
+    side: Alternative = "greater" if results[0].higher_is_better else "less"
+    work = prepare([(data, asked, side)], adjust="none", second_run=False)
+    tested = work.results(count(work.jobs))
     found = {(r.subset["value"] if r.subset else None, r.a): r for r in tested}
     for r in results:
         system = r.b if r.a == baseline else r.a

@@ -7,10 +7,12 @@ from datetime import datetime
 
 from sigdask.clusters import Cluster
 from sigdask.counts import Counts
-from sigdask.errors import SigdaskError
-from sigdask.evidence import gather
+from sigdask.engine import count_jobs
+from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.evidence import Count, gather
 from sigdask.gate import Evidence, GateVerdict, judge
-from sigdask.overnight import Outcome
+from sigdask.overnight import Outcome, kept
+from sigdask.overnight.stop import Stop, Stopped
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
@@ -28,8 +30,7 @@ def judge_plan(
     *,
     history: Mapping[str, Sequence[float]] = NO_HISTORY,
     read: Callable[[TestSet], Counts] = TestSet.read,
-    cluster: str | Cluster = "auto",
-    workers: int | None = None,
+    count: Count = count_jobs,
 ) -> GateVerdict | None:
     """Hold a plan's results against its gate; None where it has none.
 
@@ -44,8 +45,8 @@ def judge_plan(
         change left out.
     read : callable
         Returns a test set's counts, where they are at hand; otherwise they are read again.
-    cluster, workers
-        Where non-inferiority is counted.
+    count : callable
+        Counts what non-inferiority takes.
     """
     if plan.gate is None:
         return None
@@ -59,8 +60,7 @@ def judge_plan(
             by=test_set.by,
             seed=plan.seed,
             trials=test_set.trials,
-            cluster=cluster,
-            workers=workers,
+            count=count,
         )
     return judge(
         plan.gate.rules,
@@ -73,7 +73,12 @@ def judge_plan(
 
 
 def hold(
-    plan: Plan, outcome: Outcome, *, cluster: str | Cluster = "auto", workers: int | None = None
+    plan: Plan,
+    outcome: Outcome,
+    *,
+    cluster: str | Cluster | None = None,
+    workers: int | None = None,
+    deadline: float | None = None,
 ) -> tuple[GateVerdict | None, list[str]]:
     """Hold a run against its plan's gate, keep the rules' p-values, and tell whom the gate names.
 
@@ -84,12 +89,19 @@ def hold(
     outcome : Outcome
         Of a run that counted all it should.
     cluster, workers
-        Where non-inferiority is counted.
+        Where non-inferiority is counted, instead of the plan's; its counts are kept as all others are.
+    deadline : float, optional
+        When to stop, in seconds since 1970.
 
     Returns
     -------
     (GateVerdict or None, list of str)
         The verdict, and what could not be written or told.
+
+    Raises
+    ------
+    UnfinishedError
+        Stopped by the deadline or a signal before the gate was judged.
     """
     if plan.gate is None or outcome.exit_status:
         return None, []
@@ -97,11 +109,24 @@ def hold(
         runs = history.runs_of(connection, plan.name)[::-1]
     this = next(run for run in runs if run.number == outcome.number)
     results = [result for own in outcome.results.values() for result in own]
-    verdict = judge_plan(plan, results, history=earlier(runs, this), cluster=cluster, workers=workers)
+    stop = Stop(deadline)
+
+    def read(test_set: TestSet) -> Counts:
+        with stop.waiting():
+            return test_set.read()
+
+    with stop.watching(), open_store(outcome.where, plan.name, lambda: not stop.due()) as store:
+        try:
+            count = kept(plan, store, stop, cluster, workers)
+            verdict = judge_plan(plan, results, history=earlier(runs, this), read=read, count=count)
+        except Stopped:
+            raise UnfinishedError(
+                f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
+            ) from None
+        if verdict is not None:
+            store.amend(outcome.number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}})
     if verdict is None:
         return None, []
-    with open_store(outcome.where, plan.name) as store:
-        store.amend(outcome.number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}})
     return verdict, list(publish(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
 
 

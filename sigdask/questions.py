@@ -185,7 +185,7 @@ class Question:
             notes.append(
                 f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}): swapping by {unit} makes p too "
-                f"small for other {column}s than these; {remedy}"
+                f"small for other values of {column} than these; {remedy}"
             )
         return notes
 

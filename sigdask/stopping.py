@@ -11,7 +11,7 @@ is the same on any cluster. Blocks are the tallies of consecutive trials, most o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,8 @@ from scipy import optimize, special
 
 from sigdask.errors import InputError
 
-Recount = Callable[[int, int], int]
-"""(first trial, number of trials) -> exceedances among them."""
+Recount = Callable[[int, int, Sequence[int]], Sequence[int]]
+"""(first trial, number of trials, comparisons) -> exceedances of each among them."""
 
 NOT_YET = -1
 SMALLEST, LARGEST = 5e-324, 1 - 2.0**-53
@@ -144,7 +144,7 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
 
 
 def sequential_p(
-    rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, recount: Recount, *, limit: int
+    rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, place: int | None, *, limit: int
 ) -> SequentialP | None:
     """Return Besag and Clifford's p of one comparison, or None to go on counting.
 
@@ -156,42 +156,74 @@ def sequential_p(
         When to stop.
     n_extreme, n_trials : int array, shape (n_blocks,)
         Tallies of the ordered prefix, from trial 0.
-    recount : callable
-        Counts again within the block where the h-th exceedance lies, some 12 times, by halves.
+    place : int or None
+        After how many trials the h-th exceedance came, by `places`; where it is not looked for yet, the first
+        trial that it can have been, which bounds p from above.
     limit : int
         Trials after which counting ends in any case, fixed beforehand.
+    """
+    extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
+    if (found := hidden(rule, extreme, trials)) is not None:
+        last = found.first + found.wanted if place is None else place
+        return SequentialP(last, rule.h, rule.h / last, is_early=True)
+    k, n = int(extreme.sum()), int(trials.sum())
+    return SequentialP(n, k, (k + 1) / (n + 1), is_early=False) if n >= limit else None
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """The block that the h-th exceedance lies in: trials `first` to `first + n_trials - 1`, of which the wanted-th."""
+
+    first: int
+    n_trials: int
+    wanted: int
+
+
+def hidden(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> Hidden | None:
+    """Return where the h-th exceedance lies, None where it has not come."""
+    block = int(stopping_block(rule, n_extreme, n_trials))
+    if block == NOT_YET:
+        return None
+    extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
+    return Hidden(int(trials[:block].sum()), int(trials[block]), rule.h - int(extreme[:block].sum()))
+
+
+def places(first: int, n_trials: int, wanted: Mapping[int, int], recount: Recount) -> Iterator[tuple[int, int]]:
+    """Yield each comparison, and after how many trials its wanted exceedance has come; all in one block.
+
+    By halving, those that share a half counted again together.
+
+    Parameters
+    ----------
+    first, n_trials : int
+        The block.
+    wanted : mapping of comparison to int
+        Which exceedance within the block.
+    recount : callable
+        Counts again.
 
     Raises
     ------
     InputError
         Counting again gave other counts: the data or the program changed in between.
     """
-    block = int(stopping_block(rule, n_extreme, n_trials))
-    extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
-    if block != NOT_YET:
-        before, first = int(extreme[:block].sum()), int(trials[:block].sum())
-        last = first + _place(rule.h - before, first, int(trials[block]), recount)
-        return SequentialP(last, rule.h, rule.h / last, is_early=True)
-    k, n = int(extreme.sum()), int(trials.sum())
-    return SequentialP(n, k, (k + 1) / (n + 1), is_early=False) if n >= limit else None
-
-
-def _place(wanted: int, first: int, n_trials: int, recount: Recount) -> int:
-    """Return after how many trials of a block the wanted exceedance has come, by halving."""
-    start, end, before = 0, n_trials, 0  # the wanted one lies in (start, end]; `before` came up to start
-    while end - start > 1:
-        half = (end - start) // 2
-        here = recount(first + start, half)
-        if before + here >= wanted:
-            end = start + half
-        else:
-            before += here
-            start += half
-    if before + recount(first + start, 1) != wanted:
-        raise InputError(
-            f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; the data changed"
-        )
-    return end
+    open_ = [(first, n_trials, dict(wanted))]
+    while open_:
+        start, length, sought = open_.pop()
+        half = max(length // 2, 1)
+        here = dict(zip(sought, recount(start, half, list(sought)), strict=True))
+        if length == 1:
+            if any(here[k] != 1 or n != 1 for k, n in sought.items()):
+                raise InputError(
+                    f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; "
+                    "the data changed"
+                )
+            yield from ((k, start + 1) for k in sought)
+            continue
+        left = {k: n for k, n in sought.items() if here[k] >= n}
+        right = {k: n - here[k] for k, n in sought.items() if here[k] < n}
+        open_ += [(start, half, left)] if left else []
+        open_ += [(start + half, length - half, right)] if right else []
 
 
 def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: int) -> Decision | None:

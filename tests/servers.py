@@ -47,6 +47,11 @@ class Postgres:
         self.process.wait()
         time.sleep(0.2)
 
+    def close(self):
+        """Kill the server and throw its data away."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def _run(self, name, *arguments, check=True):
         return subprocess.run(
             self._as_nobody([str(self.binaries / name), *arguments]), check=check, capture_output=True

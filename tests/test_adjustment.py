@@ -227,13 +227,6 @@ def test_adjusted_p_that_another_seed_can_turn_are_counted():
     assert not [w for w in compare_all(five_topics(), metrics=["mean"]).warnings if "Monte Carlo" in w]  # exact
 
 
-def test_the_trials_of_a_family_are_those_counted():
-    data = many()
-    work = prepare([(data, Wanted(["mean"], trials=5000), "two-sided")])
-    tallies = [count(job.panel, run=job.run, first=0, n_trials=4096) for job in work.jobs]
-    assert work.results(tallies).family.n_trials == 4096
-
-
 def sets_of(n_sets=3, effect=1.0):
     rng = rng_of(8)
     made = []
@@ -328,3 +321,14 @@ def test_the_report_says_in_how_many_sets_and_at_which_p():
     assert line.endswith("0 of 3     approximate, 9,999 trials")
     assert "each shown at 0.025 for the pair alone" in text
     assert "p adjusted" not in text  # a single pair
+
+
+@pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
+def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
+    work = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
+    tallies = [count(job.panel, run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in work.jobs]
+    note = work.results(tallies).family
+    assert (note.n_trials, note.exact) == (20, False)
+    whole = [count(job.panel, run=job.run, first=0, n_trials=job.n_trials) for job in work.jobs]
+    note = work.results(whole).family
+    assert (note.n_trials, note.exact) == (asked, asked == 2**5)

@@ -224,3 +224,12 @@ def test_a_terminal_shows_trials_rate_and_time_left():
     text = seen.decode()
     assert "trials/s" in text
     assert "0:00:0" in text
+
+
+def test_an_error_of_a_guessed_format_says_the_guess(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,1,2\nb,1,z\nc,2,3\n")
+    asked = run("compare", str(tmp_path / "t.csv"), "--format", "wide")
+    guessed = run("compare", str(tmp_path / "t.csv"))
+    assert "[read as" not in asked.stderr
+    assert "found 'z', expected a number" in guessed.stderr
+    assert "[read as wide; choose with --format]" in guessed.stderr

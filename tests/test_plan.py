@@ -127,6 +127,14 @@ def test_stopping_brings_an_adjustment_that_it_can_serve(folder):
     assert loaded(folder, SMALLEST + '[stopping]\nrule = "besag-clifford"\n').adjust == "holm"
 
 
+def test_the_default_family_of_a_whole_plan_takes_one_alternative(folder):
+    text = SMALLEST + '[[test_set]]\nname = "other"\nsystems = "runs/{system}.csv"\nalternative = "less"\n'
+    with pytest.raises(InputError, match="needs one alternative; found less, two-sided"):
+        loaded(folder, 'family = "plan"\n' + text)
+    assert loaded(folder, 'family = "plan"\nadjust = "holm"\n' + text).adjust == "holm"
+    assert loaded(folder, text).adjust is None
+
+
 @pytest.mark.parametrize(
     ("store", "url"),
     [

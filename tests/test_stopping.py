@@ -15,7 +15,9 @@ from sigdask.stopping import (
     BesagClifford,
     ConfidenceSequence,
     decide,
+    hidden,
     log_likelihood,
+    places,
     saving,
     sequence_interval,
     sequential_p,
@@ -104,7 +106,14 @@ def test_nothing_is_decided_before_the_limit_and_undecided_at_it():
 
 
 def flags_counter(flags):
-    return lambda first, n: int(flags[first : first + n].sum())
+    return lambda first, n, some: [int(flags[first : first + n].sum()) for _ in some]
+
+
+def p_of(rule, n_extreme, n_trials, recount, *, limit):
+    """One comparison: find the trial, then say p."""
+    block = hidden(rule, n_extreme, n_trials)
+    place = None if block is None else dict(places(block.first, block.n_trials, {0: block.wanted}, recount))[0]
+    return sequential_p(rule, n_extreme, n_trials, place, limit=limit)
 
 
 def test_besag_and_clifford_find_the_very_trial():
@@ -113,24 +122,24 @@ def test_besag_and_clifford_find_the_very_trial():
         flags = rng.random(rng.integers(50, 5000)) < rng.uniform(0.001, 0.5)
         h, size = int(rng.integers(1, 12)), int(rng.integers(1, 300))
         starts = range(0, len(flags), size)
-        found = sequential_p(
+        found = p_of(
             BesagClifford(h), [int(flags[s : s + size].sum()) for s in starts],
             [len(flags[s : s + size]) for s in starts], flags_counter(flags), limit=len(flags),
         )  # fmt: skip
-        places = np.flatnonzero(flags)
-        if len(places) >= h:
-            assert found.n_trials == places[h - 1] + 1
-            assert found.p_value == h / (places[h - 1] + 1)
+        at = np.flatnonzero(flags)
+        if len(at) >= h:
+            assert found.n_trials == at[h - 1] + 1
+            assert found.p_value == h / (at[h - 1] + 1)
             assert found.is_early
         else:
-            assert found.p_value == (len(places) + 1) / (len(flags) + 1)
+            assert found.p_value == (len(at) + 1) / (len(flags) + 1)
             assert not found.is_early
 
 
 def test_the_partition_into_blocks_changes_no_sequential_p():
     flags = np.random.default_rng(5).random(2**15) < 0.003
     found = {
-        sequential_p(
+        p_of(
             BesagClifford(20), flags.reshape(-1, size).sum(axis=1), np.full(len(flags) // size, size),
             flags_counter(flags), limit=len(flags),
         )
@@ -164,6 +173,36 @@ def test_peeking_would_not_be_valid():
     assert rejected.mean() > 0.055
 
 
+def test_many_places_in_one_block_are_found_together():
+    rng = np.random.default_rng(12)
+    flags = rng.random((40, 5000)) < rng.uniform(0.01, 0.5, (40, 1))
+    asked = []
+
+    def recount(first, n, some):
+        asked.append(n)
+        return [int(flags[k, first : first + n].sum()) for k in some]
+
+    wanted = {k: int(rng.integers(1, flags[k].sum() + 1)) for k in range(40)}
+    assert dict(places(0, 5000, wanted, recount)) == {
+        k: int(np.flatnonzero(flags[k])[n - 1]) + 1 for k, n in wanted.items()
+    }
+    assert asked.count(2500) == 1
+    assert len(asked) < 40 * 11
+
+
+def test_a_place_not_looked_for_yet_bounds_p_from_above():
+    rng = np.random.default_rng(13)
+    for _ in range(100):
+        flags = rng.random(4000) < rng.uniform(0.005, 0.5)
+        blocks = flags.reshape(-1, 500).sum(axis=1)
+        trials = np.full(8, 500)
+        if (block := hidden(BesagClifford(10), blocks, trials)) is None:
+            continue
+        bounded = sequential_p(BesagClifford(10), blocks, trials, None, limit=4000)
+        exact = p_of(BesagClifford(10), blocks, trials, flags_counter(flags), limit=4000)
+        assert exact.p_value <= bounded.p_value == 10 / (block.first + block.wanted)
+
+
 def test_the_mean_number_of_trials_is_h_over_p():
     rng, h, p = np.random.default_rng(8), 10, 0.05
     used = [np.flatnonzero(rng.random(2000) < p)[h - 1] + 1 for _ in range(2000)]
@@ -175,20 +214,20 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     counts = Counts.from_scores({"a": rng.integers(0, 50, 60), "b": rng.integers(0, 50, 60)})
     panel = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
 
-    def recount(first, n):
-        return int(tally(panel, first=first, n_trials=n).counts[0, 0, 2])
+    def recount(first, n, some=(0,)):
+        return [int(tally(panel, first=first, n_trials=n).counts[0, 0, 2]) for _ in some]
 
-    flags = np.array([recount(t, 1) for t in range(8192)])
-    blocks = [recount(first, 4096) for first in (0, 4096)]
+    flags = np.array([recount(t, 1)[0] for t in range(8192)])
+    blocks = [recount(first, 4096)[0] for first in (0, 4096)]
     h = int(flags.sum()) - 3
     assert h > 30
-    found = sequential_p(BesagClifford(h), blocks, [4096, 4096], recount, limit=2**20)
+    found = p_of(BesagClifford(h), blocks, [4096, 4096], recount, limit=2**20)
     assert found.n_trials == np.flatnonzero(flags)[h - 1] + 1
 
 
 def test_counts_that_changed_in_between_are_refused():
     with pytest.raises(InputError, match="gave other counts"):
-        sequential_p(BesagClifford(3), [5], [4096], lambda first, n: 0, limit=4096)
+        p_of(BesagClifford(3), [5], [4096], lambda first, n, some: [0], limit=4096)
 
 
 def test_many_comparisons_at_once_stop_where_each_alone_would():
@@ -202,5 +241,5 @@ def test_many_comparisons_at_once_stop_where_each_alone_would():
 
 def test_no_blocks_do_not_stop():
     assert stopping_block(BesagClifford(1), np.zeros((0, 2)), []).tolist() == [-1, -1]
-    assert sequential_p(BesagClifford(1), [], [], lambda first, n: 0, limit=10) is None
+    assert sequential_p(BesagClifford(1), [], [], None, limit=10) is None
     assert saving(5, 10) == 0.5

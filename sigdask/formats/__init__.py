@@ -13,7 +13,7 @@ from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import replicates
-from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source
+from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.tables import Table, read_table
 
 __all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
@@ -147,7 +147,7 @@ def read(
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
     reader: Reader = _load(FORMATS[name][0])
     apart, options = _apart(options.with_own(own))
-    parts = [reader(files, gold_path, options) for files in replicates.by_replicate(sources)]
+    parts = [reader(files, gold_path, options) for files in replicates.by_replicate(told_apart(sources))]
     return Counts.of_replicates(parts, apart=apart)
 
 
@@ -178,8 +178,6 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     InputError
         Where none fits, or more than one.
     """
-    from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
-
     sources = replicates.by_replicate(sources)[0]
     if options.documents is not None or options.references:
         return "segments"
@@ -189,18 +187,29 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
             return name
     table = read_table(sources[0].path)
     if gold is not None:
-        lists = not table.header or len(table.columns) == 1
-        return "responses" if lists and _is_list(read_table(gold), table) else "labels"
+        return "responses" if len(table.columns) == 1 and _is_list(read_table(gold), table) else "labels"
+    return _of_columns(table, options, len(sources))
+
+
+def _of_columns(table: Table, options: Options, n_sources: int) -> str:
+    """Say what format a table without a gold file is in."""
+    from sigdask.formats.labels import ANSWER_NAMES, gold_beside
+    from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
+
     if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
         return "long"
-    named_gold = options.gold_column or table.conventional(("gold", "of_interest", "gold_label"))
+    named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
     if named_gold:
-        return _responses_or_labels(table, named_gold, options, len(sources))
+        return _responses_or_labels(table, named_gold, options, n_sources)
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+    answers = table.conventional(ANSWER_NAMES)
+    if answers and not table.is_numeric(answers):
+        return "labels"  # whose reader asks for gold labels
     if columns and any(table.is_numeric(column) for column in columns):
         return "wide"
+    found = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
     raise InputError(
-        f"{table.path}: cannot tell the format (columns: {', '.join(table.columns)}); give --format "
+        f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{found}); give --format "
         f"({', '.join(FORMATS)}), and --gold FILE where gold labels are in a file of their own"
     )
 

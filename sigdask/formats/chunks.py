@@ -8,7 +8,7 @@ what it does not allow is no chunk (the strict mode of seqeval).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +22,7 @@ LETTERS = {"O": "O", "B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S",
 """Other letters for the same: BILOU, BMES, BMEWO."""
 
 TAG = re.compile(r"([BIESLUMW])(?:-(.*))?", re.DOTALL)
+SUFFIXED = re.compile(r"(.+)-([BIESLUMW])", re.DOTALL)
 NO_TYPE = "_"
 
 
@@ -73,6 +74,30 @@ SCHEMES: dict[str, Scheme] = {
 """IO (types alone, runs of one type) and raw (each token a chunk of its own) have tags of their own."""
 
 UNPREFIXED = ("IO", "raw")
+
+
+def are_suffixed(labels: Iterable[str]) -> bool:
+    """Whether labels have their letter at the end, as in PER-B.
+
+    Examples
+    --------
+    >>> are_suffixed(["PER-B", "B-I", "O"]), are_suffixed(["B-B", "I-B"]), are_suffixed(["O"])
+    (True, False, False)
+    """
+    tags = [label for label in labels if label != "O"]
+    return all(map(SUFFIXED.fullmatch, tags)) and not all(map(TAG.fullmatch, tags))
+
+
+def prefixed(label: str) -> str:
+    """Return a label with its letter in front.
+
+    Examples
+    --------
+    >>> prefixed("creative-work-B"), prefixed("O")
+    ('B-creative-work', 'O')
+    """
+    match = SUFFIXED.fullmatch(label)
+    return label if match is None else f"{match[2]}-{match[1]}"
 
 
 def parse_tag(label: str, scheme: str) -> tuple[str, str] | None:

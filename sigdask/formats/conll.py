@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +19,13 @@ from sigdask.formats.chunks import (
     ChunkFields,
     Chunks,
     Scheme,
+    are_suffixed,
     find_chunks,
     parse_tag,
+    prefixed,
 )
-from sigdask.formats.files import empty, head_lines, open_text, stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.files import empty, head_lines, open_text
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.sentences import (
     UTTERANCE_END,
     Codes,
@@ -40,6 +42,10 @@ from sigdask.formats.sentences import (
 
 DOCSTART = "-DOCSTART-"
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
+CONLLU = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
+"""What is compared of CoNLL-U where no column is asked for: universal parts of speech."""
+
+CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
 NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
 
 
@@ -61,6 +67,8 @@ class Layout:
         "skip" -DOCSTART- lines or take them as a "token", as conlleval does.
     option : str
         What chooses the label's column.
+    conllu : bool
+        Whether rows begin with CoNLL-U's ids; those of ranges (1-2) and empty nodes (1.1) are no tokens.
     """
 
     label: int
@@ -69,6 +77,7 @@ class Layout:
     is_tag: Callable[[str], bool]
     docstart: str = "skip"
     option: str = "column"
+    conllu: bool = False
 
 
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -79,9 +88,16 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     options.only(
         "conll", scheme=tuple(SCHEMES), docstart=("skip", "token"), column=(), tokens=(), **{"gold-column": ()}
     )
+    words = "column" not in options.own and options.prediction_column is None and is_conllu(sources[0].path)
+    if words and gold is None:
+        raise InputError(f"{sources[0].path}: CoNLL-U holds no gold labels beside predicted ones; give --gold FILE")
+    if words:
+        options = options.with_own({**CONLLU, **options.own})
     scheme = options.own.get("scheme", "conlleval")
     labels, tokens = Codes(), Codes()
-    files = [_tagged(s.path, _layout(options, scheme, beside=gold is None), labels, tokens) for s in sources]
+    columns = _by_column(sources, gold, options)
+    sources = [source for source, _ in columns]
+    files = [_tagged(s.path, _layout(own, scheme, beside=gold is None), labels, tokens) for s, own in columns]
     if gold is None:
         first, others = files[0], files[1:]
     else:
@@ -112,7 +128,7 @@ def _counts(
     known = {tags.types[k] for k in np.unique(gold.type)}
     others = {tags.types[k] for chunks in predicted for k in np.unique(chunks.type)} - known
     return Counts(
-        systems=tuple(source.name or stem(source.path) for source in sources),
+        systems=tuple(system_names(sources)),
         fields=fields,
         n_items=len(first.starts),
         name=options.name,
@@ -120,7 +136,7 @@ def _counts(
         labels=tuple(sorted(known)),
         predicted_labels=tuple(sorted(others)),
         outputs=outputs_of(right, [file.labels for file in files], first.starts, tags.names),
-        suggested=("f1", "precision", "recall"),
+        suggested=("accuracy",) if options.own.get("scheme") == "raw" else ("f1", "precision", "recall"),
         warnings=(*warnings, *tags.unused),
     )
 
@@ -155,7 +171,8 @@ class _Tags:
         """Take all labels apart; those to be mapped are whole labels or types."""
         mapped = options.mapped
         names, parsed, seen = [], [], set()
-        for label in labels.strings:
+        suffixed = scheme not in UNPREFIXED and are_suffixed(labels.strings)
+        for label in map(prefixed, labels.strings) if suffixed else labels.strings:
             tag = parse_tag(mapped.get(label, label), scheme)
             if tag is not None and tag[1] in mapped:
                 seen.add(tag[1])
@@ -183,14 +200,52 @@ class _Tags:
                 allowed = SCHEMES[scheme].prefixes.replace("O", "")
                 raise InputError(
                     f"{file.path}, line {file.lines[wrong[0]]}: label {self.names[codes[wrong[0]]]!r}, expected O "
-                    f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; choose the column "
-                    "(conll:column=N, conll:gold-column=N, --gold FILE), read it as another (--map O=LABEL), or take "
+                    f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; "
+                    f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
+                    "(conll:column=N, conll:gold-column=N), read it as another (--map O=LABEL), or take "
                     "plain labels with conll:scheme=raw (a chunk a token) or conll:scheme=IO"
                 )
 
     def chunks(self, codes: Integers, first: Tagged, scheme: Scheme) -> Chunks:
         """Find the chunks of a file's labels."""
         return find_chunks(self.prefix[codes], self.type[codes], first.lengths, scheme)
+
+
+def _by_column(sources: Sequence[Source], gold: Path | None, options: Options) -> list[tuple[Source, Options]]:
+    """Return each system's file and options: a column is a system where several are asked for, or one file has them."""
+    asked = options.own.get("column", "")
+    columns, own = asked.split("+"), {}
+    if not asked and gold is None and len(sources) == 1:
+        first, *columns = _tag_columns(sources[0].path) or [""]
+        own = {"gold-column": first} if options.gold_column is None else {}
+    if len(columns) < 2:
+        return [(source, options) for source in sources]
+    alone = len(sources) == 1 and sources[0].name is None
+    return [
+        (
+            replace(source, name=f"column {column}" if alone else f"{source.system}:{column}"),
+            options.with_own({**own, **options.own, "column": column}),
+        )
+        for source in sources
+        for column in columns
+    ]
+
+
+def _tag_columns(path: Path) -> list[str]:
+    """Return the numbers of the last columns that hold nothing but tags."""
+    rows = [cells for line in head_lines(path) if not line.startswith(("#", DOCSTART)) if (cells := cells_of(line))]
+    columns: list[str] = []
+    for place, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
+        if not _are_tags(column):
+            break
+        columns.insert(0, str(place))
+    return columns
+
+
+def _are_tags(cells: Sequence[str]) -> bool:
+    """Whether cells are tags, some with a type."""
+    plain = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
+    return any("-" in cell for cell in cells) and (plain or are_suffixed(set(cells)))
 
 
 def _write(prefix: str, type_: str, scheme: str) -> str:
@@ -244,6 +299,7 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
     # a column alone holds labels and no tokens
     places = {layout.label % width, (layout.label if layout.gold is None else layout.gold) % width}
     token_at = layout.token if layout.token is not None and layout.token % width not in places else None
+    layout = replace(layout, conllu=is_conllu(path))
     collector = Collector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
@@ -261,11 +317,19 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
                 continue
             if len(cells) != width:
                 raise _ragged(path, number, cells, width, where)
+            if layout.conllu and not cells[0].isdecimal():
+                continue
             gold = None if layout.gold is None else cells[layout.gold]
             collector.token(number, cells[layout.label], gold, None if token_at is None else cells[token_at])
             if line.startswith(DOCSTART):
                 collector.end()
     return collector.tagged()
+
+
+def is_conllu(path: Path) -> bool:
+    """Whether a file's rows have the ten columns of CoNLL-U, the first an id."""
+    rows = [line.split("\t") for line in head_lines(path)[:200] if line.strip() and not line.startswith("#")]
+    return bool(rows) and all(len(row) == 10 and CONLLU_ID.fullmatch(row[0]) for row in rows)
 
 
 def _is_end(cells: list[str], line: str) -> bool:
@@ -313,14 +377,21 @@ def _ragged(path: Path, number: int, cells: list[str], width: int, where: int) -
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Say whether a file looks like tagged tokens: equal columns, tags in the last, empty lines between."""
-    lines = head_lines(sources[0].path)
+    """Say whether the first file, or the gold file, looks like tagged tokens."""
+    return _are_tagged(sources[0].path) or (gold is not None and _are_tagged(gold))
+
+
+def _are_tagged(path: Path) -> bool:
+    """Say whether a file has equal columns, tags in the last, and empty lines between."""
+    lines = head_lines(path)
+    if is_conllu(path):
+        return True
     rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
     breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
     rows = [row for row in rows if row and row != [UTTERANCE_END]]
     if not rows or len({len(row) for row in rows}) != 1:
         return False
     last = [row[-1] for row in rows]
-    chunks = any(TAG.fullmatch(cell) and "-" in cell for cell in last)
-    tags = all(cell == "O" or TAG.fullmatch(cell) for cell in last)
-    return tags and (chunks or breaks > 0) and (len(rows[0]) > 1 or breaks > 0)
+    chunks = _are_tags(last)
+    bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in last)
+    return (chunks or bare) and (len(rows[0]) > 1 or breaks > 0)

@@ -9,8 +9,9 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, TextIO, cast
 
@@ -65,6 +66,12 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, by its first bytes."""
+    with open_bytes(path) as stream:
+        return stream.read(4) == b"PAR1"
+
+
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file, stripped; empty ones at the end are dropped.
 
@@ -87,7 +94,7 @@ def head_lines(path: Path) -> list[str]:
     try:
         with open_bytes(path) as stream:
             start = stream.read(HEAD)
-        whole = start if len(start) < HEAD else start[: start.rfind(b"\n") + 1]
+        whole = start if len(start) < HEAD else start[: max(start.rfind(b"\n"), start.rfind(b"\r")) + 1]
         text = whole.decode("utf-8-sig")
     except (InputError, UnicodeDecodeError):
         return []
@@ -111,9 +118,38 @@ def stem(path: Path) -> str:
     return re.sub(r"(?<=.)\.[A-Za-z]\w*$", "", name)
 
 
+def differing(paths: Sequence[Path]) -> dict[Path, str]:
+    """Name files by what differs: their endings, else the part of the path between what all begin and end with.
+
+    Examples
+    --------
+    >>> differing([Path("x.out1"), Path("x.out2")])[Path("x.out2")]
+    'x.out2'
+    >>> differing([Path("runs/a/1/test.txt"), Path("runs/b/test.txt")])[Path("runs/a/1/test.txt")]
+    'a/1'
+    """
+    files = [path.name.removesuffix(".gz") for path in paths]
+    if len(set(files)) == len(files):
+        return dict(zip(paths, files, strict=True))
+    parts = [(*path.parts[:-1], file) for path, file in zip(paths, files, strict=True)]
+    head = _n_shared(parts)
+    rest = [part[head:] for part in parts]
+    tail = _n_shared([part[::-1] for part in rest])
+    inner = ["/".join(part[: len(part) - tail]) for part in rest]
+    return dict(zip(paths, inner if all(inner) else map("/".join, rest), strict=True))
+
+
+def _n_shared(parts: Sequence[Sequence[str]]) -> int:
+    """Count the parts that all begin with."""
+    return len(list(takewhile(lambda level: len(set(level)) == 1, zip(*parts, strict=False))))
+
+
 def _not_utf8(path: Path) -> InputError:
     offset = 0
     with open_bytes(path) as stream:
+        if stream.read(2) in {b"\xff\xfe", b"\xfe\xff"}:
+            return InputError(f"{path}: is UTF-16, not UTF-8; convert the file with iconv -f utf-16 -t utf-8")
+        stream.seek(0)
         for number, line in enumerate(stream, start=1):
             try:
                 line.decode()

@@ -15,8 +15,9 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.files import open_bytes
-from sigdask.formats.log_records import Record, load, lookup
+from sigdask.formats.log_records import Record, lookup
 from sigdask.formats.options import Options
+from sigdask.formats.records import load
 from sigdask.formats.sample import Log, Sample, Value, number
 
 VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import align
-from sigdask.formats.files import stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.tables import Table, read_table
 
-GOLD_NAMES = ("gold", "gold_label", "reference", "truth", "label")
-PREDICTION_NAMES = ("prediction", "predicted", "pred", "output", "system", "label")
+BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
+"""Of gold labels that stand beside predictions."""
+
+GOLD_NAMES = (*BESIDE_NAMES, "reference", "truth", "target", "label", "labels")
+ANSWER_NAMES = ("prediction", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
+PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 
 
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -28,7 +32,7 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
 def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table | None, options: Options) -> Counts:
     """Bring a table a system together with gold labels, of a table of their own or a column of each."""
     if gold is None:
-        _gold_in_each(tables, options)
+        options = replace(options, gold_column=_gold_in_each(tables, options))
     first = tables[0] if gold is None else gold
     others = tables[1:] if gold is None else tables
     ids, orders, warnings = align(first, others, options)
@@ -36,10 +40,8 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
         orders = [list(range(first.n_rows)), *orders]
         _same_gold(tables, orders, options)
     predictions: dict[str, list[str]] = {}
-    for source, table, order in zip(sources, tables, orders, strict=True):
-        name = source.name or stem(source.path)
-        if name in predictions:
-            raise InputError(f"two systems are called {name!r}; name them NAME=FILE")
+    warnings += [text for table in (first, *others) for text in _guesses(table, options)]
+    for name, table, order in zip(system_names(sources), tables, orders, strict=True):
         column = table.columns[_prediction(table, options)]
         predictions[name] = [column[row] for row in order]
     return _counts(
@@ -48,13 +50,15 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
 
 
 def _one_table(table: Table, options: Options) -> Counts:
-    gold = options.gold_column or table.conventional(GOLD_NAMES[:2])
+    gold = options.gold_column or gold_beside(table)
     if gold is None:
         raise InputError(
             f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
         )
     right = table.column(gold)
     systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
+    answers = [name for name in systems if name.lower() in ANSWER_NAMES]
+    systems = answers or systems  # the text beside them is no system
     predictions = {name: table.columns[name] for name in systems}
     return _counts(table, right, predictions, table.ids(options), options, ([], []), [])
 
@@ -78,14 +82,22 @@ def _counts(
     groups = {name: _group(name, first, files) for name in options.groups}
     if first not in files[0]:
         groups |= _further_groups(first, gold, set(predictions), options)
+    right = [mapped.get(label, label) for label in gold]
+    given = {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()}
     return Counts.from_labels(
-        [mapped.get(label, label) for label in gold],
-        {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()},
-        ids=ids,
-        groups=groups,
-        name=options.name,
-        warnings=warnings,
+        right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *_foreign(right, given)]
     )
+
+
+def _foreign(gold: list[str], predictions: dict[str, list[str]]) -> list[str]:
+    """Warn of predictions that are labels of another kind."""
+    known = {*gold}
+    return [
+        f"{name}: no label is a gold one: {column[0]!r} where gold has {gold[0]!r}; choose the columns, or read labels "
+        "as another with --map"
+        for name, column in predictions.items()
+        if known.isdisjoint(column)
+    ]
 
 
 def _further_groups(table: Table, gold: list[str], systems: Collection[str], options: Options) -> dict[str, list[str]]:
@@ -95,7 +107,7 @@ def _further_groups(table: Table, gold: list[str], systems: Collection[str], opt
     is the label by another name.
     """
     found = {}
-    aside = (_gold(table, options), table.id_name(options), *options.groups, *options.ignore, *systems)
+    aside = (table.id_name(options), *options.groups, *options.ignore, *systems)
     for name in table.others(*aside):
         column = table.columns[name]
         n_groups = len(set(column))
@@ -114,6 +126,14 @@ def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) 
     return first.column(name)
 
 
+def gold_beside(table: Table) -> str | None:
+    """Return the column of gold labels in a table of predictions; label is one where something else is predicted."""
+    named = table.conventional(BESIDE_NAMES)
+    if named is None and table.conventional(ANSWER_NAMES) is not None:
+        named = table.conventional(GOLD_NAMES)
+    return named
+
+
 def _gold(table: Table, options: Options) -> str:
     if options.gold_column is not None:
         table.column(options.gold_column)
@@ -123,7 +143,7 @@ def _gold(table: Table, options: Options) -> str:
 
 
 def _prediction(table: Table, options: Options) -> str:
-    if options.prediction_column is not None and table.header:
+    if options.prediction_column is not None and (table.header or len(table.columns) > 1):
         table.column(options.prediction_column)
         return options.prediction_column
     named = table.conventional(PREDICTION_NAMES)
@@ -135,6 +155,8 @@ def _prediction(table: Table, options: Options) -> str:
 
 def _only(table: Table, options: Options, what: str, option: str, aside: Sequence[str]) -> str:
     left = table.others(table.id_name(options), *aside, *options.ignore)
+    if left and not table.header:
+        return _repeated(table, left)
     if len(left) != 1:
         raise InputError(
             f"{table.path}: which column holds {what}? Columns: {', '.join(table.columns)}; name it with {option}"
@@ -142,13 +164,31 @@ def _only(table: Table, options: Options, what: str, option: str, aside: Sequenc
     return left[0]
 
 
-def _gold_in_each(tables: Sequence[Table], options: Options) -> None:
+def _repeated(table: Table, columns: Sequence[str]) -> str:
+    """Return the last column whose cells come again and again, as labels do."""
+    cells = ((column, table.columns[column]) for column in reversed(columns))
+    return next((column for column, own in cells if 2 * len(set(own)) <= len(own)), columns[-1])
+
+
+def _guesses(table: Table, options: Options) -> list[str]:
+    """Say which column holds labels, where none has a name and several may."""
+    left = table.others(table.id_name(options), *options.ignore)
+    if table.header or options.gold_column or options.prediction_column or len(left) < 2 or len(table.columns) < 3:
+        return []
+    column = _repeated(table, left)
+    return [f"{table.path}: has no header; column {column} is taken for labels (leave others out with --ignore)"]
+
+
+def _gold_in_each(tables: Sequence[Table], options: Options) -> str:
+    """Return the column of gold labels that each file holds beside its predictions."""
+    name = options.gold_column or gold_beside(tables[0])
+    if name is None:
+        raise InputError(
+            f"{tables[0].path}: no gold labels; give --gold FILE, or --gold-column where each file holds them"
+        )
     for table in tables:
-        if options.gold_column is None:
-            raise InputError(
-                f"{table.path}: no gold labels; give --gold FILE, or --gold-column where each file holds them"
-            )
-        table.column(options.gold_column)
+        table.column(name)
+    return name
 
 
 def _same_gold(tables: Sequence[Table], orders: list[list[int]], options: Options) -> None:

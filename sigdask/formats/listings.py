@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.records import IsRecord, id_names, id_of, read_records
 from sigdask.formats.rows import as_text
 
@@ -111,13 +112,21 @@ class Aligned:
 
 def named(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T]:
     """Read each source under its system's name."""
-    listings: dict[str, T] = {}
-    for source in sources:
-        name = source.name or stem(source.path)
-        if name in listings:
-            raise InputError(f"{source.path}: two systems are called {name!r}; name them NAME=FILE")
-        listings[name] = reader(source.path)
-    return listings
+    return {name: reader(source.path) for name, source in zip(system_names(sources), sources, strict=True)}
+
+
+def of_sets(
+    gold: frozenset[str], systems: Mapping[str, frozenset[str]], name: str, warnings: Sequence[str] = ()
+) -> Counts:
+    """Return counts of one set a system: all that gold or a system has are items, there or not."""
+    ids = sorted(gold.union(*systems.values()))
+    return Counts.from_responses(
+        [item in gold for item in ids],
+        {system: [item in given for item in ids] for system, given in systems.items()},
+        ids=ids,
+        name=name,
+        warnings=warnings,
+    )
 
 
 def of_records(path: Path, key_of: KeyOf, what: str, options: Options, *, by_label: bool = False) -> Listing:

@@ -1,4 +1,4 @@
-"""JSON records of any of their shapes: one a line, in one array, or one large object."""
+"""Records of logs: JSON in any arrangement, Parquet or a delimited table."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.files import empty, open_bytes, open_text
+from sigdask.formats.files import is_parquet, open_text
+from sigdask.formats.records import as_object, is_json, read_records
 from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
-from sigdask.formats.rows import records as records_by_line
+from sigdask.formats.tables import check_header
 
 Record = Mapping[str, Any]
 
@@ -32,35 +33,13 @@ def records(path: Path) -> Iterator[tuple[str, Record]]:
     InputError
         Naming file and line or record.
     """
-    kind = _kind(path)
-    if kind == "parquet":
+    if is_parquet(path):
         yield from _of_parquet(path)
-    elif kind == "table":
-        yield from _of_table(path)
-    elif kind == "lines":
-        for number, record in records_by_line(path):
-            yield f"{path}, line {number}", record
+    elif is_json(path):
+        for record in read_records(path, lambda _: True):
+            yield f"{path}, {record.place}", as_object(path, record)
     else:
-        whole = load(path)
-        listed = whole if isinstance(whole, list) else [whole]
-        if not listed:
-            raise empty(path)
-        for number, record in enumerate(listed, start=1):
-            if not isinstance(record, dict):
-                raise InputError(f"{path}, record {number}: found {str(record)[:40]}, expected a JSON object")
-            yield f"{path}, record {number}", record
-
-
-def load(path: Path) -> Any:
-    """Return the one JSON value of a file."""
-    with open_text(path) as text:
-        content = text.read()
-    if not content.strip():
-        raise empty(path)
-    try:
-        return json.loads(content)
-    except ValueError as error:
-        raise InputError(f"{path}: invalid JSON ({error})") from None
+        yield from _of_table(path)
 
 
 def first_record(path: Path, *, tables: bool = False) -> Record | None:
@@ -69,7 +48,7 @@ def first_record(path: Path, *, tables: bool = False) -> Record | None:
     Of a delimited table, where these are asked for, it is the header, with empty cells.
     """
     try:
-        if _is_parquet(path):
+        if is_parquet(path):
             return next(_of_parquet(path))[1]
         with open_text(path) as text:
             head = text.read(HEAD).lstrip()
@@ -100,36 +79,6 @@ def lookup(record: Record, name: str, *within: str) -> str | None:
 
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else as_text(value)
-
-
-def _is_parquet(path: Path) -> bool:
-    with open_bytes(path) as stream:
-        return stream.read(4) == b"PAR1"
-
-
-def _kind(path: Path) -> str:
-    if _is_parquet(path):
-        return "parquet"
-    with open_text(path) as text:
-        head = text.read(4096).lstrip()
-        if not head:
-            if text.read(1):
-                return "whole"
-            raise empty(path)
-        if head.startswith("{"):
-            text.seek(0)
-            first = next((line for line in text if line.strip()), "")
-            return "lines" if _is_object(first) else "whole"
-    return "whole" if head.startswith("[") else "table"
-
-
-def _is_object(line: str) -> bool:
-    """Whether a line is a record, or meant to be one; the first line of an object laid out is not."""
-    try:
-        json.loads(line)
-    except ValueError:
-        return len(line.strip().removeprefix("{").strip()) > 0 and line.rstrip().endswith("}")
-    return True
 
 
 def _first_row(head: str) -> Record | None:
@@ -166,8 +115,7 @@ def _of_table(path: Path) -> Iterator[tuple[str, Record]]:
     rows = delimited_rows(path)
     _, header = next(rows)
     names = [name.strip() for name in header]
-    if len(set(names)) < len(names) or not all(names):
-        raise InputError(f"{path}, line 1: a column has no name, or two have the same: {', '.join(names)}")
+    check_header(path, names)
     line = 0
     for line, cells in rows:
         yield f"{path}, line {line}", dict(zip(names, cells, strict=True))

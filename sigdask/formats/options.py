@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from sigdask.counts import Missing
 from sigdask.errors import InputError
+from sigdask.formats.files import differing, stem
 
 Align = Literal["auto", "id", "position"]
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
@@ -25,10 +26,18 @@ class Source:
         Where it lies.
     name : str or None
         The system's name; None takes it from the file, by its column or its own name.
+    apart : str
+        What to call the file instead of its own name, where another file is called so too.
     """
 
     path: Path
     name: str | None = None
+    apart: str = ""
+
+    @property
+    def system(self) -> str:
+        """What a file of one system is called: by its name, else after the file."""
+        return self.name or self.apart or stem(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +130,46 @@ class Options:
         value = self.own.get(key, choices[0])
         _check_choice(key, value, choices)
         return value
+
+
+def told_apart(sources: Sequence[Source]) -> list[Source]:
+    """Call files without a name that would be called alike by the parts of their paths that differ.
+
+    Examples
+    --------
+    >>> [s.system for s in told_apart([Source(Path(p)) for p in ("x.out1", "x.out2", "y.out1")])]
+    ['x.out1', 'x.out2', 'y']
+    >>> [s.system for s in told_apart([Source(Path(p)) for p in ("runs/a/test.txt", "runs/b/test.txt")])]
+    ['a', 'b']
+    """
+    alike: dict[str, list[Path]] = {}
+    for source in sources:
+        if source.name is None:
+            alike.setdefault(source.system, []).append(source.path)
+    apart = {path: name for paths in alike.values() if len(paths) > 1 for path, name in differing(paths).items()}
+    return [source if source.name else replace(source, apart=apart.get(source.path, "")) for source in sources]
+
+
+def system_names(sources: Sequence[Source]) -> list[str]:
+    """Return what files of one system each are called, each once.
+
+    Raises
+    ------
+    InputError
+        For two of the same name.
+    """
+    names = [source.system for source in sources]
+    check_names(sources, names)
+    return names
+
+
+def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
+    """Refuse two systems of one name."""
+    seen: dict[str, Path] = {}
+    for source, name in zip(sources, names, strict=True):
+        if name in seen:
+            raise InputError(f"{source.path}: system {name!r} is in {seen[name]} already; name the two NAME=FILE")
+        seen[name] = source.path
 
 
 def parse_source(text: str) -> Source:

@@ -7,6 +7,7 @@ scorer of the SIGMORPHON 2022 shared task counts them; the edit distance is of t
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,8 @@ WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
                 "gold", "form", "inflected", "phonemes", "pronunciation")  # fmt: skip
 MARK = " @@"
+FEATURES = re.compile(r"[A-Z0-9][\w.+/{}(),-]*(;[\w.+/{}(),!:*-]+)*|\w+=\w+(,\w+=[\w/]+)*")
+"""A bundle of UniMorph's features (V;IND;PST), or of the tasks before it (pos=V,tense=PST)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     n_items = len(right.targets)
     unique = len({canonical(key) for key in _of_row(right, keys)}) == n_items
     columns = list(given.values())
-    suggested = ("f1", "accuracy", "edit-distance") if any("|" in target for target in right.targets) else ()
+    segmented = 10 * sum("|" in target for target in right.targets) > n_items  # forms have a blank now and then
+    suggested = ("f1", "accuracy", "edit-distance") if segmented else ("accuracy", "edit-distance")
     return Counts(
         systems=tuple(given),
         fields=_fields(right.targets, columns, bag=options.own.get("match") == "bag"),
@@ -81,13 +85,13 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
         ids=tuple(_of_row(right, keys)) if unique else None,
         groups=_groups(right),
         outputs=Outputs(tuple(as_objects(column) for column in columns), as_objects(right.targets)),
-        suggested=suggested or ("accuracy", "edit-distance"),
+        suggested=suggested,
         warnings=tuple(warnings),
     )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Whether gold and first file are words with morphs marked by ` @@`, or spelled out by spaces."""
+    """Whether gold and first file are words with morphs marked by ` @@` or spaces, or forms of words."""
     if gold is None or options.own or sources[0].path.is_dir() or gold.is_dir():
         return False
     heads = [_head(path) for path in (sources[0].path, gold)]
@@ -96,7 +100,28 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     rows = [cells for head in heads for cells in head]
     marked = any(MARK in cells[1] for cells in rows)
     spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
-    return marked or spelled
+    forms = all(map(_are_forms, heads)) and (len(rows[0]) > 2 or _share_words(*heads))
+    return marked or spelled or forms
+
+
+def _are_forms(head: list[list[str]]) -> bool:
+    """Whether rows are words and forms with features beside, or two columns of words, unlike labels hardly repeated."""
+    if len({len(cells) for cells in head}) > 1 or _is_header(head[0], 1):
+        return False
+    if len(head[0]) > 2:
+        return _are_features(head, 1) or _are_features(head, 2)
+    words, forms = zip(*head, strict=True)
+    return all(word.isalpha() for word in words) and all(2 * len(set(cells)) > len(head) for cells in (words, forms))
+
+
+def _are_features(head: Sequence[Sequence[str]], column: int) -> bool:
+    cells = [cells[column] for cells in head if len(cells) > column]
+    return all(map(FEATURES.fullmatch, cells)) and any(";" in cell or "=" in cell for cell in cells)
+
+
+def _share_words(one: list[list[str]], other: list[list[str]]) -> bool:
+    words = [{cells[0] for cells in head} for head in (one, other)]
+    return 2 * len(words[0] & words[1]) > min(map(len, words))
 
 
 def _head(path: Path) -> list[list[str]]:
@@ -104,7 +129,7 @@ def _head(path: Path) -> list[list[str]]:
 
 
 def _read(options: Options, path: Path) -> Words:
-    target = _column(options)
+    target = _column(options, path)
     separator = options.own.get("separator")
     found = Words(path, [], [], [], 0)
     width = 0
@@ -142,8 +167,11 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield number, cells
 
 
-def _column(options: Options) -> int:
-    text = options.own.get("column", "2")
+def _column(options: Options, path: Path) -> int:
+    """Return the column of the morphs: the one asked for, the second, or the third where features stand before it."""
+    head = _head(path)
+    between = bool(head) and all(len(cells) > 2 for cells in head) and _are_features(head, 1)
+    text = options.own.get("column", "3" if between else "2")
     if not text.isdecimal() or int(text) < 2:
         raise InputError(f"format pairs: column = {text!r} must be a number of 2 or more")
     return int(text) - 1

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_text
-from sigdask.formats.options import Options, Source
-from sigdask.formats.topics import SHOWN, check_names, is_finite, settle, system_name
+from sigdask.formats.options import Options, Source, check_names
+from sigdask.formats.topics import SHOWN, is_finite, settle, system_name
 
 ALL = "all"
 HEAD = 200

@@ -19,8 +19,8 @@ import numpy as np
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_text
-from sigdask.formats.options import Options, Source
-from sigdask.formats.topics import SHOWN, check_names, is_finite, settle, system_name
+from sigdask.formats.options import Options, Source, check_names
+from sigdask.formats.topics import SHOWN, is_finite, settle, system_name
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]

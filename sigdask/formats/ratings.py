@@ -29,11 +29,12 @@ from typing import Literal
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_bytes, open_text, stem
+from sigdask.formats.files import empty, is_parquet, open_text
 from sigdask.formats.numbers import is_number
 from sigdask.formats.options import Options, Source
+from sigdask.formats.records import is_json, record_rows
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
-from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged, record_rows
+from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged
 from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
 from sigdask.formats.tables import ID_NAMES, Table, read_table, table_of
 
@@ -258,7 +259,7 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     _check_once(path, header, named.values())
     system = None
     if "system" not in named and n_sources > 1:
-        system = source.name or stem(path)
+        system = source.system
     if "score" not in named and not ("severity" in named and "category" in named):
         raise _absent(path, header, "score", "--score-column", _scores(header))
     for what, option in (("system", "--system-column"), ("item", "--id")):
@@ -364,11 +365,9 @@ def _bare_rows(path: Path) -> Iterator[Row]:
 
 def _kind(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:
     """Say how a file is cut; loose: columns are split by tabs or blanks, and quotes are part of the text."""
-    with open_bytes(path) as stream:
-        start = stream.read(64)
-    if start.startswith(b"PAR1"):
+    if is_parquet(path):
         return "parquet"
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+    if is_json(path):
         return "json"
     return "loose" if delimiter_of(_first_line(path)) in {"\t", None} else "delimited"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.files import HEAD, empty, open_bytes, open_text
-from sigdask.formats.options import Options
-from sigdask.formats.rows import as_text
+from sigdask.formats.options import DEFAULTS, Options
+from sigdask.formats.rows import Row, as_text
 
 IsRecord = Callable[[Mapping[str, Any]], bool]
 
@@ -35,12 +35,15 @@ class Record:
     key : str or None
         Its id, where the file maps ids to records.
     value : object
-        A mapping or a list.
+        A mapping or a list; a single value where the file maps ids to these.
+    number : int
+        The line, or the count of records where these are no lines.
     """
 
     place: str
     key: str | None
     value: Any
+    number: int
 
 
 def read_records(path: Path, is_record: IsRecord) -> Iterator[Record]:
@@ -62,13 +65,64 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[Record]:
         with open_text(path) as text:
             for number, line in enumerate(text, start=1):
                 if line.strip():
-                    yield Record(f"line {number}", None, _parsed(path, line, number))
+                    yield Record(f"line {number}", None, _parsed(path, line, number), number)
         return
+    yield from _of_document(path, load(path), is_record)
+
+
+def load(path: Path) -> Any:
+    """Return the one JSON value of a file."""
     with open_text(path) as text:
         content = text.read()
     if not content.strip():
         raise empty(path)
-    yield from _of_document(path, _parsed(path, content, 1), is_record)
+    return _parsed(path, content, 1)
+
+
+def as_object(path: Path, record: Record) -> dict[str, Any]:
+    """Return the object that a record is.
+
+    Raises
+    ------
+    InputError
+        For what is no object, or has no keys.
+    """
+    if not isinstance(record.value, dict) or not record.value:
+        raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected a JSON object with keys")
+    return record.value
+
+
+def record_rows(path: Path) -> Iterator[Row]:
+    """Yield the records of a JSON file as rows of a table; the keys of the first record are the header.
+
+    A key that a later record lacks gives an empty cell. An object of id to record, or to a single
+    value, has the column "id" besides.
+
+    Raises
+    ------
+    InputError
+        For what is no object, and for a key that the first record does not have.
+    """
+    columns: dict[str, None] = {}
+    for record in read_records(path, _is_row):
+        if record.key is None:
+            cells = as_object(path, record)
+        else:
+            cells = {"id": record.key, **(record.value if isinstance(record.value, dict) else {"value": record.value})}
+        if not columns:
+            columns = dict.fromkeys(cells)
+            yield record.number, tuple(columns)
+        for key in cells.keys() - columns.keys():
+            raise InputError(
+                f"{path}, {record.place}: key {key!r} is not in the first record, which has "
+                f"{', '.join(columns)}; give every record the same keys"
+            )
+        yield record.number, [as_text(cells.get(column)) for column in columns]
+
+
+def _is_row(record: Mapping[str, Any]) -> bool:
+    """Whether the one object of a file is a row itself: it has an id."""
+    return bool(id_names(record, DEFAULTS))
 
 
 def is_json_lines(path: Path) -> bool:
@@ -137,23 +191,21 @@ def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Rec
     if not isinstance(document, dict) or not document:
         raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object a line")
     if is_record(document):
-        yield Record("line 1", None, document)
+        yield Record("line 1", None, document, 1)
         return
     lists = [value for value in document.values() if isinstance(value, list) and _holds_objects(value)]
     if len(lists) == 1:
         yield from _of_list(path, lists[0])
         return
-    for key, value in document.items():
-        if not isinstance(value, dict | list):
-            raise InputError(f"{path}, key {key!r}: found {str(value)[:40]}, expected a record or a list")
-        yield Record(f"key {key!r}", key, value)
+    for number, (key, value) in enumerate(document.items(), start=1):
+        yield Record(f"key {key!r}", key, value, number)
 
 
 def _of_list(path: Path, values: list[Any]) -> Iterator[Record]:
     if not values:
         raise empty(path)
     for number, value in enumerate(values, start=1):
-        yield Record(f"record {number}", None, value)
+        yield Record(f"record {number}", None, value, number)
 
 
 def _holds_objects(values: list[Any]) -> bool:

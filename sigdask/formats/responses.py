@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import group_columns
-from sigdask.formats.files import stem
+from sigdask.formats.listings import named, of_sets
 from sigdask.formats.options import Options, Source
 from sigdask.formats.tables import Table, read_table
 
@@ -57,25 +59,11 @@ def truths(table: Table, name: str) -> list[bool]:
 def _lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     if options.groups:
         raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
-    right = _given(gold, options)
-    given = {source.name or stem(source.path): _given(source.path, options) for source in sources}
-    ids = sorted(right.union(*given.values()))
-    return Counts.from_responses(
-        [i in right for i in ids],
-        {name: [i in found for i in ids] for name, found in given.items()},
-        ids=ids,
-        name=options.name,
-    )
+    given = named(sources, partial(_given, options))
+    return of_sets(_given(options, gold), given, options.name)
 
 
-def _given(path: Path, options: Options) -> set[str]:
+def _given(options: Options, path: Path) -> frozenset[str]:
     table = read_table(path)
     name = table.id_name(options) or next(iter(table.columns))
-    seen: dict[str, int] = {}
-    for line, item in zip(table.lines, table.columns[name], strict=True):
-        if item in seen:
-            raise InputError(
-                f"{path}, line {line}: id {item!r} stands on line {seen[item]} already; ids must be unique"
-            )
-        seen[item] = line
-    return set(seen)
+    return frozenset(table.ids(replace(options, id_column=name, align="id")) or ())

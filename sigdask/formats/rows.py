@@ -1,9 +1,8 @@
-"""Rows of cells out of delimited text and JSON lines, one at a time, with the line each began on."""
+"""Rows of cells out of delimited text, one at a time, with the line each began on."""
 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -27,6 +26,12 @@ def delimiter_of(header: str) -> str | None:
     return next((mark for mark in DELIMITERS if mark in header), None)
 
 
+def header_of(start: str) -> list[str]:
+    """Return the cells of the first line, of the beginning of a file, to know it by."""
+    first = start.lstrip().split("\n", 1)[0].strip()
+    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first) or "\t")]
+
+
 def delimited_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a delimited file, the header first.
 
@@ -39,6 +44,8 @@ def delimited_rows(path: Path) -> Iterator[Row]:
     header = next(rows, None)
     if header is None:
         raise empty(path)
+    if not "".join(header[1]).strip():
+        raise InputError(f"{path}, line {header[0]}: is empty, expected a header, and one row an item after it")
     yield header
     blank = 0
     for line, cells in rows:
@@ -50,47 +57,6 @@ def delimited_rows(path: Path) -> Iterator[Row]:
         if len(cells) != len(header[1]):
             raise ragged(path, line, len(cells), len(header[1]))
         yield line, cells
-
-
-def record_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a JSON-lines file; the keys of the first record are the header.
-
-    A key that a later record lacks gives an empty cell.
-
-    Raises
-    ------
-    InputError
-        For a line that is no JSON object, and for a key that the first record does not have.
-    """
-    columns: dict[str, None] = {}
-    for number, record in records(path):
-        if not columns:
-            columns = dict.fromkeys(record)
-            yield number, tuple(columns)
-        for key in record.keys() - columns.keys():
-            raise InputError(
-                f"{path}, line {number}: key {key!r} is not in the first record, which has "
-                f"{', '.join(columns)}; give every record the same keys"
-            )
-        yield number, [as_text(record.get(column)) for column in columns]
-
-
-def records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a JSON-lines file with their lines; the keys may differ.
-
-    Raises
-    ------
-    InputError
-        For a line that is no JSON object, and for a file without any.
-    """
-    found = False
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            if line.strip():
-                found = True
-                yield number, _record(path, number, line)
-    if not found:
-        raise empty(path)
 
 
 def as_text(value: Any) -> str:
@@ -124,16 +90,6 @@ def _whole_rows(path: Path) -> Iterator[Row]:
                 yield start, cells
         except csv.Error as error:
             raise _open_quote(path, end + 1, str(error)) from error
-
-
-def _record(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{path}, line {number}: invalid JSON ({error}); expected one object a line") from None
-    if not isinstance(record, dict) or not record:
-        raise InputError(f"{path}, line {number}: found {line.strip()[:40]}, expected a JSON object with keys")
-    return record
 
 
 def ragged(path: Path, line: int, found: int, expected: int) -> InputError:

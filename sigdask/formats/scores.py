@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import align, group_columns
-from sigdask.formats.files import stem
 from sigdask.formats.options import Options, Source
-from sigdask.formats.tables import ID_NAMES, Table, read_table
+from sigdask.formats.tables import ID_NAMES, Table, no_header, read_table
 
 SYSTEM_NAMES = ("system", "model", "run")
 SCORE_NAMES = ("score", "value", "rating")
@@ -28,13 +27,15 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     scores: dict[str, NDArray[np.float64]] = {}
     for source, table, order in zip(sources, tables, [list(range(tables[0].n_rows)), *orders], strict=True):
         columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+        if not table.header and len(table.columns) > 1:
+            raise no_header(table.path, table.lines[0])
         if not columns:
             raise InputError(f"{table.path}: no column of scores besides ids; columns: {', '.join(table.columns)}")
         for column in columns:
-            name = column if len(columns) > 1 or len(sources) == 1 else source.name or stem(source.path)
+            name = column if len(columns) > 1 or len(sources) == 1 else source.system
             if name in scores:
                 raise InputError(f"{table.path}: system {name!r} is in another file already; name it NAME=FILE")
-            scores[name or stem(source.path)] = table.numbers(column)[order]
+            scores[name or source.system] = table.numbers(column)[order]
     groups = group_columns(tables[0], options)
     return Counts.from_scores(
         scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings

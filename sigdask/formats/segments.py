@@ -9,8 +9,8 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import wmt
-from sigdask.formats.files import open_text, stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.files import open_text
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.texts import evened, text_counts, text_lines
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
@@ -35,9 +35,7 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
     paths = (() if gold is None else (gold,)) + options.references
     if not paths:
         raise InputError("format segments: no reference; give --gold FILE")
-    names = [source.name or stem(source.path) for source in sources]
-    if len({*names}) < len(names):
-        raise InputError("two systems have the same name; name them NAME=FILE")
+    names = system_names(sources)
     beside = () if options.documents is None else (options.documents,)
     files = [*paths, *(source.path for source in sources), *beside]
     lines = evened([(path, text_lines(path)) for path in files])

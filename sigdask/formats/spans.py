@@ -21,7 +21,7 @@ from sigdask.formats.matching import ListFields, exact_matches, one_to_one
 from sigdask.formats.options import Options, Source
 from sigdask.formats.pubtator import is_pubtator, read_pubtator
 from sigdask.formats.records import head, id_names, id_of, is_json
-from sigdask.formats.rows import delimited_rows, delimiter_of
+from sigdask.formats.rows import delimited_rows, header_of
 from sigdask.formats.span_items import END_NAMES, START_NAMES, Span, entities_of, holds_entities, span_of_row, spans_of
 
 PREDICTED_NAMES = ("pred_extracts", "predicted_ner", "predicted_spans", "predicted_entities", "pred_spans",
@@ -78,7 +78,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return True
     start = head(path)
     if not start.lstrip().startswith(("{", "[")):
-        return is_pubtator(start) or _has_offsets(_header(start))
+        return is_pubtator(start) or _has_offsets(header_of(start))
     asked = (options.own.get("spans"), options.prediction_column)
     names = "|".join(re.escape(name) for name in (*asked, *PREDICTED_NAMES, *SPAN_NAMES) if name)
     if re.search(rf'"({names})"\s*:\s*[\[{{]', start) is None:
@@ -154,11 +154,6 @@ def _key(record: Mapping[str, Any], wanted: str | None, names: Sequence[str]) ->
     if wanted is not None and wanted in record:
         return wanted
     return next((name for name in names if name in record and isinstance(record[name], list | dict | None)), None)
-
-
-def _header(start: str) -> list[str]:
-    first = start.lstrip().split("\n", 1)[0].strip()
-    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first) or "\t")]
 
 
 def _has_offsets(columns: Sequence[str]) -> bool:

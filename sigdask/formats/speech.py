@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text, stem
-from sigdask.formats.options import Options, Source
+from sigdask.formats.files import empty, open_text
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.segments import HEAD, read_lines
 from sigdask.formats.texts import text_counts, text_lines
 
@@ -45,10 +45,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
         raise InputError(f"{options.documents}: goes by lines, but these transcripts have ids; choose --unit speaker")
     reference = _utterances(gold, shape)
     systems: dict[str, list[str | None]] = {}
-    for source in sources:
-        name = source.name or stem(source.path)
-        if name in systems:
-            raise InputError(f"{source.path}: two systems are called {name!r}; name them NAME=FILE")
+    for name, source in zip(system_names(sources), sources, strict=True):
         systems[name] = _aligned(source.path, _utterances(source.path, shape), gold, reference, options)
     return text_counts(
         systems,

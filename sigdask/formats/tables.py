@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.files import open_bytes, read_lines
+from sigdask.formats.files import is_parquet, open_bytes, read_lines
 from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.options import Options
-from sigdask.formats.rows import as_text, delimited_rows, delimiter_of, record_rows
+from sigdask.formats.records import is_json, record_rows
+from sigdask.formats.rows import Row, as_text, delimited_rows, delimiter_of
+
+INDEX = "index"
+"""What a first column without a name is called: pandas writes its index so."""
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
-            "response", "seg_id")  # fmt: skip
+            "response", "seg_id", INDEX, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id", "question_id",
+            "qid", "tweet_id", "tweetid")  # fmt: skip
 """Conventional names of an id column, compared without case."""
+
+HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
+                          "text", "sentence"})  # fmt: skip
+"""Names that stand in headers alone."""
+
+MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
+LOOKED_AT = 10_000
+"""Rows looked at to tell whether the first is a header."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +50,7 @@ class Table:
     lines : sequence of int
         The line each row began on.
     header : bool
-        Whether the file named its columns itself.
+        Whether the file named its columns itself; if not, they are called 1, 2, ..., or "" where it has one.
     """
 
     path: Path
@@ -82,7 +96,14 @@ class Table:
         if options.id_column is not None:
             self.column(options.id_column)
             return options.id_column
+        if not self.header and len(self.columns) > 1:
+            return "1" if self._are_ids(self.columns["1"]) else None
         return next((c for c in self.columns if c.lower() in ID_NAMES), None)
+
+    @staticmethod
+    def _are_ids(cells: Sequence[str]) -> bool:
+        """Whether cells without a name look like ids: single words, hardly any twice."""
+        return 2 * len(set(cells)) > len(cells) and not any(" " in cell for cell in cells)
 
     def ids(self, options: Options) -> list[str] | None:
         """Return the checked ids of the rows, None where there are none."""
@@ -94,8 +115,10 @@ class Table:
             if not item:
                 raise InputError(f"{self.path}, line {line}: column {name!r} is empty, expected an item id")
             if item in seen:
+                remedy = "" if self.header else " (column 1 is taken for ids; --align position if rows correspond)"
                 raise InputError(
-                    f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; ids must be unique"
+                    f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; "
+                    f"ids must be unique{remedy}"
                 )
             seen[item] = line
         return self.columns[name]
@@ -113,40 +136,72 @@ def read_table(path: Path) -> Table:
     InputError
         For whatever makes the file no table; it names file and line.
     """
+    if is_parquet(path):
+        return _parquet(path)
     with open_bytes(path) as stream:
         start = stream.read(4096)
-    if start.startswith(b"PAR1"):
-        return _parquet(path)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
-    if head.startswith("{"):
+    if is_json(path):
         return table_of(path, list(record_rows(path)))
     first = head.split("\n", 1)[0].strip()
     if head and delimiter_of(first) is None:
         return _one_column(path, first)
-    return table_of(path, list(delimited_rows(path)))
+    rows = list(delimited_rows(path))
+    if _has_header(rows):
+        return table_of(path, rows)
+    return table_of(path, [(0, [str(k) for k in range(1, len(rows[0][1]) + 1)]), *rows], header=False)
+
+
+def _has_header(rows: Sequence[Row]) -> bool:
+    """Whether the first row names the columns: none of its cells, unless all, stand below in their columns.
+
+    A label comes again in its column, the name of a system does not; where files were joined, whole
+    headers do. A number is no name either, beside a label.
+    """
+    names = [cell.strip() for cell in rows[0][1]]
+    if not HEADER_NAMES.isdisjoint(name.lower() for name in names):
+        return True
+    if len(names) == 2 and is_number(names[0]) and names[0]:
+        return False  # number and label
+    filled = [(k, name) for k, name in enumerate(names) if name]
+    for _, cells in islice(rows, 1, LOOKED_AT):
+        again = sum(cells[k].strip() == name for k, name in filled)
+        if 0 < again < len(filled):
+            return False
+    return True
 
 
 def _one_column(path: Path, first: str) -> Table:
+    if MARKUP.match(first):
+        raise InputError(f"{path}: found {first[:40]!r}, a page or document of HTML or XML, expected one row an item")
     lines = read_lines(path)
     if first.lower() in (*ID_NAMES, "gold", "score", "label", "prediction"):
         return table_of(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
     return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
 
 
-def table_of(path: Path, rows: list[tuple[int, Sequence[str]]]) -> Table:
-    """Return rows of cells, the header first, as a table."""
+def table_of(path: Path, rows: list[Row], *, header: bool = True) -> Table:
+    """Return rows of cells, the names of the columns first, as a table."""
     if len(rows) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
     names = [name.strip() for name in rows[0][1]]
-    if all(is_number(name) and name for name in names):
-        raise InputError(f"{path}, line {rows[0][0]}: found numbers, expected a header that names the columns")
-    _check_header(path, names)
+    if names[0] == "" and len(names) > 1 and INDEX not in names:
+        names[0] = INDEX
+    if header and all(is_number(name) and name for name in names):
+        raise no_header(path, rows[0][0])
+    check_header(path, names)
     lines = [line for line, _ in rows[1:]]
     cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
-    return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines)
+    return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
 
 
-def _check_header(path: Path, names: Sequence[str]) -> None:
+def no_header(path: Path, line: int) -> InputError:
+    """Return the error for a table that is to name its columns and does not."""
+    return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one")
+
+
+def check_header(path: Path, names: Sequence[str]) -> None:
+    """Refuse columns without a name, and two of one name."""
     for k, name in enumerate(names):
         if not name:
             raise InputError(f"{path}: column {k + 1} has no name in the header")
@@ -163,7 +218,7 @@ def _parquet(path: Path) -> Table:
         loaded = parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: damaged Parquet file ({error})") from None
-    _check_header(path, loaded.column_names)
+    check_header(path, loaded.column_names)
     if not loaded.num_rows:
         raise InputError(f"{path}: has no rows, expected one row an item")
     columns: dict[str, list[Any]] = loaded.to_pydict()

@@ -15,10 +15,10 @@ import numpy as np
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_text
-from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records
+from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records, of_sets
 from sigdask.formats.options import Options, Source
 from sigdask.formats.records import head, id_names, id_of, is_json
-from sigdask.formats.rows import delimited_rows, delimiter_of
+from sigdask.formats.rows import delimited_rows, header_of
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
 TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
@@ -76,8 +76,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 def _cells(start: str) -> list[str]:
-    first = start.lstrip().split("\n", 1)[0].strip()
-    return [cell.strip().strip('"').lower() for cell in first.split(delimiter_of(first) or "\t")]
+    return [cell.lower() for cell in header_of(start)]
 
 
 def _listing(options: Options, column: str | None, others: tuple[str, ...], path: Path) -> Listing:
@@ -215,14 +214,7 @@ def _flat(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
         )
     right = _flat_terms(options, gold)
     given = named(sources, partial(_flat_terms, options))
-    ids = sorted(right.union(*given.values()))
-    return Counts.from_responses(
-        [term in right for term in ids],
-        {name: [term in found for term in ids] for name, found in given.items()},
-        ids=ids,
-        name=options.name,
-        warnings=("one flat list a system: each term is exchanged on its own",),
-    )
+    return of_sets(right, given, options.name, ("one flat list a system: each term is exchanged on its own",))
 
 
 def _flat_terms(options: Options, path: Path) -> frozenset[str]:

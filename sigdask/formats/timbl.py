@@ -16,9 +16,9 @@ import numpy as np
 
 from sigdask.counts import Counts, LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, head_lines, open_text, stem
+from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.labels import from_tables
-from sigdask.formats.options import Options, Source
+from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.sentences import (
     UTTERANCE_END,
     Codes,
@@ -157,7 +157,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     predicted = np.column_stack([code[file.labels] for file in files])
     of_gold = {names.strings[k] for k in np.unique(code[right])}
     return Counts(
-        systems=tuple(source.name or stem(source.path) for source in sources),
+        systems=tuple(system_names(sources)),
         fields=SentenceFields(LabelFields(code[right][:, None], predicted, tuple(names.strings)), first.starts),
         n_items=len(first.starts),
         name=options.name,

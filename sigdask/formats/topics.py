@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.formats.files import stem
 from sigdask.formats.options import Options, Source
 
 POLICIES = ("zero", "intersect", "pairwise", "error")
@@ -34,20 +33,9 @@ def system_name(source: Source, tag: str | None) -> str:
     >>> system_name(Source(Path("runs/input.MU03rob01.gz")), "MU03rob01"), system_name(Source(Path("bm25.run")), "x")
     ('MU03rob01', 'bm25')
     """
-    if source.name is not None:
-        return source.name
-    if tag and source.path.name.removesuffix(".gz").endswith(f".{tag}"):
+    if source.name is None and tag and source.path.name.removesuffix(".gz").endswith(f".{tag}"):
         return tag
-    return stem(source.path)
-
-
-def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
-    """Refuse two systems of one name."""
-    seen: dict[str, Source] = {}
-    for source, name in zip(sources, names, strict=True):
-        if name in seen:
-            raise InputError(f"{source.path}: system {name!r} is in {seen[name].path} already; name the two NAME=FILE")
-        seen[name] = source
+    return source.system
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ Two exact ways to sum one column over 128 units, whichever was measured to be fa
 - bit planes: sum_k 2^k popcount(word & plane_k), where few bits tell the values apart;
 - byte tables: for each 8 units the 256 possible sums, one look-up a byte of the swap word.
 
-Both stay in the L1/L2 cache: a slab of trials is summed column of units by column of units.
+and one for all columns at once, where it was measured to be faster: a matrix product (`dense`).
+
+All stay in the L1/L2 cache: a slab of trials is summed column of units by column of units.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -26,11 +27,16 @@ from numba import njit
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from sigdask.kernels import dense
 from sigdask.panels import Panel
 from sigdask.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
 SLAB_BYTES = 2**20
 """What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""
+
+
+FEWEST_DENSE = 8
+"""Columns from which a matrix product is considered."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +77,8 @@ class Layout:
         By column of 128 units that has discordant units.
     largest : int
         Bound on any sum of one column.
+    dense : float32 array, shape (n_columns, n_kept), or None
+        The columns themselves, where a matrix product is faster than `pieces`.
     """
 
     n_columns: int
@@ -78,6 +86,7 @@ class Layout:
     sign_of: NDArray[np.int64]
     pieces: tuple[tuple[int, tuple[Piece, ...]], ...]
     largest: int
+    dense: NDArray[np.float32] | None = None
 
     @property
     def dtype(self) -> Any:
@@ -116,7 +125,29 @@ def layout(panel: Panel) -> Layout:
                 columns.append(column)
     largest = max((int(np.abs(c).sum()) for c in columns), default=0)
     empty = Layout(len(columns), column_of, sign_of, (), largest)
-    return replace(empty, pieces=tuple(_pieces(panel.addresses, columns, empty.dtype)))
+    pieces = tuple(_pieces(panel.addresses, columns, empty.dtype))
+    return replace(empty, pieces=pieces, dense=_dense(columns, pieces, empty.dtype))
+
+
+def _dense(
+    columns: list[NDArray[np.int64]], pieces: Sequence[tuple[int, tuple[Piece, ...]]], dtype: Any
+) -> NDArray[np.float32] | None:
+    """Return the columns as a matrix where its product is faster, else None."""
+    if len(columns) < FEWEST_DENSE:
+        return None
+    matrix = np.stack(columns)
+    by_pieces = sum(_cost(piece, np.dtype(dtype).itemsize) for _, own in pieces for piece in own)
+    if not dense.fits(matrix) or dense.cost(*matrix.shape) >= by_pieces:
+        return None
+    return matrix.astype(np.float32)
+
+
+def _cost(piece: Piece, itemsize: int) -> float:
+    """Return about how many seconds a trial takes to sum a piece here."""
+    plane, table = piece_costs(itemsize)
+    if len(piece.masks):
+        return len(piece.masks) * plane * (1.0 if piece.masks[:, 2:].any() else 0.5)
+    return table * float(piece.values.reshape(4, 32).any(axis=1).mean())
 
 
 def _pieces(
@@ -159,6 +190,9 @@ def moved_sums(
     out[:] = 0
     if panel.enumerated:
         counting_words(first, words)
+    if arranged.dense is not None:
+        _add_products(panel, arranged.dense, run, first, words, room, out)
+        return out
     for column, pieces in arranged.pieces:
         if not panel.enumerated:
             swap_words(panel.key, run, first, column, words)
@@ -168,6 +202,34 @@ def moved_sums(
             else:
                 add_tables(words, piece.values, room.table, out[piece.target])
     return out
+
+
+def _add_products(
+    panel: Panel,
+    matrix: NDArray[np.float32],
+    run: int,
+    first: int,
+    words: NDArray[np.uint32],
+    room: Room,
+    out: NDArray[Any],
+) -> None:
+    """Add matrix products of contributions and swaps, a chunk of units at a time, to `out`."""
+    n_columns, n_units = matrix.shape
+    n_trials = out.shape[1]
+    column = -1
+    for start in range(0, n_units, dense.UNITS):
+        addresses = panel.addresses[start : start + dense.UNITS]
+        swaps = room.array("swaps", (len(addresses), n_trials), np.float32)
+        for here in np.unique(addresses // COLUMN):
+            if here != column and not panel.enumerated:
+                swap_words(panel.key, run, first, int(here), words)
+                column = here
+            own = np.flatnonzero(addresses // COLUMN == here)
+            dense.expand(words, addresses[own] % COLUMN, swaps[own[0] : own[-1] + 1])
+        products = room.array("products", (n_columns, n_trials), np.float32)
+        with dense.one_thread():
+            np.matmul(matrix[:, start : start + dense.UNITS], swaps, out=products)
+        dense.add_rounded(products, out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,28 +272,24 @@ def combined(
     return out
 
 
-@lru_cache(maxsize=2)
 def planes_worth(itemsize: int) -> int:
     """Return the number of bit planes up to which they beat byte tables here, by measurement.
 
     Machines without a vector popcount look up tables sooner. The choice changes no sum.
     """
+    plane, table = piece_costs(itemsize)
+    return int(table / plane)
+
+
+@lru_cache(maxsize=2)
+def piece_costs(itemsize: int) -> tuple[float, float]:
+    """Measure the seconds a trial that one bit plane, and one set of byte tables, of 128 units take here."""
     dtype = {4: np.int32, 8: np.int64}[itemsize]
     words, sums = np.full((4, 2048), 0x5A5A5A5A, np.uint32), np.zeros(2048, dtype)
     masks, weights = np.full((8, 4), 0x0F0F0F0F, np.uint32), np.ones(8, dtype)
     table, values = np.empty((16, 256), dtype), np.ones(COLUMN, dtype)
-    of_planes = _fastest(add_planes, words, masks, weights, sums) / len(weights)
-    return int(_fastest(add_tables, words, values, table, sums) / of_planes)
-
-
-def _fastest(kernel: Any, *arguments: Any) -> float:
-    kernel(*arguments)
-    times = []
-    for _ in range(9):
-        start = time.perf_counter()
-        kernel(*arguments)
-        times.append(time.perf_counter() - start)
-    return min(times)
+    of_plane = dense.fastest(add_planes, words, masks, weights, sums) / len(weights)
+    return of_plane / len(sums), dense.fastest(add_tables, words, values, table, sums) / len(sums)
 
 
 @intrinsic  # type: ignore[untyped-decorator]

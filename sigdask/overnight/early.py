@@ -7,9 +7,8 @@ The second run is brought as far as the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,24 @@ from sigdask.questions import Cell
 from sigdask.randomization import count
 from sigdask.results import Result, Stopped
 from sigdask.rounds import round_of
-from sigdask.stopping import NOT_YET, BesagClifford, Stopping, decide, sequence_interval, sequential_p, stopping_block
+from sigdask.stopping import (
+    NOT_YET,
+    BesagClifford,
+    Hidden,
+    Recount,
+    Stopping,
+    decide,
+    hidden,
+    places,
+    sequence_interval,
+    sequential_p,
+    stopping_block,
+)
+from sigdask.store import Recorded
 from sigdask.tallies import TAILS
 
 RUNS = (0, 1)
+NOT_FOUND = "the trial to stop at is not looked for yet: p is the largest that it can be"
 INTERVAL_RISK = 0.01
 """Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
 
@@ -59,14 +72,17 @@ class Early:
     def __init__(self, ledger: Ledger, rule: Stopping, cells: Iterable[tuple[Cell, str]]) -> None:
         self.ledger, self.rule = ledger, rule
         found: dict[int, tuple[int, int]] = {}
+        self.cells: dict[int, Cell] = {}
         for (job, row, column), alternative in cells:
             place = int(ledger.at[job][row, column])
+            self.cells.setdefault(place, (job, row, column))
             found[place] = (TAILS.index(alternative), max(ledger.jobs[job].n_trials, found.get(place, (0, 0))[1]))
         self.places = np.array(list(found), np.int64)
         self.order = {place: k for k, place in enumerate(found)}
         self.tail = np.array([tail for tail, _ in found.values()], np.int64)
         self.limit = np.array([limit for _, limit in found.values()], np.int64)
         self.blocks: dict[int, Blocks] = {}
+        self.found: dict[int, int] = {}
 
     def look(self) -> None:
         """Look at what is kept, and want the next round of what goes on and no more of what stops."""
@@ -101,18 +117,80 @@ class Early:
         starts, stops, counts = self.ledger.store.blocks(self.ledger.ids[self.places], run)
         return Blocks(np.where(stops > 0, stops - starts[:, None], 0), counts)
 
-    def revised(self, result: Result, cell: Cell, seen: Mapping[tuple[str, str], Result]) -> Result:
+    def recall(self, recorded: Iterable[Recorded]) -> None:
+        """Take the places of h-th exceedances from what earlier runs have found."""
+        if not isinstance(self.rule, BesagClifford):
+            return
+        seen = {(one.digest, one.result.alternative): one.result for one in recorded if one.complete}
+        for k, place in enumerate(self.order):
+            before = seen.get((self.ledger.digests[place], TAILS[self.tail[k]]))
+            if before is not None and before.stopped == self._stopped(self.rule, k, is_early=True):
+                self.found[k] = before.n_trials
+
+    def find(self) -> None:
+        """Count again where h-th exceedances lie that are not found yet; may be interrupted, and gone on with."""
+        for (job, column, first, n_trials, tail), wanted in self._groups().items():
+            self.found.update(places(first, n_trials, wanted, self._recount(job, column, tail)))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every h-th exceedance that has come is found."""
+        return not self._groups()
+
+    def _groups(self) -> dict[tuple[int, int, int, int, int], dict[int, int]]:
+        """Return what is to be found, by what shares shuffles: job, column, block, tail."""
+        groups: dict[tuple[int, int, int, int, int], dict[int, int]] = {}
+        if isinstance(self.rule, BesagClifford) and self.blocks:
+            for k, place in enumerate(self.order):
+                block = self._hidden(self.rule, k)
+                if block is not None and k not in self.found:
+                    job, _, column = self.cells[place]
+                    key = (job, column, block.first, block.n_trials, int(self.tail[k]))
+                    groups.setdefault(key, {})[k] = block.wanted
+        return groups
+
+    def _hidden(self, rule: BesagClifford, k: int) -> Hidden | None:
+        trials, extreme = self._prefix(k)
+        return hidden(rule, extreme, trials) if len(trials) else None
+
+    def _prefix(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return trials and exceedances of the rounds kept of one comparison's first run."""
+        first = self.blocks[0]
+        whole = int(np.count_nonzero(first.n_trials[:, k]))
+        return first.n_trials[:whole, k], first.counts[:whole, k, self.tail[k]]
+
+    def _recount(self, job: int, column: int, tail: int) -> Recount:
+        rows = {k: self.cells[place][1] for k, place in enumerate(self.order) if self.cells[place][0] == job}
+
+        def recount(first: int, n_trials: int, some: Sequence[int]) -> Sequence[int]:
+            panel = part_of(self.ledger.jobs[job].panel, [rows[k] for k in some], [column])
+            counted: list[int] = count(panel, run=0, first=first, n_trials=n_trials).counts[:, 0, tail].tolist()
+            return counted
+
+        return recount
+
+    def _stopped(self, rule: BesagClifford, k: int, *, is_early: bool) -> Stopped:
+        return Stopped("besag-clifford", int(self.limit[k]), is_early, None, None, rule.h)
+
+    def is_found(self, cell: Cell) -> bool:
+        """Whether what the rule says of a comparison is final as far as it is counted."""
+        k = self._number(cell)
+        if k is None or not isinstance(self.rule, BesagClifford) or not self.blocks:
+            return True
+        return k in self.found or self._hidden(self.rule, k) is None
+
+    def _number(self, cell: Cell) -> int | None:
+        return self.order.get(int(self.ledger.at[cell[0]][cell[1], cell[2]]))
+
+    def revised(self, result: Result, cell: Cell) -> Result:
         """Return what the rule says of a comparison that it looked at."""
-        place = int(self.ledger.at[cell[0]][cell[1], cell[2]])
-        k = self.order.get(place)
+        k = self._number(cell)
         if k is None or not self.blocks:
             return result
-        first, limit = self.blocks[0], int(self.limit[k])
-        whole = int(np.count_nonzero(first.n_trials[:, k]))
-        trials, extreme = first.n_trials[:whole, k], first.counts[:whole, k, self.tail[k]]
         if isinstance(self.rule, BesagClifford):
-            before = seen.get((self.ledger.digest(*cell), result.alternative))
-            return _with_p(self.rule, result, extreme, trials, self._recount(cell, k), limit, before)
+            return self._with_p(self.rule, result, k)
+        limit = int(self.limit[k])
+        trials, extreme = self._prefix(k)
         if self._is_partial(int(trials.sum()), limit):
             trials, extreme = trials[:-1], extreme[:-1]
         decided = decide(self.rule, extreme, trials, limit=limit) if len(trials) else None
@@ -129,42 +207,24 @@ class Early:
                             self.rule.epsilon),
         )  # fmt: skip
 
-    def _recount(self, cell: Cell, k: int) -> Any:
-        job, row, column = cell
-        panel, tail = part_of(self.ledger.jobs[job].panel, [row], [column]), int(self.tail[k])
-
-        def recount(first: int, n_trials: int) -> int:
-            return int(count(panel, run=0, first=first, n_trials=n_trials).counts[0, 0, tail])
-
-        return recount
-
-
-def _with_p(
-    rule: BesagClifford,
-    result: Result,
-    extreme: NDArray[np.int64],
-    trials: NDArray[np.int64],
-    recount: Any,
-    limit: int,
-    before: Result | None,
-) -> Result:
-    """Put Besag and Clifford's p into a result; where an earlier run found the trial, it is not looked for again."""
-    if before is not None and before.stopped == Stopped("besag-clifford", limit, True, None, None, rule.h):
-        n_trials, n_extreme, p, early = before.n_trials, before.n_extreme, before.p_value, True
-    else:
-        found = sequential_p(rule, extreme, trials, recount, limit=limit)
-        if found is None:
+    def _with_p(self, rule: BesagClifford, result: Result, k: int) -> Result:
+        """Put Besag and Clifford's p into a result, or its bound where the trial is not found yet."""
+        trials, extreme = self._prefix(k)
+        place = self.found.get(k)
+        said = sequential_p(rule, extreme, trials, place, limit=int(self.limit[k]))
+        if said is None:
             return result
-        n_trials, n_extreme, p, early = found.n_trials, found.n_extreme, found.p_value, found.is_early
-    return replace(
-        result,
-        n_trials=n_trials,
-        n_extreme=n_extreme,
-        p_value=p,
-        p_interval=sequence_interval(n_extreme, n_trials, INTERVAL_RISK) if early else result.p_interval,
-        warnings=tuple(w for w in result.warnings if not (early and w.startswith("undecided"))),
-        stopped=Stopped("besag-clifford", limit, early, None, None, rule.h),
-    )
+        early = said.is_early
+        notes = tuple(w for w in result.warnings if not (early and w.startswith("undecided")))
+        return replace(
+            result,
+            n_trials=said.n_trials,
+            n_extreme=said.n_extreme,
+            p_value=said.p_value,
+            p_interval=sequence_interval(said.n_extreme, said.n_trials, INTERVAL_RISK) if early else result.p_interval,
+            warnings=(*notes, NOT_FOUND) if early and place is None else notes,
+            stopped=self._stopped(rule, k, is_early=early),
+        )
 
 
 def _prefix(blocks: Blocks, upto: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -31,6 +31,7 @@ from sigdask.shuffles import SCHEME
 from sigdask.stopping import saving
 from sigdask.store import Progress as SetProgress
 from sigdask.store import Recorded, Store, history, open_store
+from sigdask.tallies import Tally
 
 Note = Callable[[str], None]
 
@@ -165,8 +166,27 @@ def run_plan(
         return driver.run(cluster if cluster is not None else plan.cluster, workers or plan.workers)
 
 
+def kept(
+    plan: Plan,
+    store: Store,
+    stop: Stop,
+    cluster: str | Cluster | Mapping[str, Any] | None,
+    workers: int | None,
+) -> Callable[[Sequence[Job]], list[Tally]]:
+    """Return what counts further jobs of a plan as its run does: what the store has is not counted again."""
+
+    def count(jobs: Sequence[Job]) -> list[Tally]:
+        driver = _Driver(plan, store, stop, None, lambda _: None)
+        return driver.tallies(jobs, cluster if cluster is not None else plan.cluster, workers or plan.workers)
+
+    return count
+
+
 class _Driver:
     """One run of one plan."""
+
+    early: Early | None = None
+    watches: Sequence[_Watch] = ()
 
     def __init__(self, plan: Plan, store: Store, stop: Stop, progress: Progress | None, note: Note) -> None:
         self.plan, self.store, self.stop, self.progress, self.note = plan, store, stop, progress, note
@@ -194,6 +214,16 @@ class _Driver:
                 self.store.end("failed", str(error), details)
             raise
         return self._finish(number, details)
+
+    def tallies(
+        self, jobs: Sequence[Job], cluster: str | Cluster | Mapping[str, Any], workers: int | None
+    ) -> list[Tally]:
+        """Count jobs that are no part of the plan's results."""
+        self.ledger = Ledger(self.store, jobs)
+        self._count(cluster, workers)
+        if self.problems:
+            raise UnfinishedError("; ".join(self.problems))
+        return [self.ledger.tally(number) for number in range(len(jobs))]
 
     def _read(self) -> list[_Part]:
         """Read the test sets and list what they want counted; one part a family of test sets."""
@@ -240,11 +270,15 @@ class _Driver:
                 self.early.look()
             lines = self.ledger.missing()
             if not lines:
-                return
+                break
             self.n_all = self.n_done + trials_of(lines)
             self._count_lines(lines, cluster, workers)
             if self.early is None:
                 return
+        if self.early is not None:
+            self.early.recall(self.store.results())
+            with self.stop.waiting():
+                self.early.find()
 
     def _count_lines(self, lines: list[Line], cluster: str | Cluster | Mapping[str, Any], workers: int | None) -> None:
         costs: dict[int, float] = {}
@@ -372,6 +406,7 @@ class _Driver:
         if self.n_results <= MOST_REPORTED or not signalled:
             if self.early is not None:
                 self.early.look()
+                self.early.recall(self.store.results())
             looks = self.store.first_looks()
             for part in self.parts:
                 found |= self._judged(part, looks)
@@ -394,15 +429,18 @@ class _Driver:
         return sum(len(part.cells) for part in self.parts)
 
     def _is_complete(self) -> bool:
-        return all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
+        counted = all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
+        return counted and (self.early is None or self.early.is_settled)
+
+    def _is_found(self, cell: Cell) -> bool:
+        return self.early is None or self.early.is_found(cell)
 
     def _revision(self, part: _Part) -> Callable[[int, Result], Result]:
         """Return what the rule to stop early makes of a result."""
         early = self.early
         if early is None:
             return lambda _, result: result
-        seen = {(one.digest, one.result.alternative): one.result for one in self.store.results() if one.complete}
-        return lambda k, result: early.revised(result, part.cells[k][0], seen)
+        return lambda k, result: early.revised(result, part.cells[k][0])
 
     def _judged(self, part: _Part, looks: Mapping[str, int]) -> dict[str, tuple[Results, list[Recorded]]]:
         """Return the results of each test set, with what the store is to keep of them."""
@@ -411,7 +449,7 @@ class _Driver:
         by_set: list[list[Recorded]] = [[] for _ in part.names]
         for result, cells, number in zip(results, part.cells, part.set_of, strict=True):
             digest = self.ledger.digest(*cells[0])
-            complete = all(self.ledger.is_complete(*place) for place in cells)
+            complete = all(self.ledger.is_complete(*place) for place in cells) and self._is_found(cells[0])
             by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
         return {
             name: (replace(results, results=tuple(one.result for one in own)), own)

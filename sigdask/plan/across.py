@@ -97,6 +97,13 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
             f"adjust = {shown(plan.adjust)} over the whole plan needs one alternative and one number of trials; found "
             + ", ".join(sorted(f"{a}, {n or 'default'} trials" for a, n in asked)),
         )
+    sides = sorted({a for a, _ in asked})
+    if plan.adjust is None and plan.family == "plan" and len(sides) > 1:
+        complain(
+            ("family",),
+            f"the default adjustment over the whole plan needs one alternative; found {', '.join(sides)}: choose one, "
+            'or adjust = "holm"',
+        )
     if isinstance(plan.stopping, ConfidenceSequence) and plan.adjust not in {None, "none"}:
         complain(
             ("stopping", "rule"),

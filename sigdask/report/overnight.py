@@ -18,8 +18,13 @@ SHOWN = 20
 
 
 def results_text(found: Mapping[str, Results], *, everything: bool, width: int | None) -> str:
-    """Return the tables of all test sets."""
-    parts = [f"== {name} ==\n{render(results, everything=everything, width=width)}" for name, results in found.items()]
+    """Return the tables of all test sets, each under its warnings; what is said once is not said again."""
+    parts, told = [], set[str]()
+    for name, results in found.items():
+        notes = [f"warning: {w}" for w in results.warnings if w not in told]
+        told |= set(results.warnings)
+        table = render(results, everything=everything, width=width)
+        parts.append("\n".join([f"== {name} ==", *notes, table]))
     return "\n\n".join(parts)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -433,10 +434,56 @@ def test_gold_columns_must_be_there_and_agree(tmp_path):
         read(a, b, format="conll")
 
 
-def test_two_files_of_one_name_are_an_error(tmp_path, files):
-    other = write(tmp_path / "other")[0]
-    with pytest.raises(InputError, match="'a' occurs twice"):
-        read(files[0], other, gold=files[2])
+def conllu(*tags):
+    rows = ["# text = Don't go", "1-2\tDon't" + "\t_" * 8]
+    rows += [
+        f"{k}\t{w}\t{w}\t{t}" + "\t_" * 6 for k, (w, t) in enumerate(zip(("Do", "n't", "go"), tags, strict=True), 1)
+    ]
+    return "\n".join([*rows, "3.1\tgo" + "\t_" * 8]) + "\n\n"
+
+
+def test_conllu_is_judged_by_parts_of_speech_of_words(tmp_path):
+    gold, wrong = conllu("AUX", "PART", "VERB"), conllu("VERB", "PART", "VERB")
+    files = write(tmp_path, gold + wrong, wrong + wrong, gold + gold)
+    counts = read(*files[:2], gold=files[2])
+    assert counts.suggested == ("accuracy",)
+    assert counts.field("correct").tolist() == [[3, 2], [2, 2]]
+    assert total(counts, "items") == 6
+    with pytest.raises(InputError, match="a.txt: CoNLL-U holds no gold labels beside"):
+        read(*files[:2])
+    by_form = read(*files[:2], gold=files[2], format="conll:scheme=raw,column=3,gold-column=3,tokens=2")
+    assert total(by_form, "correct") == total(by_form, "items") == 6
+
+
+def test_columns_of_one_file_are_systems(tmp_path, files):
+    rows = zip(*(path.read_text().splitlines() for path in (files[2], *files[:2])), strict=True)
+    lines = ["\t".join((gold, *(cell.split("\t")[1] for cell in others))) if gold else "" for gold, *others in rows]
+    (tmp_path / "all.txt").write_text("\n".join(lines) + "\n")
+    counts = read(tmp_path / "all.txt")
+    assert counts.systems == ("column 3", "column 4")
+    apart = read(*files[:2], gold=files[2])
+    for field in ("tp", "predicted", "gold", "correct"):
+        assert counts.field(field).tolist() == apart.field(field).tolist()
+    asked = read(f"x={tmp_path / 'all.txt'}", format="conll:column=4+3,gold-column=2")
+    assert asked.systems == ("x:4", "x:3")
+    assert asked.field("tp").tolist() == apart.field("tp")[:, ::-1].tolist()
+
+
+def test_letters_may_stand_after_the_type(tmp_path, files):
+    def turned(text):
+        return re.sub(r"\t([BI])-(\w+)", r"\t\2-\1", text)
+
+    assert outcome(write(tmp_path / "turned", *map(turned, (A, B, GOLD)))) == outcome(files)
+
+
+def test_forgotten_gold_labels_are_asked_for(files):
+    with pytest.raises(InputError, match="a.txt, line 1: label 'EU', .* give the gold labels with --gold FILE"):
+        read(*files[:2])
+
+
+def test_two_systems_of_one_name_are_an_error(tmp_path, files):
+    with pytest.raises(InputError, match=r"b.txt: system 'a' is in .*a.txt already; name the two NAME=FILE"):
+        read(files[0], f"a={files[1]}", gold=files[2])
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,25 @@ def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
         assert outcome(tmp_path / name, metric) == plain(case, tmp_path)[1]
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("hold", [list, lambda records: {"metadata": {"task": "t"}, "examples": records}])
+def test_a_json_document_of_records_holds_the_same(case, tmp_path, indent, hold):
+    _, header, rows, metric = case
+    mark = next(c for c in "\t,;" if c in header)
+    records = [dict(zip(header.strip().split(mark), (v.strip() for v in row.split(mark)), strict=True)) for row in rows]
+    (tmp_path / "t.json").write_text(json.dumps(hold(records), indent=indent))
+    assert outcome(tmp_path / "t.json", metric) == plain(case, tmp_path)[1]
+
+
+@pytest.mark.parametrize("answer", [lambda label: label, lambda label: {"prediction": label, "p": [0.5]}])
+def test_a_json_object_of_id_to_answer_is_labels(tmp_path, answer):
+    (tmp_path / "gold.json").write_text(json.dumps({"a": "P", "b": "Q", "c": "P"}, indent=1))
+    (tmp_path / "x.json").write_text(json.dumps({"c": answer("P"), "b": answer("P"), "a": answer("P")}))
+    (tmp_path / "y.json").write_text(json.dumps({"a": answer("Q"), "b": answer("Q"), "c": answer("P")}, indent=1))
+    counts = read(tmp_path / "x.json", tmp_path / "y.json", gold=tmp_path / "gold.json")
+    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
+
+
 def test_row_order_changes_nothing(case, tmp_path):
     _, header, rows, metric = case
     # the long format names systems in order of appearance: keep the first row

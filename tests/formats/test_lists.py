@@ -132,10 +132,16 @@ def test_no_gold_is_an_error(case):
 
 def test_two_systems_of_one_name_are_an_error(case, tmp_path):
     name, paths, _ = case
+    with pytest.raises(InputError, match="system 'x' is in .* already; name the two NAME=FILE"):
+        read(paths[1], f"x={paths[2]}", gold=paths[0], format=name)
+
+
+def test_files_called_alike_are_told_apart_by_their_folders(case, tmp_path):
+    name, paths, _ = case
     (tmp_path / "other").mkdir()
     other = paths[2].rename(tmp_path / "other" / paths[1].name)
-    with pytest.raises(InputError, match="two systems are called 'x'"):
-        read(paths[1], other, gold=paths[0], format=name)
+    systems = read(paths[1], other, gold=paths[0], format=name).systems
+    assert systems == (paths[1].name, f"other/{paths[1].name}")
 
 
 def test_unknown_options_of_a_format_are_named(case):

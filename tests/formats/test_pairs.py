@@ -129,6 +129,33 @@ def test_homographs_are_told_apart_by_further_columns(tmp_path):
     assert table(tmp_path, gold, "run\tran\nrun\trun\n", gold).ids is None
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1)])
+def test_inflected_forms_stand_before_or_after_their_features(tmp_path, order):
+    rows = [("run", "ran", "V;PST"), ("run", "runs", "V;PRS;3;SG"), ("ox", "oxen", "N;PL")]
+    gold = "".join("\t".join(row[k] for k in order) + "\n" for row in rows)
+    counts = table(tmp_path, gold, gold.replace("oxen", "oxes"), gold.replace("runs", "run"), format="auto")
+    assert counts.field("correct").tolist() == [[1, 1], [1, 0], [0, 1]]
+    assert counts.field("score[edit-distance]").tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert counts.suggested == ("accuracy", "edit-distance")
+
+
+def test_inflected_forms_in_another_order_are_recognised(tmp_path):
+    rows = [f"{letter * 3}{k}\t{letter}s\tN;{'PL' if k % 2 else 'SG'}\n" for k, letter in enumerate("abcdefgh" * 30)]
+    gold, turned = "".join(rows), "".join(rows[::-1])
+    counts = table(tmp_path, gold, turned, gold, format="auto")
+    assert counts.suggested == ("accuracy", "edit-distance")
+    assert counts.field("correct").all()
+
+
+def test_words_and_phones_without_a_header_are_pairs_and_labels_are_not(tmp_path):
+    gold = "cat\tk æ t\nice\taɪ s\nox\tɑ k s\n"
+    assert table(tmp_path, gold, gold.replace("æ", "a"), gold, format="auto").field("correct").tolist()[0] == [0, 1]
+    labels = "cat\tN\nice\tN\nrun\tV\nox\tN\n"
+    for name in ("gold", "x"):
+        (tmp_path / f"{name}.tsv").write_text(labels)
+    assert detect([parse_source(str(tmp_path / "x.tsv"))], tmp_path / "gold.tsv") == "labels"
+
+
 def test_columns_separators_headers_and_bare_predictions(tmp_path):
     gold = "word\tkind\tsegmentation\nab\tN\ta+b\ncd\tN\tcd\n"
     counts = table(tmp_path, gold, "ab\tN\ta+b\ncd\tN\tc+d\n", gold, format="pairs:column=3,separator=+")

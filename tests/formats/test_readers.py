@@ -37,6 +37,102 @@ def test_labels_one_a_line_are_aligned_by_position(files):
     assert read("one", "two", gold="gold").field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
 
 
+def test_labels_without_a_header_lose_no_row(files):
+    files(
+        gold="8001\tMT(e1,e2)\n8002\tPP(e2,e1)\n8003\tOther\n",
+        one="8003\tOther\n8002\tPP(e2,e1)\n8001\tPP(e2,e1)\n",
+        two="8001\tMT(e1,e2)\n8002\tOther\n8003\tMT(e1,e2)\n",
+    )
+    counts = read("one", "two", gold="gold")
+    assert counts.ids == ("8001", "8002", "8003")
+    assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("text", ["", "\tthe other sentence {}"])
+def test_texts_before_labels_need_no_header(files, text):
+    rows = [("a film", "P"), ("a bore", "Q"), ("so so", "P"), ("no", "Q")]
+    files(
+        gold="".join(f"{one}{text.format(k)}\t{label}\n" for k, (one, label) in enumerate(rows)),
+        one="P\nP\nP\nP\n",
+        two="Q\nQ\nP\nP\n",
+    )
+    counts = read("one", "two", gold="gold")
+    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1], [0, 0]]
+    assert len(counts.warnings) == (1 if text else 0)
+    if text:
+        assert "gold: has no header; column 3 is taken for labels" in counts.warnings[0]
+
+
+def test_texts_after_labels_need_no_header_either(files):
+    files(
+        gold="1\tP\ta film\n2\tQ\ta bore\n3\tP\tso so\n4\tP\tso\n",
+        one="1\tP\n2\tP\n3\tP\n4\tQ\n",
+        two="4\t1\n3\t1\n2\t0\n1\t1\n",
+    )
+    counts = read("one", "two", gold="gold")
+    assert counts.field("correct").tolist() == [[1, 0], [0, 0], [1, 0], [0, 0]]
+    assert "gold: has no header; column 2 is taken" in counts.warnings[1]
+    assert "two: no label is a gold one: '1' where gold has 'P'" in counts.warnings[2]
+
+
+def test_the_index_of_pandas_is_an_id(files):
+    files(gold=",text,label\n0,a,P\n1,b,Q\n", one=",prediction\n1,Q\n0,P\n", two="index,prediction\n0,Q\n1,Q\n")
+    counts = read("one", "two", gold="gold")
+    assert counts.ids == ("0", "1")
+    assert counts.field("correct").tolist() == [[1, 0], [1, 1]]
+    files(t__csv=",x,y\n0,1,2\n1,2,1\n")
+    assert read("t.csv").systems == ("x", "y")
+
+
+def test_columns_without_a_header_go_by_number(files):
+    files(one="a\tP\tQ\nb\tQ\tQ\nc\tP\tP\n", two="a\tP\tP\nb\tQ\tP\nc\tP\tP\n")
+    with pytest.raises(InputError, match="one: cannot tell the format .no header; columns: 1, 2, 3"):
+        read("one", "two")
+    counts = read("one", "two", options=Options(gold_column="2", prediction_column="3"))
+    assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 1]]
+
+
+def test_scores_without_a_header_are_refused(files):
+    files(t="a\t0.5\t0.5\nb\t0.5\t0.25\n")
+    with pytest.raises(InputError, match="t, line 1: found data, expected a header"):
+        read("t", format="wide")
+
+
+def test_headers_that_stand_in_joined_files_again_are_headers(files):
+    files(t__csv="x,y\n1,2\nx,y\n3,4\n")
+    with pytest.raises(InputError, match="line 3, column 'x': found 'x', expected a number"):
+        read("t.csv", format="wide")
+
+
+def test_gold_and_predicted_labels_beside_a_text_are_known_by_their_names(files):
+    rows = [("so, so", "P", "Q"), ("a film", "Q", "Q")]
+    files(
+        one__csv="text,label,pred\n" + "".join(f'"{t}",{g},{p}\n' for t, g, p in rows),
+        two__csv="text,label,pred\n" + "".join(f'"{t}",{g},P\n' for t, g, _ in rows),
+    )
+    assert read("one.csv", "two.csv").field("correct").tolist() == [[0, 1], [1, 0]]
+
+
+def test_predictions_alone_ask_for_gold_labels(files):
+    files(one__csv="id,prediction,confidence\na,P,0.5\nb,Q,0.7\n", two__csv="id,prediction,confidence\na,P,1\nb,P,1\n")
+    with pytest.raises(InputError, match="one.csv: no gold labels; give --gold FILE"):
+        read("one.csv", "two.csv")
+
+
+def test_bare_files_called_alike_are_systems_of_their_own(files):
+    files(gold="P\nQ\nP\n", x__out1="P\nP\nP\n", x__out2="Q\nQ\nP\n", y__out1="P\nQ\nQ\n")
+    assert read("x.out1", "x.out2", "y.out1", gold="gold").systems == ("x.out1", "x.out2", "y")
+
+
+def test_replicates_have_a_name_that_was_given(files):
+    files(gold="P\nQ\nP\n", x__1="P\nP\nP\n", x__2="Q\nQ\nP\n", y__1="P\nQ\nQ\n", y__2="P\nQ\nP\n")
+    assert len(read("x=x.1", "x=x.2", "y=y.1", "y=y.2", gold="gold").replicates) == 2
+    with pytest.raises(InputError, match="give every system as many"):
+        read("x=x.1", "x=x.2", "y.1", "y.2", gold="gold")
+    with pytest.raises(InputError, match="x.1: system 'x.1' is in x.1 already"):
+        read("x.1", "x.1", gold="gold")
+
+
 def test_labels_are_mapped(files):
     files(t__csv="gold,x,y\nE,E,N\nNE,N,C\n")
     counts = read("t.csv", options=Options(label_map=(parse_map("NE=N,C"),)))

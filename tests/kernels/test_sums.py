@@ -6,19 +6,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
-from sigdask.kernels import sums
+from sigdask.kernels import dense, sums
 from sigdask.metrics.forms import Ratios
 from sigdask.shuffles import swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
 
-@pytest.fixture(params=["measured", "planes", "tables"])
+@pytest.fixture(params=["measured", "planes", "tables", "dense"])
 def path(request, monkeypatch):
     """Each way to sum, forced."""
     worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
     if worth:
         monkeypatch.setattr(sums, "planes_worth", worth)
+    if request.param == "dense":
+        monkeypatch.setattr(sums, "FEWEST_DENSE", 1)
+        monkeypatch.setattr(dense, "cost", lambda *_: 0.0)
+        monkeypatch.setattr(dense, "UNITS", 100)  # several chunks, across columns of 128
     sums.layout.cache_clear()
     yield request.param
     sums.layout.cache_clear()
@@ -102,3 +106,32 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
     sums.combined(arranged, sums.moved_sums(panel, arranged, run=0, first=0, n_trials=50), [0], [100], out)
     bits = swap_bits(panel.key, run=0, first=0, n_trials=50, n_units=40)
     assert out[1].tolist() == (bits.sum(1) * 10**9).tolist()
+
+
+def test_products_are_taken_only_while_they_are_exact(monkeypatch):
+    monkeypatch.setattr(sums, "FEWEST_DENSE", 1)
+    monkeypatch.setattr(dense, "cost", lambda *_: 0.0)
+    for size, taken in ((2**24 // 40 - 1, True), (2**24 // 40 + 1, False)):
+        values = np.zeros((40, 2, 2), np.int64)
+        values[:, 1, 0] = size
+        assert (sums.layout(panel_of(values, [MEAN])).dense is not None) == taken
+    # chunk by chunk: the whole may be larger
+    values = np.zeros((2000, 2, 2), np.int64)
+    values[:, 1, 0] = 2**14
+    arranged = sums.layout(panel_of(values, [MEAN]))
+    assert arranged.dense is not None
+    assert arranged.largest > dense.EXACT
+
+
+def test_blas_keeps_to_one_thread_while_anybody_multiplies_and_is_given_back():
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    before = threads()
+    with dense.one_thread():
+        with dense.one_thread():
+            assert threads() == {1}
+        assert threads() == {1}
+    assert threads() == before

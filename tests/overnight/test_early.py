@@ -2,17 +2,18 @@
 
 import json
 import math
+import signal
 import time
 
 import numpy as np
 import pytest
 from nights import sigdask, tallies_in, write_plan
 
-from sigdask.overnight import run_plan
+from sigdask.overnight import early, run_plan
 from sigdask.overnight.look import report
 from sigdask.plan import load_plan
 from sigdask.randomization import count
-from sigdask.stopping import sequence_interval
+from sigdask.stopping import places, sequence_interval
 
 BESAG = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'
 SEQUENCE = 'adjust = "none"\nstopping = { rule = "confidence-sequence", epsilon = 0.001 }'
@@ -104,3 +105,32 @@ def test_a_deadline_leaves_what_is_undecided_to_the_next_night(tmp_path):
     decided = [r for r in outcome.results["set0"] if r.stopped is not None]
     assert decided
     assert all(np.isfinite(r.p_value) for r in outcome.results["set0"] if r.stopped is None)
+
+
+def test_a_stop_while_the_tenth_exceedances_are_looked_for_bounds_p_and_the_next_night_finds_them(
+    tmp_path, monkeypatch
+):
+    at_once = run_plan(plan_of(tmp_path / "a", BESAG), cluster="none")
+    plan = plan_of(tmp_path / "b", BESAG)
+
+    def interrupted(first, n_trials, wanted, recount):
+        yield from list(places(first, n_trials, wanted, recount))[:2]
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(early, "places", interrupted)
+    stopped = run_plan(plan, cluster="none")
+    assert (stopped.exit_status, stopped.stopped) == (3, "SIGTERM")
+    loose = 0
+    for bound, found in zip(stopped.results["set0"], at_once.results["set0"], strict=True):
+        assert bound.p_value >= found.p_value
+        if early.NOT_FOUND in bound.warnings:
+            loose += 1
+        else:
+            assert bound.p_value == found.p_value
+    assert loose
+    assert report(plan.store).n_incomplete == loose
+    monkeypatch.undo()
+    later = run_plan(plan, cluster="none")
+    assert (later.exit_status, later.n_counted) == (0, 0)
+    assert told(later) == told(at_once)
+    assert not later.second_looks

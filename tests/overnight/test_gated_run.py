@@ -1,15 +1,22 @@
 """A plan's gate at the end of `sigdask run`: exit status, files, history of p-values."""
 
 import json
+import signal
+import time
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from nights import tallies_in
 from panel_of import rng_of
 
 from sigdask.cli import commands
-from sigdask.gating import earlier
+from sigdask.errors import UnfinishedError
+from sigdask.gating import earlier, hold
+from sigdask.overnight import run as overnight_run
+from sigdask.overnight import run_plan
+from sigdask.plan import load_plan
 from sigdask.store import Run, history, reading
 
 PLAN = """
@@ -66,7 +73,7 @@ def test_a_gate_passes_fails_and_passes_again(folder):
     suite = ET.parse(folder / "gate.xml").getroot()
     assert int(suite.get("failures") or suite[0].get("failures")) > 0
     status, text = run(folder)  # nothing to count, the same verdict
-    assert (status, "0 trials counted" in text) == (1, True)
+    assert (status, "Nothing changed since the run before" in text) == (1, True), text
     scores(folder, 0.0)
     assert run(folder)[0] == 0
 
@@ -93,3 +100,44 @@ def test_a_run_that_changed_nothing_gives_way_to_the_later_one():
     runs = [made(1, "a", 0.1), made(2, "a", 0.2), made(3, "b"), made(4, "b", 0.3), made(5, "c")]
     assert earlier(runs, runs[-1]) == {"rule": [0.2, 0.3]}
     assert earlier(runs, runs[1]) == {}
+
+
+def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
+    scores(folder, 0.0)
+    run(folder)
+    before = tallies_in(folder / "plan.sqlite")
+    assert len(before) == 2  # the comparison, and the one with the margin
+    first = json.loads((folder / "gate.json").read_text())
+    monkeypatch.setattr(overnight_run, "run_tasks", None)
+    assert run(folder)[0] == 0
+    assert tallies_in(folder / "plan.sqlite") == before
+    assert json.loads((folder / "gate.json").read_text()) == first
+
+
+@pytest.mark.parametrize("how", ["signal", "deadline"])
+def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, how):
+    scores(folder, 0.0)
+    plan = load_plan(folder / "plan.toml")
+    outcome = run_plan(plan, cluster="none")
+    counted = overnight_run.run_tasks
+
+    def stopped(*arguments):
+        if how == "signal":
+            signal.raise_signal(signal.SIGTERM)
+        else:
+            time.sleep(10)
+        return counted(*arguments)
+
+    monkeypatch.setattr(overnight_run, "run_tasks", lambda *arguments: iter_of(stopped, arguments))
+    deadline = time.time() + 2 if how == "deadline" else None
+    with pytest.raises(UnfinishedError, match="before the gate was judged") as error:
+        hold(plan, outcome, cluster="none", deadline=deadline)
+    assert error.value.exit_status == 3
+    monkeypatch.undo()
+    status, text = run(folder)
+    assert (status, "gate: passed" in text) == (0, True)
+
+
+def iter_of(call, arguments):
+    """A generator that calls when it is first asked."""
+    yield from call(*arguments)

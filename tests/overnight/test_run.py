@@ -343,6 +343,21 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert "15 with other scores" in sigdask("report", path, "--run", "2", cwd=folder).stdout
 
 
+def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
+    folder = tmp_path / "night"
+    folder.mkdir()
+    (folder / "gold.csv").write_text("id,label\n" + "".join(f"{k},{k % 2}\n" for k in range(30)))
+    for name, order in (("a", range(30)), ("b", range(29, -1, -1))):
+        (folder / f"{name}.csv").write_text("id,label\n" + "".join(f"{k},{k % 3 % 2}\n" for k in order))
+    sets = "".join(
+        f'[[test_set]]\nname = "{name}"\nsystems = ["a.csv", "b.csv"]\ngold = "gold.csv"\n' for name in ("one", "two")
+    )
+    (folder / "night.toml").write_text(f"trials = 100\nadjust = 'holm'\nfamily = 'plan'\n{sets}")
+    text = sigdask("run", "night.toml", cwd=folder).stdout
+    assert text.count("ids stand in another order") == 1
+    assert "warning: " in text.partition("== one ==")[2].partition("== two ==")[0]
+
+
 def test_run_writes_the_json_of_compare(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=1)

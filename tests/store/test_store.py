@@ -26,7 +26,7 @@ from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
 def server():
     postgres = start_postgres()
     yield postgres
-    postgres.kill()
+    postgres.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
