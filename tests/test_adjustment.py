@@ -227,13 +227,6 @@ def test_adjusted_p_that_another_seed_can_turn_are_counted():
     assert not [w for w in compare_all(five_topics(), metrics=["mean"]).warnings if "Monte Carlo" in w]  # exact
 
 
-def test_the_trials_of_a_family_are_those_counted():
-    data = many()
-    work = prepare([(data, Wanted(["mean"], trials=5000), "two-sided")])
-    tallies = [count(job.panel, run=job.run, first=0, n_trials=4096) for job in work.jobs]
-    assert work.results(tallies).family.n_trials == 4096
-
-
 def sets_of(n_sets=3, effect=1.0):
     rng = rng_of(8)
     made = []

@@ -107,7 +107,7 @@ def _further_groups(table: Table, gold: list[str], systems: Collection[str], opt
     is the label by another name.
     """
     found = {}
-    aside = (_gold(table, options), table.id_name(options), *options.groups, *options.ignore, *systems)
+    aside = (table.id_name(options), *options.groups, *options.ignore, *systems)
     for name in table.others(*aside):
         column = table.columns[name]
         n_groups = len(set(column))
