@@ -15,7 +15,7 @@ from sigdask.clusters.description import Description
 from sigdask.clusters.settings import settings
 from sigdask.clusters.waiting import wait_for_workers
 from sigdask.clusters.watchdog import watched
-from sigdask.errors import InputError, SigdaskError, UnfinishedError
+from sigdask.errors import ClusterLostError, InputError, SigdaskError
 
 ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
 """Four tasks of a second are in flight for each thread, so that a target of 1 s reaches the maximum."""
@@ -141,7 +141,7 @@ def _made(description: Description, kind: Kind, files: Files | None) -> Iterator
     except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
         word = kind.said()
         detail = f"; it says: {word}" if word else ""
-        raise UnfinishedError(f"{description.where}: the cluster did not start: {first_line(error)}{detail}") from None
+        raise ClusterLostError(f"{description.where}: the cluster did not start: {first_line(error)}{detail}") from None
     try:
         yield cluster
     finally:

@@ -395,7 +395,7 @@ class _Driver:
         patience = RECONNECT_SECONDS if self.n_counted else START_SECONDS
         if time.monotonic() - since > patience:
             raise UnfinishedError(f"{error}; looked for it for {patience:.0f} s; what was counted is kept")
-        self.note("the cluster was lost; going on from the store as soon as there is one")
+        self.note(f"{error}; going on from the store as soon as there is a cluster")
         self.stop.sleep(2.0)
 
     def _finish(self, number: int, details: dict[str, Any]) -> Outcome:

@@ -65,7 +65,7 @@ def test_killed_workers_change_no_count(tmp_path, calm, number):
     rng = random.Random(100 + number)
     path = write_slow_plan(tmp_path / "night", trials=TRIALS)
     process = start_run(path, "local", "--workers", "2")
-    time.sleep(rng.uniform(2, 4))
+    time.sleep(rng.uniform(2, 8))  # as they start, and as they count
     for _ in range(rng.randint(1, 2)):
         for pid in rng.sample(workers_of(process.pid), k=min(1, len(workers_of(process.pid)))):
             with suppress(ProcessLookupError):
