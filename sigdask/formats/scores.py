@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import align, group_columns
+from sigdask.formats.numbers import MISSING, is_number
 from sigdask.formats.options import Options, Source
 from sigdask.formats.tables import ID_NAMES, Table, no_header, read_table
 
@@ -23,6 +25,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     options.only("wide")
     _no_gold(gold, "wide")
     tables = [read_table(source.path) for source in sources]
+    further = _further_groups(tables[0], options)
+    options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
     scores: dict[str, NDArray[np.float64]] = {}
     for source, table, order in zip(sources, tables, [list(range(tables[0].n_rows)), *orders], strict=True):
@@ -37,9 +41,20 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
                 raise InputError(f"{table.path}: system {name!r} is in another file already; name it NAME=FILE")
             scores[name or source.system] = table.numbers(column)[order]
     groups = group_columns(tables[0], options)
+    warnings = [*warnings, *(f"column {name!r} holds no numbers: taken as groups of items" for name in further)]
     return Counts.from_scores(
         scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings
     )
+
+
+def _further_groups(table: Table, options: Options) -> list[str]:
+    """Return the columns of texts that repeat: groups of items, which need not be named to be told apart."""
+    found = []
+    for name in table.others(table.id_name(options), *options.groups, *options.ignore):
+        values = set(table.columns[name])
+        if 2 <= len(values) <= table.n_rows / 2 and not any(is_number(v) or v in MISSING for v in values):
+            found.append(name)
+    return found
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:

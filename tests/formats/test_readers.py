@@ -263,3 +263,15 @@ def test_the_columns_of_a_gold_file_that_group_items_are_kept(tmp_path):
     assert not ignoring.groups
     asked = read(*systems, gold=tmp_path / "gold.csv", options=Options(groups=("number",)))
     assert list(asked.groups) == ["number", "document"]
+
+
+def test_a_column_of_repeated_texts_beside_scores_groups_items(tmp_path):
+    rows = [f"i{k},{'news' if k < 5 else 'doc1'},{k / 4},{k % 3}" for k in range(10)]
+    (tmp_path / "t.csv").write_text("item,kind,a,b\n" + "\n".join(rows))
+    counts = read(tmp_path / "t.csv")
+    assert counts.systems == ("a", "b")
+    assert counts.groups["kind"] == ("news",) * 5 + ("doc1",) * 5
+    assert counts.warnings == ("column 'kind' holds no numbers: taken as groups of items",)
+    (tmp_path / "t.csv").write_text("item,kind,a,b\n" + "\n".join([*rows[:-1], "i9,7,1,2"]))
+    with pytest.raises(InputError, match="column 'kind': found 'news', expected a number"):
+        read(tmp_path / "t.csv")
