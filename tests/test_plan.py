@@ -258,7 +258,17 @@ def test_very_long_lists_cost_no_more_than_their_lines():
 
 
 def test_the_kept_schema_is_what_the_keys_say():
-    assert (ROOT / "sigdask" / "plan" / "schema.json").read_text() == schema_text()
+    kept = (ROOT / "sigdask" / "plan" / "schema.json").read_text()
+    assert undescribed(json.loads(kept)) == undescribed(json.loads(schema_text()))
+
+
+def undescribed(schema):
+    """A schema without its descriptions, which depend on the version of pydantic."""
+    if isinstance(schema, list):
+        return [undescribed(item) for item in schema]
+    if isinstance(schema, dict):
+        return {k: undescribed(v) for k, v in schema.items() if k != "description" or not isinstance(v, str)}
+    return schema
 
 
 def test_the_schema_knows_every_key_and_no_null():
