@@ -200,7 +200,7 @@ def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, m
     notes = []
     outcome = run_plan(plan, cluster="none", note=notes.append)
     assert outcome.results == want.results
-    assert sum("cluster was lost" in note for note in notes) == 3
+    assert sum("gone; going on from the store" in note for note in notes) == 3
 
 
 def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
