@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sigdask.results import Results
 
 INTERRUPTED = 3
+
+LOG = logging.getLogger("sigdask")
 
 
 def main() -> NoReturn:
@@ -51,7 +53,7 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    logging.getLogger("sigdask").error(message, extra={"status": status})
+    LOG.error(message, extra={"status": status})
     sys.exit(status)
 
 
@@ -117,24 +119,20 @@ def compare(**options: Any) -> None:
     counts, format_ = _read(options)
     metrics = options["metrics"] or counts.suggested
     json_file = options["json_file"]
-    if json_file not in {None, "-"}:
-        _check_writable(Path(json_file))
+    _check_outputs(json=json_file, html=options["html_file"])
     times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
     _note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
         _note(f"metric: {', '.join(metrics)} (choose with --metric)")
     for warning in counts.warnings:
-        logging.getLogger("sigdask").warning(warning)
+        LOG.warning(warning)
     results = _compare(counts, metrics, options)
     for warning in results.warnings:
         if warning not in counts.warnings:
-            _note(f"warning: {warning}")
-    if json_file == "-":
-        click.echo(results.to_json())
-        return
-    _show(results, everything=options["everything"])
-    if json_file is not None:
-        _write(Path(json_file), results.to_json() + "\n")
+            LOG.warning(warning)
+    if json_file != "-":
+        _show(results, everything=options["everything"])
+    _write_json(json_file, results.to_json)
     if options["html_file"] is not None:
         _write_page(Path(options["html_file"]), {options["name"]: results}, options["name"] or format_)
 
@@ -175,8 +173,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
     from sigdask.plan import load_plan
 
     deadline = parse_deadline(options["deadline"]) if options["deadline"] else None
-    if json_file not in {None, "-"}:
-        _check_writable(Path(str(json_file)))
+    _check_outputs(json=json_file)
     plan = load_plan(plan_file)
     with _progress() as progress:
         outcome = run_plan(
@@ -235,13 +232,13 @@ def report(
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
     from sigdask.overnight import look
-    from sigdask.report.overnight import report_text
+    from sigdask.report.overnight import report_json, report_text
 
+    _check_outputs(json=json_file, html=html_file)
     found = look.report(*_store_and_plan(where, store, name), number)
     if json_file != "-":
         click.echo(report_text(found, everything=everything, width=_width()))
-    if json_file is not None:
-        _write_json(json_file, found)
+    _write_json(json_file, lambda: report_json(found))
     if html_file is not None:
         _write_page(Path(html_file), found.results, found.run.plan)
 
@@ -330,22 +327,21 @@ def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[st
 def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> None:
     """Report a run: results and changes as the store has them, or why there are none."""
     from sigdask.overnight import look
-    from sigdask.report.overnight import report_text
+    from sigdask.report.overnight import report_json, report_text
 
     if outcome.number and outcome.results:
         found = look.report(outcome.where, plan.name, outcome.number)
         if json_file != "-":
             click.echo(report_text(found, everything=everything, width=_width()))
-        if json_file is not None:
-            _write_json(json_file, found)
+        _write_json(json_file, lambda: report_json(found))
         _write_files(plan, found)
     _note(
         f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
     )
     for problem in outcome.problems:
-        click.echo(f"sigdask: error: {problem}", err=True)
+        LOG.error(problem)
     if outcome.stopped:
-        click.echo(f"sigdask: stopped by {outcome.stopped}; run it again to go on from what is kept", err=True)
+        _note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
 
 
 def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float | None, *, quiet: bool) -> int:
@@ -357,7 +353,7 @@ def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float
 
     verdict, problems = hold(plan, outcome, cluster=options["cluster"], workers=options["workers"], deadline=deadline)
     for problem in problems:
-        click.echo(f"sigdask: error: {problem}", err=True)
+        LOG.error(problem)
     if verdict is None:
         return 0
     click.echo(render(verdict), err=quiet)
@@ -369,11 +365,11 @@ def _write_files(plan: Plan, found: Report) -> None:
     from datetime import datetime
 
     from sigdask.report.files import write_whole
-    from sigdask.report.overnight import report_text
+    from sigdask.report.overnight import report_json, report_text
 
     files = plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
     if files.json is not None:
-        write_whole(files.json, _json_text(found) + "\n")
+        write_whole(files.json, report_json(found) + "\n")
     if files.text is not None:
         write_whole(files.text, report_text(found, everything=True, width=None) + "\n")
     if files.html is not None:
@@ -390,19 +386,12 @@ def _write_page(path: Path, sets: Mapping[str, Results], title: str) -> None:
     write_whole(path, page(sets, title=f"sigdask: {title}", created=created))
 
 
-def _json_text(found: Report) -> str:
-    import json
-
-    from sigdask.report.overnight import report_dict
-
-    return json.dumps(report_dict(found), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _write_json(json_file: str, found: Report) -> None:
+def _write_json(json_file: str | None, text: Callable[[], str]) -> None:
+    """Write JSON where it is asked for."""
     if json_file == "-":
-        click.echo(_json_text(found))
-    else:
-        _write(Path(json_file), _json_text(found) + "\n")
+        click.echo(text())
+    elif json_file is not None:
+        _write(Path(json_file), text() + "\n")
 
 
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:
@@ -520,10 +509,18 @@ def _width() -> int | None:
 
 
 def _note(text: str) -> None:
-    logging.getLogger("sigdask").info(text)
+    LOG.info(text)
 
 
-def _check_writable(path: Path, option: str = "--json") -> None:
+def _check_outputs(*, json: str | None = None, html: str | None = None) -> None:
+    """Refuse, before anything is counted, files that cannot be written."""
+    if json not in {None, "-"}:
+        _check_writable(Path(str(json)), "--json")
+    if html is not None:
+        _check_writable(Path(html), "--html")
+
+
+def _check_writable(path: Path, option: str) -> None:
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 

@@ -315,7 +315,7 @@ class Results(Sequence[Result]):
 
     def to_json(self) -> str:
         """Return the JSON text that `--json` writes."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        return as_json(self.to_dict())
 
     def achieved_significance(self) -> list[float]:
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
@@ -398,6 +398,11 @@ def _flat(result: Result) -> dict[str, Any]:
     row["agreement_p"] = result.second_run.agreement_p if result.second_run else None
     row["disagreements"] = ", ".join(check.name for check in result.disagreements())
     return row
+
+
+def as_json(value: dict[str, Any]) -> str:
+    """Return the JSON text of results: readable, and never NaN, which JSON does not have."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

@@ -233,3 +233,14 @@ def test_an_error_of_a_guessed_format_says_the_guess(tmp_path):
     assert "[read as" not in asked.stderr
     assert "found 'z', expected a number" in guessed.stderr
     assert "[read as wide; choose with --format]" in guessed.stderr
+
+
+def test_a_page_is_written_beside_json_on_standard_output_and_refused_before_counting(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,1\n2,2\n")
+    page = tmp_path / "page.html"
+    done = run("compare", tmp_path / "t.csv", "--json", "-", "--html", page)
+    assert json.loads(done.stdout)["results"]
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    done = run("compare", tmp_path / "t.csv", "--html", tmp_path / "no" / "page.html")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--html" in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 from sigdask.overnight.look import Change, Report, Status
 from sigdask.report.terminal import p_text, plain_table, render
-from sigdask.results import Result, Results
+from sigdask.results import Result, Results, as_json
 from sigdask.store import Run
 
 SHOWN = 20
@@ -120,6 +120,11 @@ def report_dict(report: Report) -> dict[str, Any]:
     }  # fmt: skip
     whole["changes"] = [_change_dict(change, report.alpha) for change in report.changes]
     return whole
+
+
+def report_json(report: Report) -> str:
+    """Return the JSON text that `--json` writes."""
+    return as_json(report_dict(report))
 
 
 def status_dict(status: Status) -> dict[str, Any]:
