@@ -25,7 +25,6 @@ from sigdask.tallies import FAMILY_TAILS, TAILS, Tally
 
 SINGLE_STEP, STEP_DOWN = FAMILY_TAILS.index("single-step"), FAMILY_TAILS.index("step-down")
 FEW_UNITS = 20
-MAX_T: tuple[str, ...] = ("max-t", "single-step-max-t")
 
 TUKEY_CAVEAT = (
     "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are told "

@@ -13,7 +13,7 @@ class Cost:
     ----------
     test_set, format, unit : str
         As they were read.
-    n_systems, n_items, n_units, n_metrics, n_comparisons : int
+    n_systems, n_items, n_units, n_comparisons : int
         Sizes.
     n_enumerated : int
         Comparisons of which all arrangements are counted.
@@ -31,7 +31,6 @@ class Cost:
     n_systems: int
     n_items: int
     n_units: int
-    n_metrics: int
     n_comparisons: int
     n_enumerated: int
     n_trials: int

@@ -20,8 +20,6 @@ from sigdask.errors import InputError
 Array = NDArray[Any]
 Missing = Literal["error", "pairwise", "zero"]
 
-NO_LABELS: Mapping[str, Array] = {}
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outputs:
@@ -131,6 +129,13 @@ class Counts:
             known = ", ".join(self.groups) or "none"
             raise InputError(f"no column {column!r} to group items by; columns at hand: {known}")
         return self.groups[column]
+
+    def in_common(self, systems: Sequence[int], subset: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Return which items, of a subset of them, some systems all have; shape (n_items,)."""
+        mask = np.ones(self.n_items, np.bool_) if subset is None else subset
+        if self.present is None:
+            return mask
+        return np.asarray(np.logical_and.reduce([mask, *(self.present[:, s] for s in systems)]))
 
     def with_unit(self, unit: str) -> Counts:
         """Exchange whole groups of `unit` instead of single items."""

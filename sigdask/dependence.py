@@ -111,13 +111,13 @@ class Grams:
         return Dependence(self.column, k, icc, effect, p)
 
 
-def naive_size(group_size: float, icc: float, alpha: float = 0.05) -> float:
+def naive_size(design_effect: float, alpha: float = 0.05) -> float:
     """Return about the true size of a two-sided test that ignores dependence.
 
     Examples
     --------
-    >>> round(naive_size(10, 0.1), 3)
+    >>> round(naive_size(1 + 9 * 0.1), 3)
     0.155
     """
-    z = special.ndtri(1 - alpha / 2) / np.sqrt(max(1 + (group_size - 1) * icc, 1e-12))
+    z = special.ndtri(1 - alpha / 2) / np.sqrt(max(design_effect, 1e-12))
     return float(2 * special.ndtr(-z))

@@ -134,7 +134,6 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_systems=counts.n_systems,
         n_items=counts.n_items,
         n_units=question.main.asked.units.n_units,
-        n_metrics=len(metrics),
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=max(sampled, default=0),

@@ -175,10 +175,7 @@ def _item_scores(
     """
     form = metric.form
     assert isinstance(form, Ratios)
-    taken = np.ones(counts.n_items, np.bool_) if mask is None else mask
-    if counts.present is not None:
-        taken = np.logical_and.reduce([taken, *(counts.present[:, s] for s in systems)])
-    rows = np.flatnonzero(taken)
+    rows = np.flatnonzero(counts.in_common(systems, mask))
     above, below = np.zeros((len(rows), len(systems))), np.zeros((len(rows), len(systems)))
     for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
         values = metric.field(name, counts)

@@ -103,9 +103,7 @@ class Nesting:
         return tuple(d for g in grams if weights is not None and (d := g.dependence(weights)) is not None)
 
     def _sum_up(self, metric: BoundMetric, systems: list[int], mask: NDArray[np.bool_] | None) -> list[Grams]:
-        kept = np.ones(self.counts.n_items, np.bool_) if mask is None else mask.copy()
-        if self.counts.present is not None:
-            kept &= self.counts.present[:, systems].all(axis=1)
+        kept = self.counts.in_common(systems, mask)
         where, index = np.unique(self.units.index[kept], return_inverse=True)
         columns = []
         for system in systems:

@@ -69,9 +69,7 @@ class OutputsPanel:
             )
         if counts.outputs is None:
             raise InputError(f"metric {metric.name!r} needs whole outputs, which this format does not keep")
-        mask = np.ones(counts.n_items, np.bool_) if subset is None else subset.copy()
-        if counts.present is not None:
-            mask &= counts.present[:, list(pair)].all(axis=1)
+        mask = counts.in_common(pair, subset)
         a, b = (counts.outputs.systems[k][mask] for k in pair)
         gold = None if counts.outputs.gold is None else counts.outputs.gold[mask]
         return OutputsPanel(units.key, metric, a, b, gold, units.index[mask], units.n_units)

@@ -282,7 +282,7 @@ def build(
     )
     placed = []
     for (_, lattices), members in groups.items():
-        mask = _mask(counts, pairs[members[0]], subset)
+        mask = counts.in_common(pairs[members[0]], subset)
         panel = _panel(units, fields, lattices, [pairs[k] for k in members], bound, mask)
         placed.append(PlacedPanel(panel, tuple(members)))
     return placed
@@ -349,13 +349,6 @@ def _sharing(
         lattices.append(lattice_for(scales[f][i], scales[f][j], counts.n_items, digits=max(digits, default=None)))
     both = b"" if by_system is None else np.packbits(by_system[i] & by_system[j]).tobytes()
     return both, tuple(lattices)
-
-
-def _mask(counts: Counts, pair: Pair, subset: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    mask = np.ones(counts.n_items, np.bool_) if subset is None else subset
-    if counts.present is None:
-        return mask
-    return mask & counts.present[:, pair[0]] & counts.present[:, pair[1]]
 
 
 def _panel(

@@ -130,16 +130,11 @@ def build_sets(
     """
     groups: dict[bytes, list[int]] = {}
     for k, pair in enumerate(pairs):
-        groups.setdefault(_mask(counts, pair, subset).tobytes(), []).append(k)
+        groups.setdefault(counts.in_common(pair, subset).tobytes(), []).append(k)
     return [
         (_panel(counts, units, metrics, [pairs[k] for k in members], subset), tuple(members))
         for members in groups.values()
     ]
-
-
-def _mask(counts: Counts, pair: Pair, subset: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    mask = np.ones(counts.n_items, np.bool_) if subset is None else subset
-    return mask if counts.present is None else mask & counts.present[:, list(pair)].all(axis=1)
 
 
 def _panel(
@@ -149,7 +144,7 @@ def _panel(
     pairs: Sequence[Pair],
     subset: NDArray[np.bool_] | None,
 ) -> PresencePanel:
-    mask = _mask(counts, pairs[0], subset)
+    mask = counts.in_common(pairs[0], subset)
     where, index = np.unique(units.index[mask], return_inverse=True)
     unit_of = np.full(counts.n_items, -1, np.int64)
     unit_of[mask] = index

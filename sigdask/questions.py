@@ -9,7 +9,7 @@ from functools import cached_property
 from sigdask import metrics as known
 from sigdask.comparisons import Asked, Comparison, Method, Slots, bound, list_comparisons, list_jobs
 from sigdask.counts import Counts
-from sigdask.dependence import Dependence
+from sigdask.dependence import Dependence, naive_size
 from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.judge import Judge
@@ -184,8 +184,9 @@ class Question:
             )
             notes.append(
                 f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
-                f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}): swapping by {unit} makes p too "
-                f"small for other values of {column} than these; {remedy}"
+                f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
+                f"about {naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes p too small "
+                f"for other values of {column} than these; {remedy}"
             )
         return notes
 

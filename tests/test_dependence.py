@@ -44,7 +44,7 @@ def test_icc_finds_what_was_put_in():
     )
     assert found.icc == pytest.approx(0.1, abs=0.015)
     assert found.design_effect == pytest.approx(1.9, abs=0.15)
-    assert naive_size(10, 0.0) == pytest.approx(0.05)
+    assert naive_size(1.0) == pytest.approx(0.05)
 
 
 def test_nothing_varies_within_or_at_all():

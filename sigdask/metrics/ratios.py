@@ -6,7 +6,6 @@ F_beta = (1 + beta^2) P R / (beta^2 P + R) = (1 + beta^2) tp / (beta^2 gold + pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
@@ -169,6 +168,3 @@ def _fields(label: str | None) -> tuple[str, str, str]:
 
 def _list(counts: Counts) -> str:
     return ", ".join(list(counts.fields)[:6])
-
-
-Factory = Callable[[Spec], Metric]

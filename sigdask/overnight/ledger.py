@@ -201,10 +201,6 @@ class Ledger:
         self._counts[line.run][line.places] += _flat(tally)
         self.n_trials[line.run][line.places] = stop
 
-    def counts_of(self, run: int) -> NDArray[np.int64]:
-        """Return exceedances of single comparisons, shape (n_comparisons, 3)."""
-        return self._counts[run]
-
 
 def breadth_first(lines: Sequence[Line]) -> tuple[list[Job], list[Line]]:
     """Return jobs that bring all lines through one round before the next, first runs first, and the line of each."""

@@ -565,12 +565,6 @@ class _Watch:
         )
 
 
-def joined(found: Mapping[str, Results], plan: Plan) -> Results:
-    """Return the results of all test sets as one."""
-    warnings = tuple(dict.fromkeys(w for results in found.values() for w in results.warnings))
-    return Results(tuple(r for results in found.values() for r in results), plan.seed, plan.alpha, warnings)
-
-
 def _versions() -> dict[str, str]:
     import platform
     from importlib.metadata import version

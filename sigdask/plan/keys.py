@@ -25,7 +25,6 @@ LARGEST_SEED = 2**63 - 1
 MOST_WORKERS = 1_000_000
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
-Real = Annotated[float, Field(strict=True)]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Trials = Annotated[StrictInt, Field(ge=1, le=MAX_TRIALS)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]

@@ -116,12 +116,6 @@ class Recorded:
     digest: str = ""
     complete: bool = True
 
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What makes it the successor of another."""
-        subset = _subset(self.result)
-        return tuple(subset if name == "subset" else getattr(self.result, name) for name in IDENTITY)
-
 
 def begin(connection: Connection, plan: str, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
     """Record that a run began; return its number."""
