@@ -185,8 +185,8 @@ class Question:
             notes.append(
                 f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
-                f"about {naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes p too small "
-                f"for other values of {column} than these; {remedy}"
+                f"about {naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes p too "
+                f"small for other values of {column} than these; {remedy}"
             )
         return notes
 
