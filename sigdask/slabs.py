@@ -21,7 +21,7 @@ from sigdask.metrics.forms import Ratios
 from sigdask.panels import Panel
 
 ROOM_BYTES = 2**25
-"""What the arrays of one slab may take, beyond the sums, for each thread."""
+"""What the arrays of one slab may take, for each thread, while `FEWEST_TRIALS` fit."""
 
 FEWEST_TRIALS = 64
 
@@ -42,8 +42,9 @@ def slabs(panel: Panel, *, run: int, first: int, n_trials: int, size: int | None
 def slab_size(panel: Panel) -> int:
     """Return how many trials are summed at a time: what fits the cache, and the memory of a slab."""
     systems = len(panel.totals)
-    per_trial = sum(8 * systems * _arrays(panel, m) for m in range(len(panel.metrics)))
-    return int(min(layout(panel).slab, max(ROOM_BYTES // max(per_trial, 1), FEWEST_TRIALS)))
+    arranged = layout(panel)
+    scores = sum(8 * systems * _arrays(panel, m) for m in range(len(panel.metrics)))
+    return int(min(arranged.slab, max(ROOM_BYTES // (arranged.per_trial + scores), FEWEST_TRIALS)))
 
 
 def _arrays(panel: Panel, m: int) -> int:

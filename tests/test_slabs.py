@@ -5,6 +5,7 @@ import pytest
 from panel_of import panel_of, rng_of
 
 from sigdask import slabs
+from sigdask.kernels import dense
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import tally
 
@@ -15,12 +16,16 @@ MACRO = Ratios(
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 
 
-def test_a_panel_of_many_systems_and_fields_stays_within_the_budget():
+@pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["product", "pieces"])
+def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, monkeypatch):
+    monkeypatch.setattr(dense, "cost", lambda *_: seconds)
     values = rng_of(1).integers(0, 3, (20, 400, 40))
     panel = panel_of(values, [MACRO], pairs=[(0, k) for k in range(1, 400)])
     [slab] = list(slabs.slabs(panel, run=0, first=0, n_trials=slabs.slab_size(panel)))
     slab.count(0, np.zeros((399, 3), np.int64))
-    used = sum(a.nbytes for a in slab.room.named.values())
+    room = slab.room
+    assert ("products" in room.named) == (seconds == 0)
+    used = sum(a.nbytes for a in (room.words, room.sums, room.table, *room.named.values()))
     assert 0.5 * slabs.ROOM_BYTES < used <= slabs.ROOM_BYTES
 
 

@@ -101,8 +101,20 @@ class Layout:
     @property
     def slab(self) -> int:
         """Trials summed at a time."""
-        per_trial = 16 + self.n_columns * np.dtype(self.dtype).itemsize
-        return int(np.clip(SLAB_BYTES // per_trial // 256 * 256, 1024, 16 * BLOCK))
+        return int(np.clip(SLAB_BYTES // self._in_cache // 256 * 256, 1024, 16 * BLOCK))
+
+    @property
+    def per_trial(self) -> int:
+        """Bytes that a trial takes while it is summed."""
+        if self.dense is None:
+            return self._in_cache
+        n_columns, n_units = self.dense.shape
+        return self._in_cache + 4 * (n_columns + min(n_units, dense.UNITS))
+
+    @property
+    def _in_cache(self) -> int:
+        itemsize: int = np.dtype(self.dtype).itemsize
+        return 16 + self.n_columns * itemsize
 
 
 _layouts: WeakKeyDictionary[Panel, Layout] = WeakKeyDictionary()
