@@ -310,7 +310,7 @@ def _scale(comparisons: Sequence[Asking], grouped: dict[tuple[str, str, str], li
         for k in places:
             c = comparisons[k][1]
             assert isinstance(c.panel, Panel)
-            total += float(swap_deviations(c.panel.only([c.row]), c.column)[0]) ** 2
+            total += float(swap_deviations(c.panel.part([c.row]), c.column)[0]) ** 2
         squares.append(total)
     return root_mean_square(np.sqrt(np.array(squares)))
 

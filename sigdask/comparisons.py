@@ -162,14 +162,16 @@ def _how(asked: Asked, n_discordant: int, most: int, metric: str) -> tuple[bool,
 def list_jobs(counts: Counts, comparisons: Sequence[Comparison], *, second_run: bool) -> tuple[list[Job], list[Slots]]:
     """List what must be counted, and where each comparison finds its counts."""
     jobs: list[Job] = []
-    shared = {id(panel): (panel, rows) for panel, rows in _sampled_rows(comparisons)}
+    by_panel: dict[int, list[Comparison]] = {}
+    for c in comparisons:
+        if c.sampled:
+            by_panel.setdefault(id(c.panel), []).append(c)
     places: dict[int, tuple[int, dict[int, int]]] = {}
-    for key, (panel, rows) in shared.items():
-        of_panel = [c for c in comparisons if c.panel is panel and c.sampled]
-        label = of_panel[0].label(counts) + (f" and {len(of_panel) - 1} more" if len(of_panel) > 1 else "")
-        part = panel if isinstance(panel, OutputsPanel) or len(rows) == len(panel.pairs) else panel.only(rows)
+    for key, own in by_panel.items():
+        first_of, rows = own[0], sorted({c.row for c in own})
+        label = first_of.label(counts) + (f" and {len(own) - 1} more" if len(own) > 1 else "")
         places[key] = (len(jobs), {row: k for k, row in enumerate(rows)})
-        jobs += [Job(part, of_panel[0].n_trials, run, label=label) for run in range(1 + second_run)]
+        jobs += [Job(first_of.panel.part(rows), first_of.n_trials, run, label=label) for run in range(1 + second_run)]
     slots = []
     for c in comparisons:
         first = second = exact = None
@@ -179,23 +181,6 @@ def list_jobs(counts: Counts, comparisons: Sequence[Comparison], *, second_run: 
             second = (job + 1, rows_at[c.row]) if second_run else None
         if c.enumerated:
             exact = len(jobs)
-            jobs.append(_enumeration(c, c.label(counts)))
+            jobs.append(Job(c.panel.enumeration(c.row, c.column), 2**c.n_discordant, label=c.label(counts)))
         slots.append(Slots(first, second, exact))
     return jobs, slots
-
-
-def _sampled_rows(
-    comparisons: Sequence[Comparison],
-) -> Iterator[tuple[ComparedPanel, list[int]]]:
-    found: dict[int, tuple[ComparedPanel, set[int]]] = {}
-    for c in comparisons:
-        if c.sampled:
-            found.setdefault(id(c.panel), (c.panel, set()))[1].add(c.row)
-    for panel, rows in found.values():
-        yield panel, sorted(rows)
-
-
-def _enumeration(c: Comparison, label: str) -> Job:
-    if isinstance(c.panel, OutputsPanel):
-        return Job(c.panel.enumeration(), 2**c.n_discordant, label=label)
-    return Job(c.panel.enumeration(c.row, c.column), 2**c.n_discordant, label=label)

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, sight, versions
 from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
-from sigdask.families import Relabelling
 from sigdask.flight import Flight
 from sigdask.metrics.travel import functions_of, is_named
-from sigdask.outputs import OutputsPanel
-from sigdask.panels import Panel
-from sigdask.presence import PresencePanel
 from sigdask.randomization import AnyPanel, count
 from sigdask.shuffles import BLOCK
 from sigdask.tallies import Tally
+
+ClusterName = TypeVar("ClusterName", bound=str | Mapping[str, Any])
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
@@ -33,6 +31,9 @@ Progress = Callable[[int, int], None]
 TASK_SECONDS = 1.0
 TASKS_A_SECOND = 100
 """What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
+
+ENUMERATION_SECONDS = 2e-8
+"""What an arrangement of a single pair takes, about."""
 
 SHIPPED_WITH_TASK = 16 * 1024
 """Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
@@ -112,9 +113,15 @@ def count_jobs(
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
     if isinstance(cluster, Cluster):
         return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
-    chosen = clusters.choose(cluster, work, vectorised=not any(isinstance(job.panel, OutputsPanel) for job in jobs))
-    with clusters.connect(chosen, workers=workers) as connected:
+    with clusters.connect(chosen(cluster, jobs, work), workers=workers) as connected:
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
+
+
+def chosen(cluster: ClusterName, jobs: Sequence[Job], work: float) -> ClusterName | str:
+    """Resolve "auto" by the work ahead, in seconds, and by whether its kernels let other threads run."""
+    if cluster != "auto":
+        return cluster
+    return clusters.choose("auto", work, vectorised=all(job.panel.manner.vectorised for job in jobs))
 
 
 def _count_on(
@@ -126,7 +133,7 @@ def _count_on(
     blocks_per_task: int | None,
 ) -> list[Tally]:
     tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
-    totals = [Tally.zero(job.panel.shape, job.panel.n_tails) for job in jobs]
+    totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
     for counted in run_tasks(cluster, jobs, tasks):
         for piece, tally in counted:
@@ -174,7 +181,7 @@ def partition(
     open_task: list[Piece] = []
     left = seconds
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
-        grain = 1 if isinstance(job.panel, OutputsPanel) else BLOCK
+        grain = job.panel.manner.grain
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
         end = job.first + job.n_trials
         for first in range(job.first, end, size):
@@ -190,12 +197,10 @@ def partition(
 
 
 def seconds_per_trial(panel: AnyPanel) -> float:
-    """Measure what a trial costs here; for enumerations, which are short, state it."""
-    if isinstance(panel, Panel) and panel.enumerated:
-        return 1e-8 * max(1, len(panel.lattices))
-    if isinstance(panel, PresencePanel) and panel.enumerated:
-        return 1e-8 * len(panel.metrics)
-    few = {OutputsPanel: 2, Relabelling: 256}.get(type(panel), BLOCK)
+    """Measure what a trial costs here; for enumerations of single pairs, which are many and short, state it."""
+    if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
+        return ENUMERATION_SECONDS
+    few = panel.manner.timed
     timed = partial(count, panel, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     start = time.perf_counter()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.metrics.forms import gradient
 from sigdask.panels import ENUMERATED_UNITS, Panel
-from sigdask.tallies import FAMILY_TAILS
+from sigdask.tallies import FAMILY_TAILS, Manner
 
 SIDES = {"two-sided": 0, "greater": 1, "less": -1}
 """What a family's statistic is: |T|, T or -T."""
@@ -56,7 +56,7 @@ class Family:
     side: int = 0
     enumerated: bool = False
 
-    n_tails: ClassVar[int] = len(FAMILY_TAILS)
+    manner: ClassVar[Manner] = Manner(n_tails=len(FAMILY_TAILS))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -149,7 +149,7 @@ class Relabelling:
     rows: NDArray[np.int64]
     enumerated: bool = False
 
-    n_tails: ClassVar[int] = 1
+    manner: ClassVar[Manner] = Manner(n_tails=1, timed=256)
 
     @property
     def shape(self) -> tuple[int, int]:

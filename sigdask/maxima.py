@@ -46,7 +46,7 @@ def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tall
     ----------
     Westfall & Young 1993, "Resampling-based multiple testing", algorithms 2.5 and 2.8.
     """
-    counts = np.zeros((len(family.parts), Family.n_tails), np.int64)
+    counts = np.zeros((len(family.parts), Family.manner.n_tails), np.int64)
     size = min(n_trials, _together(family), *(slab_size(panel) for panel in family.panels))
     streams = [slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in family.panels]
     place = {id(panel): k for k, panel in enumerate(family.panels)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key, swap_bits
-from sigdask.tallies import TAILS
+from sigdask.tallies import Manner
 
 ENUMERATED_UNITS = 12
 """Discordant units up to which a black-box metric is enumerated."""
@@ -55,7 +55,7 @@ class OutputsPanel:
     n_units: int
     enumerated: bool = False
 
-    n_tails: ClassVar[int] = len(TAILS)
+    manner: ClassVar[Manner] = Manner(grain=1, timed=2, vectorised=False)
 
     @staticmethod
     def of(
@@ -121,8 +121,12 @@ class OutputsPanel:
         for row in bits:
             yield row[self.index]
 
-    def enumeration(self) -> OutputsPanel:
-        """Return the panel of all arrangements."""
+    def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> OutputsPanel:
+        """Return itself: it holds one pair and one metric."""
+        return self
+
+    def enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
+        """Return the panel of all arrangements, as other panels do of one of their pairs and metrics."""
         place = np.full(self.n_units, -1, np.int64)
         place[self.discordant] = np.arange(len(self.discordant))
         return replace(self, index=place[self.index], enumerated=True)

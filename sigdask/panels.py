@@ -22,7 +22,7 @@ from sigdask.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.shuffles import Key, stream_key
-from sigdask.tallies import TAILS
+from sigdask.tallies import Manner
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
@@ -114,7 +114,7 @@ class Panel:
     n_units: int
     enumerated: bool = False
 
-    n_tails: ClassVar[int] = len(TAILS)
+    manner: ClassVar[Manner] = Manner()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -220,9 +220,19 @@ class Panel:
             enumerated=True,
         )
 
-    def only(self, pairs: Sequence[int]) -> Panel:
-        """Return the panel of some of its pairs."""
-        return replace(self, pairs=self.pairs[list(pairs)])
+    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> Panel:
+        """Return the panel of some of its pairs and metrics, with the systems that they need."""
+        columns = range(len(self.metrics)) if columns is None else columns
+        if self.shape == (len(rows), len(columns)):
+            return self
+        used, pairs = np.unique(self.pairs[list(rows)], return_inverse=True)
+        return replace(
+            self,
+            values=np.ascontiguousarray(self.values[:, used]),
+            totals=self.totals[used],
+            pairs=pairs.reshape(-1, 2),
+            metrics=tuple(self.metrics[k] for k in columns),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

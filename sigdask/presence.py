@@ -18,7 +18,7 @@ from sigdask.counts import Array, Counts
 from sigdask.metrics.base import BoundSets
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key
-from sigdask.tallies import TAILS
+from sigdask.tallies import Manner
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class PresencePanel:
     n_items: int
     enumerated: bool = False
 
-    n_tails: ClassVar[int] = len(TAILS)
+    manner: ClassVar[Manner] = Manner()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,9 +108,12 @@ class PresencePanel:
             enumerated=True,
         )
 
-    def only(self, pairs: Sequence[int]) -> PresencePanel:
-        """Return the panel of some of its pairs."""
-        return replace(self, pairs=self.pairs[list(pairs)])
+    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> PresencePanel:
+        """Return the panel of some of its pairs and metrics."""
+        columns = range(len(self.metrics)) if columns is None else columns
+        if self.shape == (len(rows), len(columns)):
+            return self
+        return replace(self, pairs=self.pairs[list(rows)], metrics=tuple(self.metrics[k] for k in columns))
 
 
 def build_sets(

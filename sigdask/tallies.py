@@ -7,11 +7,35 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.shuffles import BLOCK
+
 TAILS: tuple[str, ...] = ("greater", "less", "two-sided")
 """The last axis of the counts of single comparisons."""
 
 FAMILY_TAILS: tuple[str, ...] = (*TAILS, "single-step", "step-down")
 """The last axis of the counts of a family under max-T."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a kind of panel is counted, for those who share the work out.
+
+    Attributes
+    ----------
+    n_tails : int
+        Size of the last axis of its counts.
+    grain : int
+        Trials that are worth a call of their own; ranges are multiples of it.
+    timed : int
+        Trials that tell its speed.
+    vectorised : bool
+        Counted by kernels, which let other threads run.
+    """
+
+    n_tails: int = len(TAILS)
+    grain: int = BLOCK
+    timed: int = BLOCK
+    vectorised: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -108,13 +108,12 @@ class Layout:
         """Bytes that a trial takes while it is summed."""
         if self.dense is None:
             return self._in_cache
-        n_columns, n_units = self.dense.shape
-        return self._in_cache + 4 * (n_columns + min(n_units, dense.UNITS))
+        n_units = int(self.dense.shape[1])
+        return self._in_cache + 4 * (self.n_columns + min(n_units, dense.UNITS))
 
     @property
     def _in_cache(self) -> int:
-        itemsize: int = np.dtype(self.dtype).itemsize
-        return 16 + self.n_columns * itemsize
+        return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
 
 _layouts: WeakKeyDictionary[Panel, Layout] = WeakKeyDictionary()

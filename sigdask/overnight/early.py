@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.overnight.ledger import Ledger, part_of
+from sigdask.families import Family, Relabelling
+from sigdask.overnight.ledger import Ledger
 from sigdask.questions import Cell
 from sigdask.randomization import count
 from sigdask.results import Result, Stopped
@@ -161,11 +162,13 @@ class Early:
         return first.n_trials[:whole, k], first.counts[:whole, k, self.tail[k]]
 
     def _recount(self, job: int, column: int, tail: int) -> Recount:
+        whole = self.ledger.jobs[job].panel
+        assert not isinstance(whole, (Family, Relabelling))  # stopping rules are refused inside families
         rows = {k: self.cells[place][1] for k, place in enumerate(self.order) if self.cells[place][0] == job}
 
         def recount(first: int, n_trials: int, some: Sequence[int]) -> Sequence[int]:
-            panel = part_of(self.ledger.jobs[job].panel, [rows[k] for k in some], [column])
-            counted: list[int] = count(panel, run=0, first=first, n_trials=n_trials).counts[:, 0, tail].tolist()
+            part = whole.part([rows[k] for k in some], [column])
+            counted: list[int] = count(part, run=0, first=first, n_trials=n_trials).counts[:, 0, tail].tolist()
             return counted
 
         return recount

@@ -7,7 +7,7 @@ nights share is counted once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.digests import digests, is_whole
 from sigdask.engine import Job, Piece
-from sigdask.panels import Panel
-from sigdask.presence import PresencePanel
+from sigdask.families import Family, Relabelling
 from sigdask.rounds import round_of, rounds
 from sigdask.store import Kept, Store
 from sigdask.tallies import TAILS, Tally
@@ -122,7 +121,7 @@ class Ledger:
             self.n_trials[run][over], self._counts[run][over] = cut.n_trials, cut.counts
 
     def _load_whole(self, job: Job, k: int) -> None:
-        size = int(np.prod((*job.panel.shape, n_tails(job.panel))))
+        size = int(np.prod((*job.panel.shape, job.panel.manner.n_tails)))
         kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size)
         self.stored[job.run][k] = kept.n_trials[0]
         if kept.n_trials[0] > self.wanted[job.run][k]:
@@ -135,9 +134,9 @@ class Ledger:
         job, at = self.jobs[number], self.at[number]
         trials = self.n_trials[job.run][at]
         if is_whole(job.panel):
-            counts = self._whole[int(at[0, 0]), job.run].reshape(*job.panel.shape, n_tails(job.panel))
+            counts = self._whole[int(at[0, 0]), job.run].reshape(*job.panel.shape, job.panel.manner.n_tails)
             return Tally(int(trials[0, 0]), counts)
-        counts = np.zeros((*at.shape, n_tails(job.panel)), np.int64)
+        counts = np.zeros((*at.shape, job.panel.manner.n_tails), np.int64)
         counts[..., :N_TAILS] = self._counts[job.run][at]
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
@@ -234,11 +233,6 @@ class Queue:
         return taken
 
 
-def n_tails(panel: Any) -> int:
-    """Return the size of the last axis of a panel's counts."""
-    return int(panel.n_tails)
-
-
 def _numbered(jobs: Sequence[Job]) -> tuple[list[str], list[NDArray[np.int64]], list[str]]:
     """Return distinct digests, the number of each job's pairs and metrics among them, and what each is."""
     numbers: dict[str, int] = {}
@@ -285,24 +279,8 @@ def _lines(
             groups.setdefault((first, stop, tuple(np.flatnonzero(here[row]).tolist())), []).append(row)
     for (first, stop, columns), rows in groups.items():
         places = at[rows][:, columns].ravel()
-        yield Line(part_of(job.panel, rows, columns), job.run, first, stop, places, job.label, whole=False)
-
-
-def part_of(panel: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
-    """Return some pairs and metrics of a panel, with the systems that they need."""
-    if panel.shape == (len(rows), len(columns)):
-        return panel
-    if isinstance(panel, PresencePanel):
-        return replace(panel, pairs=panel.pairs[list(rows)], metrics=tuple(panel.metrics[k] for k in columns))
-    assert isinstance(panel, Panel)
-    used, pairs = np.unique(panel.pairs[list(rows)], return_inverse=True)
-    return replace(
-        panel,
-        values=np.ascontiguousarray(panel.values[:, used]),
-        totals=panel.totals[used],
-        pairs=pairs.reshape(-1, 2),
-        metrics=tuple(panel.metrics[k] for k in columns),
-    )
+        assert not isinstance(job.panel, (Family, Relabelling))
+        yield Line(job.panel.part(rows, columns), job.run, first, stop, places, job.label, whole=False)
 
 
 def trials_of(lines: Iterable[Line]) -> int:

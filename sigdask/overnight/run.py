@@ -18,9 +18,8 @@ from sigdask import addresses, clusters
 from sigdask.api import Work, prepare
 from sigdask.clusters import Cluster
 from sigdask.counts import Counts
-from sigdask.engine import Counted, Job, Progress, partition, run_tasks, seconds_per_trial, task_seconds
+from sigdask.engine import Counted, Job, Progress, chosen, partition, run_tasks, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
-from sigdask.outputs import OutputsPanel
 from sigdask.overnight.early import Early
 from sigdask.overnight.ledger import Ledger, Line, Queue, breadth_first, trials_of
 from sigdask.overnight.stop import DEADLINE, Stop, Stopped
@@ -324,12 +323,9 @@ class _Driver:
         if isinstance(cluster, Cluster):
             self._drain(cluster, jobs, lines, costs, work)
             return
-        if cluster == "auto":
-            vectorised = not any(isinstance(job.panel, OutputsPanel) for job in jobs)
-            cluster = clusters.choose("auto", work, vectorised=vectorised)
         with ExitStack() as stack:
             with self.stop.waiting():  # a queue may let us wait for long
-                connected = stack.enter_context(_connected(cluster, workers))
+                connected = stack.enter_context(_connected(chosen(cluster, jobs, work), workers))
             self._drain(connected, jobs, lines, costs, work)
 
     def _drain(

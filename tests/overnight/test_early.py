@@ -43,7 +43,6 @@ def test_besag_and_cliffords_p_is_that_of_the_tenth_exceedance(tmp_path):
 def first_exceedances(plan, r, h):
     """Trial by trial, without blocks."""
     from sigdask.api import prepare
-    from sigdask.overnight.ledger import part_of
     from sigdask.overnight.run import _wanted
 
     [test_set] = plan.test_sets
@@ -51,7 +50,7 @@ def first_exceedances(plan, r, h):
     job = prepare([(counts, _wanted(plan, test_set, counts), "two-sided")], adjust="none").jobs[0]
     names = counts.systems
     [row] = [k for k, (i, j) in enumerate(job.panel.pairs) if (names[i], names[j]) == (r.a, r.b)]
-    panel = part_of(job.panel, [row], [0])
+    panel = job.panel.part([row], [0])
     k = 0
     for first in range(0, 300_000, 100):
         here = int(count(panel, run=0, first=first, n_trials=min(100, 300_000 - first)).counts[0, 0, 2])
