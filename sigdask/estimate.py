@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from sigdask import addresses, clusters, formats
+from sigdask import addresses, clusters, formats, planned
 from sigdask import metrics as known
-from sigdask.adjustment import adjustment, chosen
 from sigdask.comparisons import bound
 from sigdask.costs import Cost
 from sigdask.counts import Counts
@@ -21,7 +20,7 @@ from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
-from sigdask.questions import Question, Wanted, pairs_of
+from sigdask.questions import pairs_of
 from sigdask.randomization import AnyPanel, count
 
 _T = TypeVar("_T")
@@ -115,16 +114,8 @@ def _check_gate(
 
 
 def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    wanted = Wanted(
-        metrics=metrics,
-        pairs=asked.pairs,
-        baseline=asked.baseline,
-        by=asked.by,
-        method=asked.method,
-        trials=asked.trials,
-        seed=plan.seed,
-    )
-    question = Question.of(counts, wanted, second_run=plan.second_run)
+    work = planned.work(plan, [(asked, counts)], metrics)
+    [question] = work.questions
     comparisons = question.main.comparisons
     sampled = [c.n_trials for c in comparisons if c.sampled]
     return Cost(
@@ -137,18 +128,9 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=max(sampled, default=0),
-        seconds=_seconds([*question.jobs, *_family_jobs(plan, asked, question)]),
+        seconds=_seconds(work.jobs),
         warnings=counts.warnings,
     )
-
-
-def _family_jobs(plan: Plan, asked: TestSet, question: Question) -> Iterator[Job]:
-    """Yield what is counted for the families; one over the whole plan costs what its test sets cost."""
-    groups: dict[str, list[Any]] = {}
-    for each in question.asking:
-        groups.setdefault(each[1].metric.name if plan.family == "metric" else "", []).append(each)
-    for own in groups.values():
-        yield from adjustment(chosen(plan.adjust, own), own, asked.alternative).jobs()
 
 
 def _seconds(jobs: Sequence[Job]) -> float:

@@ -42,12 +42,11 @@ def test_besag_and_cliffords_p_is_that_of_the_tenth_exceedance(tmp_path):
 
 def first_exceedances(plan, r, h):
     """Trial by trial, without blocks."""
-    from sigdask.api import prepare
-    from sigdask.overnight.run import _wanted
+    from sigdask import planned
 
     [test_set] = plan.test_sets
     counts = test_set.read()
-    job = prepare([(counts, _wanted(plan, test_set, counts), "two-sided")], adjust="none").jobs[0]
+    job = planned.work(plan, [(test_set, counts)]).jobs[0]
     names = counts.systems
     [row] = [k for k, (i, j) in enumerate(job.panel.pairs) if (names[i], names[j]) == (r.a, r.b)]
     panel = job.panel.part([row], [0])

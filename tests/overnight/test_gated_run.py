@@ -14,8 +14,7 @@ from panel_of import rng_of
 from sigdask.cli import commands
 from sigdask.errors import UnfinishedError
 from sigdask.gating import earlier, hold
-from sigdask.overnight import run as overnight_run
-from sigdask.overnight import run_plan
+from sigdask.overnight import counting, run_plan
 from sigdask.plan import load_plan
 from sigdask.store import Run, history, reading
 
@@ -108,7 +107,7 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     before = tallies_in(folder / "plan.sqlite")
     assert len(before) == 2  # the comparison, and the one with the margin
     first = json.loads((folder / "gate.json").read_text())
-    monkeypatch.setattr(overnight_run, "run_tasks", None)
+    monkeypatch.setattr(counting, "run_tasks", None)
     assert run(folder)[0] == 0
     assert tallies_in(folder / "plan.sqlite") == before
     assert json.loads((folder / "gate.json").read_text()) == first
@@ -119,7 +118,7 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
     scores(folder, 0.0)
     plan = load_plan(folder / "plan.toml")
     outcome = run_plan(plan, cluster="none")
-    counted = overnight_run.run_tasks
+    counted = counting.run_tasks
 
     def stopped(*arguments):
         if how == "signal":
@@ -128,7 +127,7 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
             time.sleep(10)
         return counted(*arguments)
 
-    monkeypatch.setattr(overnight_run, "run_tasks", lambda *arguments: iter_of(stopped, arguments))
+    monkeypatch.setattr(counting, "run_tasks", lambda *arguments: iter_of(stopped, arguments))
     deadline = time.time() + 2 if how == "deadline" else None
     with pytest.raises(UnfinishedError, match="before the gate was judged") as error:
         hold(plan, outcome, cluster="none", deadline=deadline)

@@ -18,11 +18,11 @@ from nights import sigdask, tallies_in, write_plan, write_scores, write_slow_pla
 from sigdask.api import compare_all
 from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
 from sigdask.formats import Options, read
-from sigdask.overnight import run, run_plan
+from sigdask.overnight import counting, run_plan
 from sigdask.overnight.look import report, runs, status
 from sigdask.plan import load_plan
 from sigdask.rounds import round_of
-from sigdask.store import open_store
+from sigdask.store import Store, open_store
 
 
 @pytest.fixture
@@ -141,16 +141,16 @@ def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
 
 def test_breadth_first_gives_every_comparison_a_bound_before_any_has_its_last(plan, monkeypatch):
     commits = []
-    commit = run.Store.commit
+    commit = Store.commit
 
     def watched(self, kept, sets=()):
         commits.append([(k.run, k.first) for k in kept])
         commit(self, kept, sets)
 
-    monkeypatch.setattr(run.Store, "commit", watched)
-    monkeypatch.setattr(run, "FLUSH_SECONDS", 0.0)
-    monkeypatch.setattr(run, "FLUSH_SHARE", 0.0)
-    monkeypatch.setattr(run, "task_seconds", lambda *_: 1e-9)
+    monkeypatch.setattr(Store, "commit", watched)
+    monkeypatch.setattr(counting, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(counting, "FLUSH_SHARE", 0.0)
+    monkeypatch.setattr(counting, "task_seconds", lambda *_: 1e-9)
     run_plan(plan, cluster="none")
     firsts = [round_of(first)[0] for kept in commits for _, first in kept]
     assert firsts == sorted(firsts)
@@ -194,9 +194,9 @@ class Breaking:
 
 def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, monkeypatch):
     want = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
-    monkeypatch.setattr(run, "run_tasks", Breaking(run.run_tasks, 3, ClusterLostError("gone")))
-    monkeypatch.setattr(run.Stop, "sleep", lambda *_: None)
-    monkeypatch.setattr(run, "task_seconds", lambda *_: 1e-9)
+    monkeypatch.setattr(counting, "run_tasks", Breaking(counting.run_tasks, 3, ClusterLostError("gone")))
+    monkeypatch.setattr(counting.Stop, "sleep", lambda *_: None)
+    monkeypatch.setattr(counting, "task_seconds", lambda *_: 1e-9)
     notes = []
     outcome = run_plan(plan, cluster="none", note=notes.append)
     assert outcome.results == want.results
@@ -204,7 +204,7 @@ def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, m
 
 
 def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
-    monkeypatch.setattr(run, "run_tasks", Breaking(run.run_tasks, 1, TaskError("counting x failed", (0,))))
+    monkeypatch.setattr(counting, "run_tasks", Breaking(counting.run_tasks, 1, TaskError("counting x failed", (0,))))
     outcome = run_plan(plan, cluster="none")
     assert outcome.exit_status == 3
     assert outcome.problems == ("counting x failed",)

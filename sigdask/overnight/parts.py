@@ -1,0 +1,59 @@
+"""Parts of a plan: the test sets that are judged together, read, with what they want counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask import addresses, planned
+from sigdask.api import Work
+from sigdask.plan import Plan
+from sigdask.questions import Cell
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Test sets that are judged together, and where their jobs stand among all.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The test sets.
+    work : Work
+        What is counted and judged.
+    set_of : int64 array, shape (n_results,)
+        The test set of each result, a place in `names`.
+    cells : list of tuple of (int, int, int)
+        (job, row, column) of each result's counts, among all jobs.
+    first_job : int
+        Its first job.
+    """
+
+    names: tuple[str, ...]
+    work: Work
+    set_of: NDArray[np.int64]
+    cells: list[tuple[Cell, ...]]
+    first_job: int
+
+    @staticmethod
+    def of(names: tuple[str, ...], work: Work, first_job: int) -> Part:
+        """Make a part whose jobs are numbered from `first_job` on."""
+        sizes = [len(question.asking) for question in work.questions]
+        cells = [tuple((first_job + job, row, column) for job, row, column in own) for own in work.cells]
+        return Part(names, work, np.repeat(np.arange(len(names)), sizes), cells, first_job)
+
+
+def read_parts(plan: Plan) -> list[Part]:
+    """Read the test sets of a plan and list what they want counted, numbered one after the other."""
+    addresses.look_in(plan.path.parent)
+    read = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    whole = plan.family == "plan" and plan.adjust != "none"
+    parts: list[Part] = []
+    n_jobs = 0
+    for group in [read] if whole else [[each] for each in read]:
+        work = planned.work(plan, group)
+        parts.append(Part.of(tuple(test_set.name for test_set, _ in group), work, n_jobs))
+        n_jobs += len(work.jobs)
+    return parts

@@ -1,0 +1,71 @@
+"""How far a test set has come, told from the ledger in one sweep over arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.overnight.ledger import Ledger
+from sigdask.overnight.parts import Part
+from sigdask.store import Progress
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watch:
+    """What a test set's progress is told by: the cells of its results, flat.
+
+    Attributes
+    ----------
+    name : str
+        The test set.
+    n_results : int
+        Comparisons.
+    cells : mapping of run to (int64 arrays of comparisons, of trials wanted, of results)
+        Where their counts stand in the ledger.
+    first : int64 arrays
+        Run, comparison of each result's p.
+    kept : int
+        Trials that the store had.
+    """
+
+    name: str
+    n_results: int
+    cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
+    first: tuple[NDArray[np.int64], NDArray[np.int64]]
+    kept: int
+
+    @staticmethod
+    def of(ledger: Ledger, part: Part, of_set: int) -> Watch:
+        """Watch one of the test sets of a part."""
+        own = np.flatnonzero(part.set_of == of_set)
+        listed: dict[int, list[tuple[int, int, int]]] = {}
+        first = []
+        for number, k in enumerate(own):
+            for job, row, column in part.cells[k]:
+                place = int(ledger.at[job][row, column])
+                listed.setdefault(ledger.jobs[job].run, []).append((place, ledger.jobs[job].n_trials, number))
+            job, row, column = part.cells[k][0]
+            first.append((ledger.jobs[job].run, int(ledger.at[job][row, column])))
+        arrays = {run: np.array(rows, np.int64).T for run, rows in listed.items()}
+        flat = {run: (rows[0], rows[1], rows[2]) for run, rows in arrays.items()}
+        at = np.array(first, np.int64).reshape(-1, 2).T
+        made = Watch(part.names[of_set], len(own), flat, (at[0], at[1]), 0)
+        return replace(made, kept=made.now(ledger).counted)
+
+    def now(self, ledger: Ledger) -> Progress:
+        """Return how far it is."""
+        done = wanted_all = 0
+        finished = np.ones(self.n_results, np.bool_)
+        for run, (places, wanted, results) in self.cells.items():
+            wanted = np.minimum(wanted, ledger.limit[run][places])  # noqa: PLW2901  # less where a rule stopped
+            have = np.minimum(ledger.n_trials[run][places], wanted)
+            once = np.unique(places, return_index=True)[1]
+            done, wanted_all = done + int(have[once].sum()), wanted_all + int(wanted[once].sum())
+            finished[results[have < wanted]] = False
+        runs, places = self.first
+        reached = sum(int((ledger.n_trials[run][places[runs == run]] > 0).sum()) for run in self.cells)
+        return Progress(
+            self.name, self.n_results, reached, int(finished.sum()), self.kept, done - self.kept, wanted_all
+        )

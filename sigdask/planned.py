@@ -1,0 +1,45 @@
+"""What a plan asks of its test sets, as comparisons to count and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sigdask.api import Work, prepare
+from sigdask.counts import Counts
+from sigdask.plan import Plan, TestSet
+from sigdask.questions import Wanted
+
+
+def work(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Work:
+    """List what must be counted for some test sets of a plan, judged together as the plan wants.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its seed, level and adjustment.
+    read : sequence of (TestSet, Counts)
+        Test sets and what they read.
+    metrics : sequence, optional
+        Metrics, instead of the test sets' own.
+    """
+    return prepare(
+        [(counts, _wanted(plan, test_set, counts, metrics), test_set.alternative) for test_set, counts in read],
+        alpha=plan.alpha,
+        adjust=plan.adjust,
+        by_metric=plan.family == "metric",
+        second_run=plan.second_run,
+    )
+
+
+def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Wanted:
+    return Wanted(
+        metrics=metrics or test_set.metrics or counts.suggested,
+        pairs=test_set.pairs,
+        baseline=test_set.baseline,
+        levels=(test_set.unit,),
+        by=test_set.by,
+        method=test_set.method,
+        trials=test_set.trials,
+        seed=plan.seed,
+    )
