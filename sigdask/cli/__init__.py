@@ -1,0 +1,61 @@
+"""The command line: reads options, wires nothing twice, turns errors into one line and a status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from sigdask.cli import comparing, planning, tools
+from sigdask.cli.showing import LOG
+from sigdask.errors import SigdaskError
+
+INTERRUPTED = 3
+
+
+def main() -> NoReturn:
+    """Run a command; leave with its exit status and never with a traceback."""
+    from sigdask.logs import to_stderr
+
+    to_stderr(as_json="--log-json" in sys.argv)
+    try:
+        status = commands.main(standalone_mode=False)
+    except SigdaskError as error:
+        _fail(str(error), error.exit_status)
+    except click.exceptions.Abort:
+        _fail("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        _fail(f"{error.format_message()} (see sigdask --help)", 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # the last resort: a line instead of a traceback
+        if os.environ.get("SIGDASK_DEBUG"):
+            raise
+        _fail(f"internal error, please report it (SIGDASK_DEBUG=1 shows where): {type(error).__name__}: {error}", 70)
+    sys.exit(status or 0)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    LOG.error(message, extra={"status": status})
+    sys.exit(status)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="sigdask", prog_name="sigdask")
+@click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
+def commands(*, log_json: bool) -> None:
+    """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
+    from sigdask.logs import to_stderr
+
+    to_stderr(as_json=log_json)
+
+
+for _command in (
+    comparing.compare,
+    *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
+    *(tools.metrics, tools.formats, tools.verify, tools.certificates),
+):
+    commands.add_command(_command)

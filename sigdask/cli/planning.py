@@ -1,0 +1,206 @@
+"""The commands on plans: check, run, submit, status, history, report."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, width, write_json, write_page
+from sigdask.errors import InputError
+
+if TYPE_CHECKING:
+    from sigdask.overnight import Outcome
+    from sigdask.overnight.look import Report
+    from sigdask.plan import Plan
+
+
+@click.command()
+@click.argument("plan", metavar="PLAN.toml", required=False)
+@click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and leave.")
+def check(plan: str | None, *, schema: bool) -> None:
+    """Validate a plan, read its data and say what it would cost; nothing is compared."""
+    from sigdask import plan as plans
+
+    if schema:
+        click.echo(plans.schema_text(), nl=False)
+        return
+    if plan is None:
+        raise InputError("check: expected a plan file, such as plan.toml")
+    from sigdask.estimate import estimate, n_threads
+    from sigdask.report.cost import render
+
+    loaded = plans.load_plan(plan)
+    click.echo(render(loaded.name, estimate(loaded), n_threads(loaded), width=width()))
+
+
+@click.command()
+@click.argument("plan_file", metavar="PLAN.toml")
+@click.option("--store", metavar="FILE|URL", help="Where counts and results are kept.  [default: beside the plan]")
+@click.option("--cluster", help="As in `compare`, instead of the plan's.")
+@click.option("--workers", type=int, metavar="N", help="Threads or processes to start.")
+@click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
+@click.option("--all", "everything", is_flag=True, help="Show every comparison.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
+def run(plan_file: str, everything: bool, json_file: str | None, **options: Any) -> int:
+    """Run a plan: count what is missing, and report.
+
+    Again after a stop it goes on; when nothing is missing it counts nothing.
+    """
+    from sigdask.overnight import parse_deadline, run_plan
+    from sigdask.plan import load_plan
+
+    deadline = parse_deadline(options["deadline"]) if options["deadline"] else None
+    check_outputs(json=json_file)
+    plan = load_plan(plan_file)
+    with progress_bar() as progress:
+        outcome = run_plan(
+            plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
+            deadline=deadline, progress=progress, note=note,
+        )  # fmt: skip
+    _tell(plan, outcome, everything=everything, json_file=json_file)
+    return outcome.exit_status or _gate(plan, outcome, options, deadline, quiet=json_file == "-")
+
+
+@click.command()
+@click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.toml")
+@click.option("--cluster", required=True, type=click.Path(path_type=Path), metavar="FILE.toml", help="Of class slurm.")
+@click.option("--store", metavar="FILE|URL", help="As in `run`.")
+@click.option("--deadline", metavar="TIME", help="As in `run`.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
+def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
+    """Send the driver itself to Slurm as a batch job that comes back until the plan is done."""
+    import shlex
+
+    from sigdask.submission import prepare
+
+    given = {"--store": store, "--deadline": deadline}
+    options = [word for key, value in given.items() if value is not None for word in (key, value)]
+    ready = prepare(plan, cluster, options=options)
+    if dry_run:
+        click.echo(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END")
+        return
+    click.echo(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it")
+
+
+@click.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+def status(where: str, store: str | None, name: str | None, as_json: bool) -> None:
+    """Show how far a plan is, while it runs or after."""
+    import json
+
+    from sigdask.overnight import look
+    from sigdask.report.overnight import status_dict, status_text
+
+    found = look.status(*_store_and_plan(where, store, name))
+    click.echo(json.dumps(status_dict(found), indent=1) if as_json else status_text(found, time.time()))
+
+
+@click.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--last", type=int, default=30, show_default=True, metavar="N", help="How many runs.")
+def history(where: str, store: str | None, name: str | None, last: int) -> None:
+    """List the runs of a plan."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import history_text
+
+    click.echo(history_text(look.runs(*_store_and_plan(where, store, name), last)))
+
+
+@click.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--plan", "name", help="Which plan, where a store has several.")
+@click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
+@click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
+@click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
+@click.option("--html", "html_file", metavar="FILE", help="Write a page that needs nothing else.")
+def report(
+    where: str,
+    store: str | None,
+    name: str | None,
+    number: int | None,
+    everything: bool,
+    json_file: str | None,
+    html_file: str | None,
+) -> None:
+    """Show what a plan has found, and what changed since the run before."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import report_json, report_text
+
+    check_outputs(json=json_file, html=html_file)
+    found = look.report(*_store_and_plan(where, store, name), number)
+    if json_file != "-":
+        click.echo(report_text(found, everything=everything, width=width()))
+    write_json(json_file, lambda: report_json(found))
+    if html_file is not None:
+        write_page(Path(html_file), found.results, found.run.plan)
+
+
+def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
+    """Return the store and the plan's name that a plan file, or a store, stands for."""
+    if not where.endswith(".toml"):
+        return store or where, name
+    from sigdask.plan import peek
+
+    kept, called = peek(where)
+    return store or kept, name or called
+
+
+def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> None:
+    """Report a run: results and changes as the store has them, or why there are none."""
+    from sigdask.overnight import look
+    from sigdask.report.overnight import report_json, report_text
+
+    if outcome.number and outcome.results:
+        found = look.report(outcome.where, plan.name, outcome.number)
+        if json_file != "-":
+            click.echo(report_text(found, everything=everything, width=width()))
+        write_json(json_file, lambda: report_json(found))
+        _write_files(plan, found)
+    note(
+        f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
+    )
+    for problem in outcome.problems:
+        LOG.error(problem)
+    if outcome.stopped:
+        note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
+
+
+def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float | None, *, quiet: bool) -> int:
+    """Hold a finished run against its plan's gate; return the exit status."""
+    if plan.gate is None:
+        return 0
+    from sigdask.gating import hold
+    from sigdask.report.gate import render
+
+    verdict, problems = hold(plan, outcome, cluster=options["cluster"], workers=options["workers"], deadline=deadline)
+    for problem in problems:
+        LOG.error(problem)
+    if verdict is None:
+        return 0
+    click.echo(render(verdict), err=quiet)
+    return 0 if verdict.passed else 1
+
+
+def _write_files(plan: Plan, found: Report) -> None:
+    """Write the files that the plan's [report] names."""
+    from datetime import datetime
+
+    from sigdask.report.files import write_whole
+    from sigdask.report.overnight import report_json, report_text
+
+    files = plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
+    if files.json is not None:
+        write_whole(files.json, report_json(found) + "\n")
+    if files.text is not None:
+        write_whole(files.text, report_text(found, everything=True, width=None) + "\n")
+    if files.html is not None:
+        write_page(files.html, found.results, found.run.plan)

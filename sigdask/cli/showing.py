@@ -1,0 +1,98 @@
+"""What commands write: results, files, notes beside them and how far the work is."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sigdask.errors import InputError, UnfinishedError
+
+if TYPE_CHECKING:
+    from sigdask.engine import Progress
+    from sigdask.results import Results
+
+LOG = logging.getLogger("sigdask")
+
+
+def note(text: str) -> None:
+    """Tell the user something beside the results."""
+    LOG.info(text)
+
+
+def width() -> int | None:
+    """Return the columns of the terminal, None for a pipe."""
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress | None]:
+    """Show trials done, rate and time left on a terminal; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.completed:,.0f} trials"),
+        BarColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, rate="")
+        start = time.monotonic()
+
+        def show(done: int, total: int) -> None:
+            rate = done / max(time.monotonic() - start, 1e-9)
+            bar.update(task, completed=done, total=total, rate=f"{rate:,.0f} trials/s")
+
+        yield show
+
+
+def check_outputs(*, json: str | None = None, html: str | None = None) -> None:
+    """Refuse, before anything is counted, files that cannot be written."""
+    if json not in {None, "-"}:
+        check_writable(Path(str(json)), "--json")
+    if html is not None:
+        check_writable(Path(html), "--html")
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Refuse a file that cannot be written."""
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
+
+
+def write_json(json_file: str | None, text: Callable[[], str]) -> None:
+    """Write JSON where it is asked for."""
+    if json_file == "-":
+        click.echo(text())
+    elif json_file is not None:
+        from sigdask.report.files import write_whole
+
+        try:
+            write_whole(Path(json_file), text() + "\n")
+        except UnfinishedError as error:
+            raise UnfinishedError(f"--json {error}") from None
+
+
+def write_page(path: Path, sets: Mapping[str, Results], title: str) -> None:
+    """Write results as a page of HTML."""
+    from datetime import datetime
+
+    from sigdask.report.files import write_whole
+    from sigdask.report.html import page
+
+    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+    write_whole(path, page(sets, title=f"sigdask: {title}", created=created))

@@ -1,0 +1,60 @@
+"""The commands beside comparing: lists of what there is, the audit, certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sigdask.cli.showing import note
+from sigdask.errors import InputError
+
+
+@click.command()
+def metrics() -> None:
+    """List the metrics."""
+    from sigdask.metrics import METRICS
+
+    for name, (_, text) in METRICS.items():
+        click.echo(f"{name:16}{text}")
+    click.echo(f"{'MODULE:NAME':16}your own: a @sigdask.metric of summed counts, or any f(outputs, gold) -> float")
+
+
+@click.command()
+def formats() -> None:
+    """List the file formats."""
+    from sigdask.formats import FORMATS
+
+    for name, (_, text) in FORMATS.items():
+        click.echo(f"{name:16}{text}")
+
+
+@click.command()
+@click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
+@click.option("--workers", type=int, metavar="N")
+def verify(cluster: str, workers: int | None) -> int:
+    """Audit the program itself: streams, Yeh's example, sampled against exact, this cluster."""
+    from sigdask.verify import audits
+
+    failed = 0
+    for name, passed, detail in audits(cluster, workers):
+        click.echo(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}")
+        failed += not passed
+    click.echo(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
+    return 1 if failed else 0
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--days", type=float, default=14.0, show_default=True, help="How long they are valid.")
+def certificates(folder: Path, days: float) -> None:
+    """Make an authority and certificates for scheduler, workers and clients that speak TLS.
+
+    Name FOLDER in a cluster file ([security] folder) and give it to `dask scheduler` and `dask worker`.
+    """
+    from sigdask.clusters.certificates import make
+
+    if not 0 < days <= 398:
+        raise InputError(f"--days {days:g}: must be more than 0, at most 398")
+    files = make(folder, days=days)
+    note(f"valid for {days:g} days, readable by their owner only: {', '.join(path.name for path in files)}")
