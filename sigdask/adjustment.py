@@ -18,7 +18,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.multiplicity import OF_P_VALUES, Adjust, cost, replicated, step_down, trials_needed
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import Alternative, bound, interval, trials_to_decide
+from sigdask.randomization import Alternative, interval, p_value, trials_to_decide
 from sigdask.results import FamilyNote, OverSets, Result
 from sigdask.shuffles import MAX_TRIALS
 from sigdask.tallies import FAMILY_TAILS, TAILS, Tally
@@ -100,7 +100,7 @@ def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> N
 
 def rates(extreme: NDArray[np.int64], n_trials: int, *, exact: bool) -> NDArray[np.float64]:
     """Return p-values of counts of exceedances."""
-    return np.array([int(k) / n_trials if exact else bound(int(k), n_trials) for k in extreme])
+    return np.array([p_value(int(k), n_trials, exact=exact) for k in extreme])
 
 
 def chosen(adjust: Adjust | None, comparisons: Sequence[Asking]) -> Adjust:
@@ -151,24 +151,33 @@ def _with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequ
 
 def _members(comparisons: Sequence[Asking]) -> tuple[tuple[Member, ...], NDArray[np.int64]]:
     """Return the members, on one scale, and each comparison's (member, row)."""
-    found: dict[tuple[int, int], int] = {}
-    made: list[tuple[Panel, int]] = []
+    members, rows = _placed(comparisons)
     groups: dict[Any, set[int]] = {}
+    for (asked, c), (member, _) in zip(comparisons, rows.tolist(), strict=True):
+        groups.setdefault(_group(asked, c), set()).add(member)
+    if len(groups) == 1:
+        return tuple(members), rows
+    for own in groups.values():
+        scale = root_mean_square(
+            np.concatenate([swap_deviations(members[k].panel, members[k].metric) for k in sorted(own)])
+        )
+        for k in own:
+            members[k] = replace(members[k], weight=1 / scale)
+    return tuple(members), rows
+
+
+def _placed(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
+    """Return the panels and metrics, as members of weight 1, and each comparison's (member, row)."""
+    found: dict[tuple[int, int], int] = {}
+    members: list[Member] = []
     rows = []
-    for asked, c in comparisons:
+    for _, c in comparisons:
         assert isinstance(c.panel, Panel)
         key = (id(c.panel), c.column)
         if key not in found:
-            found[key] = len(made)
-            made.append((c.panel, c.column))
-        groups.setdefault(_group(asked, c), set()).add(found[key])
+            found[key] = len(members)
+            members.append(Member(c.panel, c.column))
         rows.append((found[key], c.row))
-    weights = np.ones(len(made))
-    if len(groups) > 1:
-        for own in groups.values():
-            deviations = np.concatenate([swap_deviations(*made[k]) for k in sorted(own)])
-            weights[sorted(own)] = 1 / root_mean_square(deviations)
-    members = tuple(Member(*panel, float(w)) for panel, w in zip(made, weights, strict=True))
     return members, np.array(rows, np.int64)
 
 
@@ -275,7 +284,7 @@ def together(comparisons: Sequence[Asking], alternative: Alternative) -> Togethe
             raise InputError(f"{_kind(c)}, which cannot be taken together over sets")
         a, b = (asked.counts.systems[s] for s in c.pair)
         grouped.setdefault((a, b, c.metric.name), []).append(k)
-    members, rows = _members(comparisons)
+    members, rows = _placed(comparisons)
     size = max(len(places) for places in grouped.values())
     for (a, b, metric), places in grouped.items():
         if (b, a, metric) in grouped:

@@ -17,7 +17,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import Alternative, bound, interval, trials_to_decide
+from sigdask.randomization import Alternative, bound, interval, p_value, trials_to_decide
 from sigdask.results import Exact, Result, SecondRun
 from sigdask.tallies import TAILS, Tally
 
@@ -75,7 +75,7 @@ class Judge:
         """Return one comparison's p: exact where all arrangements were counted, else the bound."""
         n_trials, n_extreme = self._counted(c, slots, tallies)
         exact = slots.first is None and n_trials > 0
-        return n_extreme / n_trials if exact else bound(n_extreme, n_trials)
+        return p_value(n_extreme, n_trials, exact=exact)
 
     def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
         """Return trials and exceedances; of arrangements all, or none where some are not counted yet."""

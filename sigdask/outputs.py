@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Array, Counts
+from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.fields import Array
 from sigdask.metrics.base import BlackBox
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key, swap_bits

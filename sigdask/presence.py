@@ -14,7 +14,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Array, Counts
+from sigdask.counts import Counts
+from sigdask.fields import Array
 from sigdask.metrics.base import BoundSets
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key

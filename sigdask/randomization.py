@@ -105,6 +105,11 @@ def ranges(n_trials: int, size: int) -> Iterator[tuple[int, int]]:
         yield first, min(size, n_trials - first)
 
 
+def p_value(n_extreme: int, n_trials: int, *, exact: bool) -> float:
+    """Return the share of exceedances where all arrangements were counted, else the bound."""
+    return n_extreme / n_trials if exact else bound(n_extreme, n_trials)
+
+
 def bound(n_extreme: int, n_trials: int) -> float:
     """Return (nc + 1) / (nt + 1), a valid p-value at any nt fixed beforehand.
 

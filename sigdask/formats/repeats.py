@@ -15,8 +15,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Array, Counts, Outputs
+from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
+from sigdask.fields import Array
 from sigdask.formats.options import Options
 
 Key = Hashable

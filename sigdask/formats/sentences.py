@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Array, LabelFields, Outputs
+from sigdask.counts import Outputs
 from sigdask.errors import InputError
+from sigdask.fields import Array, LabelFields
 from sigdask.formats.files import empty
 
 Integers = NDArray[np.int32]

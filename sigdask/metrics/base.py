@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sigdask.counts import Array, Counts
+from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.fields import Array
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.travel import address_of, folder_of, function_at
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sigdask.counts import Array, Counts
+from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.fields import Array
 from sigdask.lattice import Lattice, Scale
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric
 from sigdask.metrics.forms import MeanOf, Ratios

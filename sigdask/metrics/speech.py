@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Array, Counts
+from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
+from sigdask.fields import Array
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
 from sigdask.metrics.forms import Ratios
 

@@ -107,6 +107,9 @@ def report_dict(report: Report) -> dict[str, Any]:
     """Return what `--json` writes: the results of all test sets, the run, and what changed."""
     made = [results.to_dict() for results in report.results.values()]
     whole: dict[str, Any] = {**made[0]} if made else {}
+    families = [each["family"] for each in made]
+    whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
+    whole["families"] = dict(zip(report.results, families, strict=True))
     whole["warnings"] = list(dict.fromkeys(w for each in made for w in each["warnings"]))
     for key in ("results", "rankings", "together"):
         whole[key] = [row for each in made for row in each.get(key, ())]

@@ -385,7 +385,23 @@ def test_run_writes_the_json_of_compare(tmp_path):
     compared = sigdask(
         "compare", folder / "set0.csv", "--name", "set0", "--seed", "3", "--trials", "20000", "--json", "-", cwd=folder
     )
-    assert json.loads(done.stdout)["results"] == json.loads(compared.stdout)["results"]
+    found, alone = json.loads(done.stdout), json.loads(compared.stdout)
+    assert found["results"] == alone["results"]
+    assert found["families"] == {"set0": alone["family"]}
+    assert found["family"] == alone["family"]
+
+
+def test_json_tells_the_family_of_each_test_set(tmp_path):
+    made = []
+    for number, n_systems in enumerate((3, 4)):
+        header = ",".join(f"s{k}" for k in range(n_systems))
+        rows = [",".join(str((7 * i + 3 * k) % 5) for k in range(n_systems)) for i in range(30)]
+        (tmp_path / f"{number}.csv").write_text(f"id,{header}\n" + "".join(f"{i},{r}\n" for i, r in enumerate(rows)))
+        made.append(f'[[test_set]]\nname = "set{number}"\nsystems = "{number}.csv"\n')
+    (tmp_path / "night.toml").write_text("trials = 5000\n" + "".join(made))
+    found = json.loads(sigdask("run", "night.toml", "--json", "-", cwd=tmp_path).stdout)
+    assert {name: family["n_comparisons"] for name, family in found["families"].items()} == {"set0": 3, "set1": 6}
+    assert found["family"] is None
 
 
 def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):

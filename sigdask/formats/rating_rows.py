@@ -1,0 +1,144 @@
+"""Rows of rating files: split by tabs, by blanks or by both, delimited, JSON or Parquet, with a header or bare."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from sigdask.errors import InputError
+from sigdask.formats.files import empty, is_parquet, open_text
+from sigdask.formats.numbers import is_number
+from sigdask.formats.records import is_json, record_rows
+from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged
+from sigdask.formats.tables import Table, read_table, table_of
+
+
+def header_of(path: Path) -> list[str]:
+    """Return the names of a file's columns."""
+    header = next(_rows(path), None)
+    if header is None:
+        raise empty(path)
+    return [name.strip() for name in header[1]]
+
+
+def check_once(path: Path, header: Sequence[str], wanted: Iterable[str]) -> None:
+    """Refuse a header that lacks a column, or has it twice."""
+    for name in wanted:
+        if header.count(name) != 1:
+            problem = "occurs twice in the header" if name in header else f"is not there; columns: {', '.join(header)}"
+            raise InputError(f"{path}: column {name!r} {problem}")
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    kind = kind_of(path)
+    if kind == "parquet":
+        table = read_table(path)
+        yield 1, list(table.columns)
+        yield from zip(table.lines, zip(*table.columns.values(), strict=True), strict=True)
+    elif kind == "json":
+        yield from record_rows(path)
+    elif is_bare(path):
+        yield from _bare_rows(path)
+    else:
+        yield from loose_rows(path) if kind == "loose" else delimited_rows(path)
+
+
+def columns_of(path: Path, wanted: Sequence[str]) -> Table:
+    """Read some columns and no others."""
+    rows = _rows(path)
+    _, header = next(rows)
+    names = [name.strip() for name in header]
+    check_once(path, names, wanted)
+    taken = [names.index(name) for name in wanted]
+    return table_of(path, [(1, wanted), *((line, [cells[k] for k in taken]) for line, cells in rows)])
+
+
+def is_bare(path: Path) -> bool:
+    """Whether rows are a system and a score alone, without a header, in the order of segments (mt-metrics-eval)."""
+    with open_text(path) as text:
+        rows = [line.split() for line in islice(text, 2)]
+    return len(rows) == 2 and all(len(row) == 2 and is_number(row[1]) for row in rows) and rows[0][0] == rows[1][0]
+
+
+def _bare_rows(path: Path) -> Iterator[Row]:
+    yield 0, ("system", "seg_id", "score")
+    counts: Counter[str] = Counter()
+    for line, cells in loose_rows(path):
+        counts[cells[0]] += 1
+        yield line, (cells[0], str(counts[cells[0]]), cells[1])
+    if len(set(counts.values())) > 1:
+        (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
+        raise InputError(
+            f"{path}: system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are paired by order, so "
+            "every system needs one a segment (None where there is no score)"
+        )
+
+
+def kind_of(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:
+    """Say how a file is cut; loose: columns are split by tabs or blanks, and quotes are part of the text."""
+    if is_parquet(path):
+        return "parquet"
+    if is_json(path):
+        return "json"
+    return "loose" if delimiter_of(_first_line(path)) in {"\t", None} else "delimited"
+
+
+def is_split_by_blanks(path: Path) -> bool:
+    """Whether blanks alone part the columns."""
+    return kind_of(path) == "loose" and "\t" not in _first_line(path)
+
+
+def _first_line(path: Path) -> str:
+    with open_text(path) as text:
+        return "".join(islice(text, 1))
+
+
+def loose_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a file split by tabs, by blanks, or by both; the header first.
+
+    Raises
+    ------
+    InputError
+        For a row that is as wide as the header under no reading.
+    """
+    with open_text(path) as text:
+        split: Callable[[str], list[str]] | None = None
+        width = blank = 0
+        for number, raw in enumerate(text, start=1):
+            line = raw.rstrip("\r\n")
+            if split is None:
+                cells = line.split("\t") if line.count("\t") > 1 else line.split()
+                while cells and cells[-1].startswith("#"):  # a remark, as Marot writes it
+                    cells.pop()
+                width, split = len(cells), _split_rows(len(cells))
+            elif not line.strip():
+                blank = blank or number
+                continue
+            else:
+                if blank:
+                    raise ragged(path, blank, 0, width)
+                cells = split(line)
+            if len(cells) != width:
+                raise ragged(path, number, len(cells), width)
+            yield number, cells
+
+
+def _split_rows(width: int) -> Callable[[str], list[str]]:
+    def split(line: str) -> list[str]:
+        cells = line.split("\t")
+        if len(cells) == width:
+            return [_bare(cell) for cell in cells]
+        words = line.split()
+        if len(words) == width or len(cells) == 1:
+            return words
+        mixed = [cells[0], *" ".join(cells[1:]).split()]
+        return mixed if len(mixed) == width else cells
+
+    return split
+
+
+def _bare(cell: str) -> str:
+    return cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell
