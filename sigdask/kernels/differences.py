@@ -144,17 +144,17 @@ def raise_linear(moved, pairs, observed, side, largest, counts):
         size = number(abs(t))
         own = size if side == 0 else number(side * t)
         sign = number(-1 if side < 0 else 1)
-        greater, less, either, down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        greater, less, either, down = number(0), number(0), number(0), number(0)
         for k in range(largest.shape[0]):
             moved_by = number(b[k] - a[k])
             d = number(t + moved_by + moved_by)
             reach = number(abs(d))
-            greater += np.int32(moved_by >= 0)
-            less += np.int32(moved_by <= 0)
-            either += np.int32(reach >= size)
+            greater = number(greater + number(moved_by >= 0))
+            less = number(less + number(moved_by <= 0))
+            either = number(either + number(reach >= size))
             reached = max(largest[k], reach if side == 0 else number(sign * d))
             largest[k] = reached
-            down += np.int32(reached >= own)
+            down = number(down + number(reached >= own))
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either

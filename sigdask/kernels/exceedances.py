@@ -30,34 +30,26 @@ def count_linear(moved, pairs, observed, slack, counts):
     counts : int64 array, shape (n_pairs, 3)
         Added to.
     """
-    number = moved.dtype.type  # keeps 32-bit sums in 32-bit lanes
+    number = moved.dtype.type  # 32-bit sums are compared and counted in 32-bit lanes
     n_trials = moved.shape[1]
     for p in range(pairs.shape[0]):
-        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
-        t = observed[p]
-        tie = number(slack[p])
-        reached = number(-slack[p])
-        greater, less, far = np.int32(0), np.int32(0), np.int32(0)
-        # |t + 2 D| >= |t|  <=>  D >= 0 or D <= -t   (t >= 0; mirrored for t < 0)
-        if t >= 0:
-            opposite = number(slack[p] - t)
-            for k in range(n_trials):
-                d = number(b[k] - a[k])
-                greater += np.int32(d >= reached)
-                less += np.int32(d <= tie)
-                far += np.int32(d <= opposite)
-        else:
-            opposite = number(-t - slack[p])
-            for k in range(n_trials):
-                d = number(b[k] - a[k])
-                greater += np.int32(d >= reached)
-                less += np.int32(d <= tie)
-                far += np.int32(d >= opposite)
+        i, j, t = pairs[p, 0], pairs[p, 1], observed[p]
+        if t < 0:  # mirrored, so that the observed difference is not negative
+            i, j = j, i
+        a, b, size = moved[i], moved[j], abs(t)
+        tie, reached, opposite = number(slack[p]), number(-slack[p]), number(slack[p] - size)
+        greater, less, far = number(0), number(0), number(0)
+        for k in range(n_trials):  # |t + 2 D| >= t  <=>  D >= 0 or D <= -t
+            d = number(b[k] - a[k])
+            greater = number(greater + number(d >= reached))
+            less = number(less + number(d <= tie))
+            far = number(far + number(d <= opposite))
+        # the two ends of two-sided meet where |t| lies within the slack: then every trial counts
+        counts[p, 2] += n_trials if size <= 2 * slack[p] else far + greater
+        if t < 0:
+            greater, less = less, greater
         counts[p, 0] += greater
         counts[p, 1] += less
-        # the two ends of two-sided meet where |t| lies within the slack: then every trial counts
-        meet = abs(t) <= 2 * slack[p]
-        counts[p, 2] += n_trials if meet else far + (greater if t >= 0 else less)
 
 
 @njit(nogil=True, cache=True)
