@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, sight, versions
@@ -22,8 +22,6 @@ from sigdask.metrics.travel import functions_of, is_named
 from sigdask.randomization import AnyPanel, count
 from sigdask.shuffles import BLOCK
 from sigdask.tallies import Tally
-
-ClusterName = TypeVar("ClusterName", bound=str | Mapping[str, Any])
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
@@ -117,7 +115,7 @@ def count_jobs(
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
 
 
-def chosen(cluster: ClusterName, jobs: Sequence[Job], work: float) -> ClusterName | str:
+def chosen(cluster: clusters.Named, jobs: Sequence[Job], work: float) -> clusters.Named:
     """Resolve "auto" by the work ahead, in seconds, and by whether its kernels let other threads run."""
     if cluster != "auto":
         return cluster

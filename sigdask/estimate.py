@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from sigdask import addresses, clusters, formats, planned
 from sigdask import metrics as known
+from sigdask.clusters.description import Description
 from sigdask.comparisons import bound
 from sigdask.costs import Cost
 from sigdask.counts import Counts
@@ -52,7 +53,10 @@ def n_threads(plan: Plan) -> int | None:
     """Return how many threads the plan's cluster has on this machine, None where it is another."""
     if plan.cluster == "none":
         return 1
-    return plan.workers or clusters.cores() if plan.cluster in {"auto", "threads", "local"} else plan.workers
+    described = plan.cluster if isinstance(plan.cluster, Description) else None
+    kind = described.kind if described else plan.cluster
+    wanted = plan.workers or (described.expected if described else None)
+    return wanted or clusters.cores() if kind in ("auto", "threads", "local") else wanted
 
 
 def _of(plan: Plan, number: int, complaints: list[Complaint]) -> Cost | None:

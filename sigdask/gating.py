@@ -105,7 +105,7 @@ def hold(
     """
     if plan.gate is None or outcome.exit_status:
         return None, []
-    with reading(outcome.where) as connection:
+    with reading(outcome.location) as connection:
         runs = history.runs_of(connection, plan.name)[::-1]
     this = next(run for run in runs if run.number == outcome.number)
     results = [result for own in outcome.results.values() for result in own]
@@ -115,7 +115,7 @@ def hold(
         with stop.waiting():
             return test_set.read()
 
-    with stop.watching(), open_store(outcome.where, plan.name, lambda: not stop.due()) as store:
+    with stop.watching(), open_store(outcome.location, plan.name, lambda: not stop.due()) as store:
         try:
             count = kept(plan, store, stop, cluster, workers)
             verdict = judge_plan(plan, results, history=earlier(runs, this), read=read, count=count)

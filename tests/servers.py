@@ -8,8 +8,11 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+
+PASSWORD = "sec:ret/%@word"
 
 
 class Postgres:
@@ -17,13 +20,15 @@ class Postgres:
 
     def __init__(self, binaries, folder):
         self.binaries, self.folder, self.port = binaries, folder, free_port()
-        self._run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "sigdask", "-N")
+        (folder / "password").write_text(PASSWORD)
+        asked = ("-A", "scram-sha-256", "-U", "sigdask", "--pwfile", str(folder / "password"))
+        self._run("initdb", "-D", str(folder / "data"), *asked, "-N")
         self.process = None
         self.start()
 
     @property
     def url(self):
-        return f"postgresql://sigdask@127.0.0.1:{self.port}/postgres"
+        return f"postgresql://sigdask:{quote(PASSWORD, safe='')}@127.0.0.1:{self.port}/postgres"
 
     def start(self):
         options = ["-D", str(self.folder / "data"), "-p", str(self.port), "-h", "127.0.0.1", "-k", str(self.folder)]

@@ -15,6 +15,7 @@ from sigdask.gate import NonInferior, NotWorse
 from sigdask.plan import Plan, Report, load_plan, schema, schema_text
 from sigdask.plan.lines import lines_of_keys
 from sigdask.stopping import BesagClifford, ConfidenceSequence
+from sigdask.store.database import url_of
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_a_plan_of_three_lines_has_all_defaults(folder):
     plan = loaded(folder, SMALLEST)
     own = plan.test_sets[0]
     assert plan.name == "plan"
-    assert plan.store == f"sqlite:///{folder}/plan.sqlite"
+    assert plan.store == f"{folder}/plan.sqlite"
     assert (plan.seed, plan.alpha, plan.second_run, plan.adjust, plan.family) == (0, 0.05, True, None, "test-set")
     assert (plan.stopping, plan.gate, plan.cluster, plan.workers) == (None, None, "auto", None)
     assert [source.name for source in own.sources] == ["base", "new"]
@@ -138,8 +139,8 @@ def test_the_default_family_of_a_whole_plan_takes_one_alternative(folder):
 @pytest.mark.parametrize(
     ("store", "url"),
     [
-        ("night.db", "sqlite:///{folder}/night.db"),
-        ("sqlite:///night.db", "sqlite:///{folder}/night.db"),
+        ("night.db", "{folder}/night.db"),
+        ("sqlite:///night.db", "{folder}/night.db"),
         ("sqlite:////tmp/night.db", "sqlite:////tmp/night.db"),
         ("postgresql+psycopg://u:p@host/db", "postgresql+psycopg://u:p@host/db"),
     ],
@@ -149,12 +150,41 @@ def test_a_store_is_a_path_or_a_url(folder, store, url):
 
 
 def test_a_cluster_is_a_word_a_file_or_a_table(folder):
-    (folder / "c.toml").write_text("")
+    (folder / "c.toml").write_text('class = "local"\n')
     assert loaded(folder, 'cluster = "tcp://host:8786"\n' + SMALLEST).cluster == "tcp://host:8786"
     assert loaded(folder, 'cluster = "c.toml"\n' + SMALLEST).cluster == str(folder / "c.toml")
     assert loaded(folder, SMALLEST + '[cluster]\nfile = "c.toml"\n').cluster == str(folder / "c.toml")
-    slurm = loaded(folder, SMALLEST + '[cluster]\nclass = "slurm"\nqueue = "night"\n').cluster
-    assert slurm == {"class": "slurm", "queue": "night"}
+    slurm = loaded(folder, SMALLEST + '[cluster]\nclass = "slurm"\noptions = { queue = "night" }\n').cluster
+    assert (slurm.kind, slurm.options) == ("slurm", {"queue": "night"})
+
+
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [
+        ('[cluster]\nclass = "slurrm"\n', "did you mean 'slurm'"),
+        ('[cluster]\nclass = "slurm"\nqueue = "night"\n', r"unknown key 'queue'.*\[options\]"),
+        ('[cluster]\nclass = "local"\nworkers = 0\n', "workers = 0"),
+        ('[cluster]\nfile = "c.toml"\n', "class is missing"),
+    ],
+)
+def test_a_cluster_is_validated_with_its_plan(folder, table, error):
+    (folder / "c.toml").write_text("workers = 3\n")
+    with pytest.raises(InputError, match=error):
+        loaded(folder, SMALLEST + table)
+
+
+def test_paths_of_a_cluster_start_at_the_plan(folder):
+    text = '[cluster]\nclass = "address"\noptions = { scheduler_file = "s.json" }\nsecurity = { folder = "certs" }\n'
+    found = loaded(folder, SMALLEST + text).cluster
+    assert found.options["scheduler_file"] == str(folder / "s.json")
+    assert found.transport.folder == folder / "certs"
+
+
+def test_a_store_beside_a_plan_with_any_name(folder):
+    (folder / "a?b%20c.toml").write_text(SMALLEST)
+    plan = load_plan(folder / "a?b%20c.toml")
+    assert plan.store == str(folder / "a?b%20c.sqlite")
+    assert url_of(plan.store).database == plan.store
 
 
 def test_the_gates_rules_take_the_plans_level_and_adjustment(folder):

@@ -160,7 +160,7 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
     from sigdask.report.overnight import report_json, report_text
 
     if outcome.number and outcome.results:
-        found = look.report(outcome.where, plan.name, outcome.number)
+        found = look.report(outcome.location, plan.name, outcome.number)
         if json_file != "-":
             click.echo(report_text(found, everything=everything, width=width()))
         write_json(json_file, lambda: report_json(found))

@@ -51,8 +51,12 @@ def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
     return "threads" if vectorised else "local"
 
 
+Named = str | Mapping[str, Any] | Description
+"""A cluster as users name it: none, threads, local, an address, a file; or what a file holds."""
+
+
 @contextmanager
-def connect(cluster: str | Mapping[str, Any] | Description, *, workers: int | None = None) -> Iterator[Cluster]:
+def connect(cluster: Named, *, workers: int | None = None) -> Iterator[Cluster]:
     """Start or reach a cluster, and close what was started.
 
     Parameters

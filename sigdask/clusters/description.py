@@ -162,7 +162,7 @@ def describe(table: Mapping[str, Any], *, where: str, folder: Path = Path()) -> 
         maximum=_count(table, "maximum", where, 1),
         wait=_seconds(table.get("wait", 600.0), "wait", where),
         transport=_transport(table.get("security", "tcp" if kind == "local" else "tls"), where, folder),
-        options=_typed(table, "options", dict, where) or {},
+        options=_options(kind, _typed(table, "options", dict, where) or {}, folder),
         submit=_typed(table, "submit", dict, where) or {},
         where=where,
     )
@@ -222,6 +222,12 @@ def seconds_of(text: str) -> float | None:
     if plain is None or plain[2] not in {"", *UNITS}:
         return None
     return float(plain[1]) * UNITS.get(plain[2], 1)
+
+
+def _options(kind: str, options: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return options whose paths no longer depend on where the program is started."""
+    file = options.get("scheduler_file") if kind == "address" else None
+    return {**options, "scheduler_file": str(folder / Path(file).expanduser())} if isinstance(file, str) else options
 
 
 def _check_kind(kind: str, where: str) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster
+from sigdask.clusters import Cluster, Named
 from sigdask.engine import Counted, Job, Progress, chosen, partition, run_tasks, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.overnight.early import Early
@@ -64,7 +63,7 @@ class Counting:
         self.n_counted = self.n_done = self.n_all = 0
         self.problems: list[str] = []
 
-    def count(self, cluster: str | Cluster | Mapping[str, Any], workers: int | None) -> None:
+    def count(self, cluster: Named | Cluster, workers: int | None) -> None:
         """Count what is missing: all at once, or with a rule to stop early one round after the other."""
         while True:
             if self.early is not None:
@@ -81,7 +80,7 @@ class Counting:
             with self.stop.waiting():
                 self.early.find()
 
-    def _count_lines(self, lines: list[Line], cluster: str | Cluster | Mapping[str, Any], workers: int | None) -> None:
+    def _count_lines(self, lines: list[Line], cluster: Named | Cluster, workers: int | None) -> None:
         costs: dict[int, float] = {}
         lost_since = 0.0
         while lines := [line for line in lines if line.first < line.stop and not line.left_out]:
@@ -116,7 +115,7 @@ class Counting:
 
     def _count_on(
         self,
-        cluster: str | Cluster | Mapping[str, Any],
+        cluster: Named | Cluster,
         workers: int | None,
         jobs: Sequence[Job],
         lines: Sequence[Line],
@@ -199,7 +198,7 @@ class Counting:
 
 
 @contextmanager
-def _connected(cluster: str | Mapping[str, Any], workers: int | None) -> Iterator[Cluster]:
+def _connected(cluster: Named, workers: int | None) -> Iterator[Cluster]:
     """Start or reach a cluster; one that fails to start, or to close, is a lost one."""
     try:
         with clusters.connect(cluster, workers=workers) as connected:
@@ -207,4 +206,5 @@ def _connected(cluster: str | Mapping[str, Any], workers: int | None) -> Iterato
     except SigdaskError:
         raise
     except Exception as error:  # dask raises many kinds when its processes are killed as they start
-        raise ClusterLostError(f"the cluster {cluster} failed: {type(error).__name__}: {error}") from error
+        name = cluster if isinstance(cluster, str) else "described"
+        raise ClusterLostError(f"the cluster {name} failed: {type(error).__name__}: {error}") from error

@@ -116,8 +116,15 @@ class Early:
         return n < limit and round_of(n)[0] != n
 
     def _read(self, run: int) -> Blocks:
+        """Return the rounds that end within the trials asked for, and what was counted again of the next one."""
         starts, stops, counts = self.ledger.store.blocks(self.ledger.ids[self.places], run)
-        return Blocks(np.where(stops > 0, stops - starts[:, None], 0), counts)
+        inside = (stops > 0) & (stops <= self.limit)  # (n_rounds, n)
+        n_trials, counts = np.where(inside, stops - starts[:, None], 0), counts * inside[..., None]
+        again, counts_again = self.ledger.beyond(run, self.places, n_trials.sum(axis=0), counts.sum(axis=0))
+        for k in np.flatnonzero(again > 0):
+            after = int(np.count_nonzero(n_trials[:, k]))
+            n_trials[after, k], counts[after, k] = again[k], counts_again[k]
+        return Blocks(n_trials, counts)
 
     def recall(self, recorded: Iterable[Recorded]) -> None:
         """Take the places of h-th exceedances from what earlier runs have found."""

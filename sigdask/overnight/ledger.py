@@ -163,6 +163,12 @@ class Ledger:
         self.n_trials[run][places], self._counts[run][places] = n_trials, counts
         self.limit[run][places] = np.where(stopped, upto, NO_LIMIT)
 
+    def beyond(
+        self, run: int, places: NDArray[np.int64], n_trials: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the trials and exceedances that are counted of some comparisons beyond given ones."""
+        return self.n_trials[run][places] - n_trials, self._counts[run][places] - counts
+
     def give_up(self, line: Line) -> None:
         """Want no more of what cannot be counted."""
         self.wanted[line.run][line.places] = 0

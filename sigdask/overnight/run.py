@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sigdask.clusters import Cluster
+from sigdask.clusters import Cluster, Named
 from sigdask.engine import Job, Progress
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.overnight.counting import Counting, Note
@@ -43,7 +43,9 @@ class Outcome:
     number : int
         Of the run in the store.
     where : str
-        The store.
+        The store, for messages.
+    location : str
+        What opens it again; may hold a password.
     stopped : str
         Why it stopped before its end; empty when it is finished.
     n_counted : int
@@ -59,6 +61,7 @@ class Outcome:
     results: dict[str, Results]
     number: int
     where: str
+    location: str = field(repr=False)
     stopped: str
     n_counted: int
     n_changed: int
@@ -75,7 +78,7 @@ def run_plan(
     plan: Plan,
     *,
     store: str | None = None,
-    cluster: str | Cluster | Mapping[str, Any] | None = None,
+    cluster: Named | Cluster | None = None,
     workers: int | None = None,
     deadline: float | None = None,
     progress: Progress | None = None,
@@ -118,7 +121,7 @@ def kept(
     plan: Plan,
     store: Store,
     stop: Stop,
-    cluster: str | Cluster | Mapping[str, Any] | None,
+    cluster: Named | Cluster | None,
     workers: int | None,
 ) -> Callable[[Sequence[Job]], list[Tally]]:
     """Return what counts further jobs of a plan as its run does: what the store has is not counted again."""
@@ -140,16 +143,14 @@ class _Driver:
     def __init__(self, plan: Plan, store: Store, stop: Stop) -> None:
         self.plan, self.store, self.stop = plan, store, stop
 
-    def run(
-        self, cluster: str | Cluster | Mapping[str, Any], workers: int | None, progress: Progress | None, note: Note
-    ) -> Outcome:
+    def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         try:
             with self.stop.waiting():
                 self.parts = read_parts(self.plan)
                 self.ledger = Ledger(self.store, [job for part in self.parts for job in part.work.jobs])
                 self.early = self._early()
         except Stopped:
-            return Outcome({}, 0, self.store.where, self.stop.reason, 0, 0)
+            return Outcome({}, 0, self.store.where, self.store.location, self.stop.reason, 0, 0)
         self.watches = [Watch.of(self.ledger, part, k) for part in self.parts for k in range(len(part.names))]
         details = provenance(self.plan)
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
@@ -198,7 +199,8 @@ class _Driver:
         details = {**details, "second_looks": again, "frames": frames, "savings": self._savings()}
         self.store.end(state, stopped or "; ".join(counting.problems), details)
         return Outcome(
-            by_set, number, self.store.where, stopped, counting.n_counted, n_changed, again, tuple(counting.problems),
+            by_set, number, self.store.where, self.store.location, stopped, counting.n_counted, n_changed, again,
+            tuple(counting.problems),
         )  # fmt: skip
 
     def _savings(self) -> dict[str, float]:

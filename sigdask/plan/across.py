@@ -131,8 +131,8 @@ def _outputs(plan: Plan) -> Iterator[tuple[Key, Path]]:
     ]
     if plan.gate is not None:
         written += [(("gate", "junit"), plan.gate.junit), (("gate", "json"), plan.gate.json)]
-    if plan.store.startswith("sqlite:///"):
-        written.append((("store",), Path(plan.store.removeprefix("sqlite:///"))))
+    if "://" not in plan.store:
+        written.append((("store",), Path(plan.store)))
     yield from ((key, path) for key, path in written if path is not None)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from sigdask import formats
+from sigdask.clusters import Named
 from sigdask.comparisons import Method
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
@@ -169,8 +169,8 @@ class Plan:
         whole plan.
     stopping : BesagClifford, ConfidenceSequence or None
         Rule to stop counting early.
-    cluster : str or mapping
-        As `--cluster` takes it, or the content of a cluster file.
+    cluster : str or Description
+        As `--cluster` takes it, or what a table describes.
     workers : int or None
         Threads or processes to start.
     store : str
@@ -190,7 +190,7 @@ class Plan:
     adjust: Adjust | None = None
     family: Family = "test-set"
     stopping: Stopping | None = None
-    cluster: str | Mapping[str, Any] = "auto"
+    cluster: Named = "auto"
     workers: int | None = None
     store: str = ""
     report: Report = Report()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask import clusters
+from sigdask.clusters.description import describe
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
 from sigdask.gate import NonInferior, NotWorse, Rule
@@ -168,7 +170,7 @@ def _stopping(keys: PlanKeys) -> Stopping | None:
     return ConfidenceSequence(keys.alpha, keys.stopping.epsilon)
 
 
-def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> str | Mapping[str, Any]:
+def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> clusters.Named:
     """Return what `--cluster` takes; a table is the content of a cluster file."""
     key: Key = ("cluster",)
     if isinstance(cluster, str):
@@ -181,35 +183,43 @@ def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> str | Mapping[str,
     elif named == "file":
         if len(cluster) > 1:
             at.complain(key, f"found {shown(cluster)}, expected `file` alone; options stand in the file")
-        path = at.path((*key, "file"), given)
-        return str(path)
+        return _cluster_file(str(given), at, (*key, "file"))
+    else:
+        return at.attempt(key, partial(describe, where="[cluster]", folder=at.folder), cluster) or cluster
     return cluster
 
 
 def _cluster_text(text: str, at: _Place, key: Key) -> str:
     if text.endswith((".json", ".toml")):
-        return str(at.path(key, text) or text)
+        return _cluster_file(text, at, key)
     if text not in {"auto", "none", "threads", "local"} and not text.startswith(("tcp://", "tls://")):
         known = ["auto", "none", "threads", "local"]
         at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, known, 'words')}")
     return text
 
 
+def _cluster_file(text: str, at: _Place, key: Key) -> str:
+    path = at.path(key, text)
+    if path is not None and path.suffix != ".json":
+        at.attempt(key, clusters.read, path)
+    return str(path or text)
+
+
 def store_of(text: str | None, path: Path) -> str:
-    """Return the URL of the database that a plan names, whatever else is wrong with it."""
+    """Return the file or URL of the database that a plan names, whatever else is wrong with it."""
     if text is not None and "://" not in text:
-        return f"sqlite:///{paths.absolute(text, path.parent)}"
+        return str(paths.absolute(text, path.parent))
     return _store(text, path, _Place(path.parent, []))
 
 
 def _store(text: str | None, path: Path, at: _Place) -> str:
-    """Return the URL of the database; by default a file beside the plan."""
+    """Return the file or URL of the database; by default a file beside the plan."""
     if text is None:
-        return f"sqlite:///{path.with_suffix('.sqlite')}"
+        return str(path.with_suffix(".sqlite"))
     scheme, separator, rest = text.partition("://")
     if not separator:
         file = at.path(("store",), text, paths.writable)
-        return f"sqlite:///{file}"
+        return str(file)
     if scheme.partition("+")[0] not in DATABASES:
         at.complain(
             ("store",),
@@ -218,7 +228,7 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
         )
     elif scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
         file = at.path(("store",), rest[1:], paths.writable)
-        return f"{scheme}:///{file}"
+        return str(file)
     return text
 
 

@@ -34,7 +34,9 @@ class Store:
     Attributes
     ----------
     where : str
-        The file or URL.
+        The file or URL, for messages.
+    location : str
+        What opens it again.
     notes : tuple of str
         What the user should know of it.
     """
@@ -43,6 +45,7 @@ class Store:
         self.database = database
         self.plan = plan
         self.where = database.where
+        self.location = database.location
         self.notes = database.notes
         self._patient = patient
         self._run = 0

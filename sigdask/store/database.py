@@ -35,6 +35,8 @@ class Database:
     ----------
     where : str
         The file, or the URL without its password.
+    location : str
+        What opens it again: the file, or the whole URL; never shown.
     notes : tuple of str
         What the user should know of it.
     """
@@ -42,6 +44,7 @@ class Database:
     def __init__(self, engine: Engine, notes: tuple[str, ...] = ()) -> None:
         self.engine = engine
         self.where = _where(engine.url)
+        self.location = self.where if self.is_sqlite else engine.url.render_as_string(hide_password=False)
         self.notes = notes
 
     @property
@@ -153,6 +156,8 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("unable to open",), "it cannot be opened; is its folder writable?"),
     (("database is locked",), f"another program held its lock for {BUSY_SECONDS} s"),
     (("disk i/o error", "malformed"), "the file system failed; check the disk"),
+    (("authentication failed", "no password supplied", 'role "'),
+     "the database refuses this user; give the right name and password in the URL, PGPASSWORD or ~/.pgpass"),
     (("connect", "terminat", "closed", "server", "shutdown", "starting up", "recovery", "timeout"),
      "the database cannot be reached; is the server running?"),
 )  # fmt: skip

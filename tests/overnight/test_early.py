@@ -10,7 +10,7 @@ import pytest
 from nights import sigdask, tallies_in, write_plan
 
 from sigdask.overnight import early, run_plan
-from sigdask.overnight.look import report
+from sigdask.overnight.look import report, status
 from sigdask.plan import load_plan
 from sigdask.randomization import count
 from sigdask.stopping import places, sequence_interval
@@ -73,6 +73,20 @@ def test_where_it_stops_does_not_depend_on_nights_or_on_what_more_is_kept(tmp_pa
     assert told(later) == told(at_once) == told(whole)
     again = run_plan(plan_of(tmp_path / "a", more), cluster="none")
     assert (again.n_counted, again.n_changed) == (0, 0)
+
+
+@pytest.mark.parametrize("more", [BESAG, SEQUENCE])
+@pytest.mark.parametrize("trials", [1000, 4096, 10_000, 50_000])
+@pytest.mark.parametrize("before", [BESAG, 'adjust = "none"'])
+def test_with_fewer_trials_than_are_kept_the_rule_sees_those_asked_for(tmp_path, more, trials, before):
+    at_once = run_plan(plan_of(tmp_path / "a", more, trials=trials), cluster="none")
+    run_plan(plan_of(tmp_path / "b", before, trials=65_536), cluster="none")
+    for _ in range(2):
+        lowered = run_plan(plan_of(tmp_path / "b", more, trials=trials), cluster="none")
+        assert told(lowered) == told(at_once)
+        assert lowered.exit_status == 0
+        assert max(r.n_trials for r in lowered.results["set0"]) <= trials
+        assert status(str(tmp_path / "b" / "night.sqlite")).have == status(str(tmp_path / "a" / "night.sqlite")).have
 
 
 def told(outcome):

@@ -9,9 +9,11 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
+from nights import sigdask, write_plan
 from servers import start_postgres
 from sqlalchemy import text
 
@@ -326,6 +328,22 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
         with pytest.raises(StoreError, match="cannot be reached"):
             store.commit([Kept(ids, 0, 8192, 9000, counts_of(1))])
         server.start()
+
+
+def test_a_plan_runs_and_is_judged_behind_a_password_that_is_never_shown(server, tmp_path):
+    gate = 'pairs = { baseline = "s0" }\n[gate]\nrules = [{ rule = "not-worse" }]\n'
+    path = write_plan(tmp_path / "night", sets=1, more=gate)
+    done = [sigdask(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")]
+    assert [run.returncode for run in done] == [0, 0, 0], done[0].stderr
+    assert "gate: passed" in done[0].stdout
+    shown = "".join(run.stdout + run.stderr for run in done)
+    assert "sec:ret" not in shown
+    assert quote("sec:ret/%@word", safe="") not in shown
+
+
+def test_a_wrong_password_is_said_to_be_one(server):
+    with pytest.raises(StoreError, match="refuses this user; give the right name and password"):
+        open_to_write(server.url.replace("sec", "oth"))
 
 
 @pytest.mark.slow
