@@ -330,7 +330,7 @@ def obstacles(made: Adjustment, results: Sequence[Result], alpha: float) -> list
 
 
 def _few_trials(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
-    sampled = [r.n_trials for r in results if r.method == "approximate" and r.n_trials > 0]
+    sampled = [r.n_asked for r in results if r.method == "approximate" and r.n_trials > 0]
     if made.method in OF_P_VALUES and sampled:
         needed = trials_needed(cost(made.method, len(results)), alpha)
         if (least := min(sampled)) < needed:

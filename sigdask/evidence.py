@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,7 @@ def gather(
     seed: int = 0,
     trials: int | None = None,
     count: Count = count_jobs,
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Evidence:
     """Return the evidence of one test set; that of several adds.
 
@@ -56,6 +58,8 @@ def gather(
         As the results were counted.
     count : callable
         Counts what non-inferiority takes.
+    waiting : callable
+        Surrounds what may be interrupted.
 
     Returns
     -------
@@ -64,7 +68,8 @@ def gather(
     own = [r for r in results if r.test_set == counts.name]
     asked = [r for r in own if any(covers(rule, r, baseline) for rule in rules)]
     metrics = {name: bound(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
-    spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
+    with waiting():
+        spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
     shown: dict[tuple[NonInferior, Key], Shown] = {}
     for rule in rules:
         if isinstance(rule, NonInferior):

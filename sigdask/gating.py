@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 
 from sigdask.clusters import Cluster
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
-from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.errors import HeldError, SigdaskError, UnfinishedError
 from sigdask.evidence import Count, gather
 from sigdask.gate import Evidence, GateVerdict, judge
 from sigdask.overnight import Outcome, kept
@@ -18,7 +19,7 @@ from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
 from sigdask.report.gate import junit
 from sigdask.results import Result
-from sigdask.store import Run, history, open_store, reading
+from sigdask.store import Run, Store, history, open_store, reading
 from sigdask.tell import tell
 
 NO_HISTORY: Mapping[str, Sequence[float]] = {}
@@ -31,6 +32,7 @@ def judge_plan(
     history: Mapping[str, Sequence[float]] = NO_HISTORY,
     read: Callable[[TestSet], Counts] = TestSet.read,
     count: Count = count_jobs,
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> GateVerdict | None:
     """Hold a plan's results against its gate; None where it has none.
 
@@ -47,6 +49,8 @@ def judge_plan(
         Returns a test set's counts, where they are at hand; otherwise they are read again.
     count : callable
         Counts what non-inferiority takes.
+    waiting : callable
+        Surrounds what may be interrupted.
     """
     if plan.gate is None:
         return None
@@ -61,6 +65,7 @@ def judge_plan(
             seed=plan.seed,
             trials=test_set.trials,
             count=count,
+            waiting=waiting,
         )
     return judge(
         plan.gate.rules,
@@ -115,10 +120,11 @@ def hold(
         with stop.waiting():
             return test_set.read()
 
-    with stop.watching(), open_store(outcome.location, plan.name, lambda: not stop.due()) as store:
+    with stop.watching(), _held(outcome.location, plan.name, stop) as store:
         try:
             count = kept(plan, store, stop, cluster, workers)
-            verdict = judge_plan(plan, results, history=earlier(runs, this), read=read, count=count)
+            past = earlier(runs, this)
+            verdict = judge_plan(plan, results, history=past, read=read, count=count, waiting=stop.waiting)
         except Stopped:
             raise UnfinishedError(
                 f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
@@ -128,6 +134,17 @@ def hold(
     if verdict is None:
         return None, []
     return verdict, list(publish(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
+
+
+@contextmanager
+def _held(location: str, name: str, stop: Stop) -> Iterator[Store]:
+    """Open the store again; where another driver came between, the gate is left to the next run."""
+    with ExitStack() as stack:
+        try:
+            store = stack.enter_context(open_store(location, name, lambda: not stop.due()))
+        except HeldError as error:
+            raise UnfinishedError(f"the gate was not judged: {error}") from None
+        yield store
 
 
 def earlier(runs: Sequence[Run], this: Run) -> dict[str, list[float]]:

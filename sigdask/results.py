@@ -240,6 +240,11 @@ class Result:
         """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
         return self.p_interval[0] <= alpha < self.p_interval[1]
 
+    @property
+    def n_asked(self) -> int:
+        """Trials asked for: more than were counted where a rule stopped."""
+        return self.n_trials if self.stopped is None else self.stopped.n_asked
+
     def verdict(self, alpha: float) -> str:
         """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
         if self.stopped is not None and self.stopped.rule == "confidence-sequence":

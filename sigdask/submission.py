@@ -26,6 +26,9 @@ MARGIN = 60
 
 RESTARTS = 100
 
+PATIENCE = 120
+"""Seconds to wait for sbatch."""
+
 SCRIPT = """#!/bin/bash
 # Written by `sigdask submit`. Exit status 3 after a warning of the time limit means: there is more to count.
 set -u
@@ -80,8 +83,12 @@ class Submission:
             file.flush()
             try:
                 done = subprocess.run(  # noqa: S603
-                    [*self.arguments, file.name], capture_output=True, text=True, check=False, timeout=120
+                    [*self.arguments, file.name], capture_output=True, text=True, check=False, timeout=PATIENCE
                 )
+            except subprocess.TimeoutExpired:
+                raise UnfinishedError(
+                    f"sbatch did not answer within {PATIENCE} s; `squeue --me` tells whether the job was taken"
+                ) from None
             except OSError as error:
                 raise InputError(f"sbatch cannot be run here ({error.strerror}): submit from a login node") from None
         if done.returncode != 0:
@@ -128,10 +135,10 @@ def prepare(
     where = f"{INSIDE if alone == 'one' else ''}{cluster.resolve()}"
     command = [*program, str(plan.resolve()), "--cluster", where, *options]
     script = SCRIPT.format(
-        prologue="\n".join(_lines(description, "prologue")),
+        prologue="\n".join(description.submit.get("prologue", [])),
         folder=shlex.quote(str(Path.cwd())),
         command=shlex.join(command),
-        restarts=int(description.submit.get("restarts", RESTARTS)),
+        restarts=description.submit.get("restarts", RESTARTS),
     )
     return Submission(("sbatch", *_arguments(plan, description, margin, one=alone == "one")), script)
 
@@ -152,16 +159,16 @@ def _arguments(plan: Path, description: Description, margin: int, *, one: bool) 
         f"--signal=B:TERM@{margin}", f"--output={log}",
         *size, *(memory if one else []),
         *(f"{key}={value}" for key, value in named.items() if value is not None),
-        *(word for line in given.get("job_extra_directives", []) for word in shlex.split(line)),
-        *(word for line in _lines(description, "directives") for word in shlex.split(line)),
+        *(word for line in given.get("job_extra_directives", []) for word in _words(line, description)),
+        *(word for line in own.get("directives", []) for word in _words(line, description)),
     ]  # fmt: skip
 
 
-def _lines(description: Description, key: str) -> list[str]:
-    lines = description.submit.get(key, [])
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        raise description.refuse(f"[submit] {key} = {lines!r}: must be a list of strings")
-    return lines
+def _words(line: str, description: Description) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise description.refuse(f"directive {line!r}: {error}") from None
 
 
 def _megabytes(memory: str, description: Description) -> int:

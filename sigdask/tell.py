@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import tempfile
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from sigdask.gate import GateVerdict
@@ -46,27 +50,44 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
 
 
 def _run(to: Tell, body: bytes, ending: str, folder: Path) -> str | None:
-    try:
-        done = subprocess.run(  # noqa: S603  # the plan's own list, no shell
-            to.command,
-            input=body,
-            capture_output=True,
-            timeout=to.timeout,
-            cwd=folder,
-            env={**os.environ, "SIGDASK_GATE": ending},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"did not end within {to.timeout:g} s and was stopped"
-    except (OSError, ValueError) as error:
-        return str(error)
-    if done.returncode == 0:
-        return None
-    word = done.stderr.decode(errors="replace").strip()[:LONGEST_WORD]
-    return f"ended with status {done.returncode}{f': {word}' if word else ''}"
+    """Run the command in a group of its own; what it leaves running when it ends in time is its own affair."""
+    with tempfile.TemporaryFile() as words:
+        try:
+            process = subprocess.Popen(  # noqa: S603  # the plan's own list, no shell
+                to.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+                cwd=folder,
+                env={**os.environ, "SIGDASK_GATE": ending},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            return str(error)
+        try:
+            process.communicate(body, timeout=to.timeout)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return f"did not end within {to.timeout:g} s and was stopped"
+        if process.returncode == 0:
+            return None
+        words.seek(0)
+        word = words.read(4 * LONGEST_WORD).decode(errors="replace").strip()[:LONGEST_WORD]
+        return f"ended with status {process.returncode}{f': {word}' if word else ''}"
 
 
 def _post(url: str, body: bytes, timeout: float) -> str | None:
+    """Post in a thread, since the time limit of a socket is one for each piece of the answer."""
+    answered: list[str | None] = []
+    thread = threading.Thread(target=lambda: answered.append(_answer(url, body, timeout)), daemon=True)
+    thread.start()
+    thread.join(timeout)
+    return answered[0] if answered else f"no answer within {timeout:g} s"
+
+
+def _answer(url: str, body: bytes, timeout: float) -> str | None:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")  # noqa: S310  # checked with the plan
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.showing import LOG, check_outputs, check_writable, note, progress_bar, width, write_json, write_page
+from sigdask.cli.showing import (
+    LOG,
+    check_outputs,
+    check_writable,
+    note,
+    progress_bar,
+    say,
+    width,
+    write_json,
+    write_page,
+)
 from sigdask.errors import InputError, UnfinishedError
 
 if TYPE_CHECKING:
@@ -56,7 +66,9 @@ if TYPE_CHECKING:
 @click.option("--documents", metavar="FILE", help="The document of each segment, one a line (--unit document).")
 @click.option("--cluster", default="auto", show_default=True,
               help="auto, none, threads, local, tcp://…, tls://…, SCHEDULER.json or FILE.toml.")  # fmt: skip
-@click.option("--workers", type=int, metavar="N", help="Threads or processes to start.  [default: one a core]")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.  [default: one a core]"
+)
 @click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
@@ -156,8 +168,9 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
     from sigdask.clusters import connect, sight
 
     check_writable(Path(report), "--performance-report")
+    name = "local" if options["cluster"] == "auto" else options["cluster"]  # only a dask cluster has a report
     with (
-        connect(options["cluster"], workers=options["workers"]) as cluster,
+        connect(name, workers=options["workers"]) as cluster,
         sight.performance_report(cluster, Path(report)),
     ):
         yield cluster
@@ -166,4 +179,4 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
 def _show(results: Results, *, everything: bool) -> None:
     from sigdask.report.terminal import render
 
-    click.echo(render(results, everything=everything, width=width()))
+    say(render(results, everything=everything, width=width()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, width, write_json, write_page
+from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, width, write_json, write_page
 from sigdask.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def check(plan: str | None, *, schema: bool) -> None:
     from sigdask.report.cost import render
 
     loaded = plans.load_plan(plan)
-    click.echo(render(loaded.name, estimate(loaded), n_threads(loaded), width=width()))
+    say(render(loaded.name, estimate(loaded), n_threads(loaded), width=width()))
 
 
 @click.command()
 @click.argument("plan_file", metavar="PLAN.toml")
 @click.option("--store", metavar="FILE|URL", help="Where counts and results are kept.  [default: beside the plan]")
 @click.option("--cluster", help="As in `compare`, instead of the plan's.")
-@click.option("--workers", type=int, metavar="N", help="Threads or processes to start.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
 @click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
@@ -52,7 +52,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
     from sigdask.overnight import parse_deadline, run_plan
     from sigdask.plan import load_plan
 
-    deadline = parse_deadline(options["deadline"]) if options["deadline"] else None
+    deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     check_outputs(json=json_file)
     plan = load_plan(plan_file)
     with progress_bar() as progress:
@@ -76,7 +76,7 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
 
     from sigdask.submission import prepare
 
-    given = {"--store": store, "--deadline": deadline}
+    given = {"--store": store, "--deadline": None if deadline is None else _fixed(deadline)}
     options = [word for key, value in given.items() if value is not None for word in (key, value)]
     ready = prepare(plan, cluster, options=options)
     if dry_run:
@@ -98,20 +98,20 @@ def status(where: str, store: str | None, name: str | None, as_json: bool) -> No
     from sigdask.report.overnight import status_dict, status_text
 
     found = look.status(*_store_and_plan(where, store, name))
-    click.echo(json.dumps(status_dict(found), indent=1) if as_json else status_text(found, time.time()))
+    say(json.dumps(status_dict(found), indent=1) if as_json else status_text(found, time.time()))
 
 
 @click.command()
 @click.argument("where", metavar="PLAN.toml|STORE")
 @click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
 @click.option("--plan", "name", help="Which plan, where a store has several.")
-@click.option("--last", type=int, default=30, show_default=True, metavar="N", help="How many runs.")
+@click.option("--last", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="How many runs.")
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
     """List the runs of a plan."""
     from sigdask.overnight import look
     from sigdask.report.overnight import history_text
 
-    click.echo(history_text(look.runs(*_store_and_plan(where, store, name), last)))
+    say(history_text(look.runs(*_store_and_plan(where, store, name), last)))
 
 
 @click.command()
@@ -138,10 +138,19 @@ def report(
     check_outputs(json=json_file, html=html_file)
     found = look.report(*_store_and_plan(where, store, name), number)
     if json_file != "-":
-        click.echo(report_text(found, everything=everything, width=width()))
+        say(report_text(found, everything=everything, width=width()))
     write_json(json_file, lambda: report_json(found))
     if html_file is not None:
         write_page(Path(html_file), found.results, found.run.plan)
+
+
+def _fixed(deadline: str) -> str:
+    """Return a deadline that means the same whenever it is read: a job may start late, and again."""
+    from datetime import datetime
+
+    from sigdask.overnight import parse_deadline
+
+    return datetime.fromtimestamp(parse_deadline(deadline)).astimezone().isoformat(timespec="seconds")
 
 
 def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
@@ -162,7 +171,7 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
     if outcome.number and outcome.results:
         found = look.report(outcome.location, plan.name, outcome.number)
         if json_file != "-":
-            click.echo(report_text(found, everything=everything, width=width()))
+            say(report_text(found, everything=everything, width=width()))
         write_json(json_file, lambda: report_json(found))
         _write_files(plan, found)
     note(
@@ -186,7 +195,7 @@ def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float
         LOG.error(problem)
     if verdict is None:
         return 0
-    click.echo(render(verdict), err=quiet)
+    say(render(verdict), beside=quiet)
     return 0 if verdict.passed else 1
 
 

@@ -27,6 +27,11 @@ def note(text: str) -> None:
     LOG.info(text)
 
 
+def say(text: str, *, beside: bool = False) -> None:
+    """Write text on standard output (or `beside` it) without what a terminal would take as commands."""
+    click.echo("".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text), err=beside)
+
+
 def width() -> int | None:
     """Return the columns of the terminal, None for a pipe."""
     import shutil

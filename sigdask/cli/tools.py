@@ -31,7 +31,7 @@ def formats() -> None:
 
 @click.command()
 @click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
-@click.option("--workers", type=int, metavar="N")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N")
 def verify(cluster: str, workers: int | None) -> int:
     """Audit the program itself: streams, Yeh's example, sampled against exact, this cluster."""
     from sigdask.verify import audits

@@ -35,6 +35,18 @@ KEYS = ("class", "workers", "minimum", "maximum", "wait", "security", "options",
 SECURITY_KEYS = ("folder", "ca", "cert", "key", "days")
 SUBMIT_KEYS = ("allocation", "walltime", "nodes", "log", "restarts", "directives", "prologue")
 
+OPTION_TYPES: Mapping[str, Any] = {
+    "scheduler_options": dict,
+    "worker_options": dict,
+    "connect": dict,
+    "worker_extra_args": list[str],
+    "worker_args": list[str],
+    "srun": list[str],
+    "job_extra_directives": list[str],
+    "job_script_prologue": list[str],
+}
+"""What the options of the classes known here are, where the program itself looks at them."""
+
 UNITS = {"s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minutes": 60,
          "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400}  # fmt: skip
 
@@ -162,11 +174,10 @@ def describe(table: Mapping[str, Any], *, where: str, folder: Path = Path()) -> 
         maximum=_count(table, "maximum", where, 1),
         wait=_seconds(table.get("wait", 600.0), "wait", where),
         transport=_transport(table.get("security", "tcp" if kind == "local" else "tls"), where, folder),
-        options=_options(kind, _typed(table, "options", dict, where) or {}, folder),
-        submit=_typed(table, "submit", dict, where) or {},
+        options=_options(kind, _typed(table, "options", dict, where) or {}, where, folder),
+        submit=_submit(_typed(table, "submit", dict, where) or {}, f"{where}: [submit]"),
         where=where,
     )
-    only(found.submit, SUBMIT_KEYS, f"{where}: [submit]")
     _check_size(found)
     return found
 
@@ -224,10 +235,27 @@ def seconds_of(text: str) -> float | None:
     return float(plain[1]) * UNITS.get(plain[2], 1)
 
 
-def _options(kind: str, options: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return options whose paths no longer depend on where the program is started."""
+def _options(kind: str, options: Mapping[str, Any], where: str, folder: Path) -> Mapping[str, Any]:
+    """Return checked options, whose paths no longer depend on where the program is started."""
+    if ":" not in kind:  # a class of the user's has options of its own
+        for key, wanted in OPTION_TYPES.items():
+            _typed(options, key, wanted, f"{where}: [options]")
+        for key in ("cores", "processes", "threads", "threads_per_worker"):
+            _count(options, key, f"{where}: [options]", 1)
+        _count(options.get("worker_options") or {}, "nthreads", f"{where}: [options] worker_options", 1)
     file = options.get("scheduler_file") if kind == "address" else None
     return {**options, "scheduler_file": str(folder / Path(file).expanduser())} if isinstance(file, str) else options
+
+
+def _submit(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    only(table, SUBMIT_KEYS, where)
+    for key in ("allocation", "log"):
+        _typed(table, key, str, where)
+    for key in ("directives", "prologue"):
+        _typed(table, key, list[str], where)
+    for key, least in (("restarts", 0), ("nodes", 1)):
+        _count(table, key, where, least)
+    return table
 
 
 def _check_kind(kind: str, where: str) -> None:

@@ -89,7 +89,7 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     spec = Spec.of(name)
     if spec.base not in METRICS:
         close = difflib.get_close_matches(spec.base, METRICS, 3, 0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else "`sigdask metrics` lists them"
+        hint = f"did you mean {' or '.join(close)}?" if close else "`sigdask metrics` lists them."
         raise InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
     module, _, attribute = METRICS[spec.base][0].partition(":")
     factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)

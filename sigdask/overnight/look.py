@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +83,7 @@ class Change:
             found.append("gained" if is_ else "lost")
         if (old.p_value, old.p_adjusted, old.n_trials) != (new.p_value, new.p_adjusted, new.n_trials):
             found.append("p")
-        return tuple(found)
+        return tuple(found) or ("details",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ def status(store: str, plan: str | None = None) -> Status:
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
         [run] = history.runs_of(connection, name, 1)
-        return Status(run, run.ended is None and sign_of_life(connection, ("", name), time.time()))
+        return Status(run, run.ended is None and sign_of_life(connection, ("", name), run.host, run.pid))
 
 
 def runs(store: str, plan: str | None = None, most: int | None = None) -> list[tuple[Run, int]]:
@@ -138,7 +137,8 @@ def runs(store: str, plan: str | None = None, most: int | None = None) -> list[t
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
         changed = history.n_changed(connection, name)
-        return [(run, changed.get(run.number, 0)) for run in history.runs_of(connection, name, most)]
+        found = history.runs_of(connection, name, most)
+        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in found]
 
 
 def report(store: str, plan: str | None = None, number: int | None = None) -> Report:

@@ -161,10 +161,17 @@ class _Driver:
         except Stopped:
             note(f"stopping: {self.stop.reason}; what was counted is kept")
         except SigdaskError as error:
-            with suppress(SigdaskError):
-                self.store.end("failed", str(error), details)
+            self._fail(error, details)
             raise
-        return self._finish(number, details, counting)
+        try:
+            return self._finish(number, details, counting)
+        except SigdaskError as error:
+            self._fail(error, details)
+            raise
+
+    def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:
+        with suppress(SigdaskError):
+            self.store.end("failed", str(error), details)
 
     def _early(self) -> Early | None:
         """Return where the plan's rule stops, if it has one."""
@@ -196,8 +203,9 @@ class _Driver:
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         by_set = {name: results for name, (results, _) in found.items()}
         frames = {name: history.frame(results) for name, results in by_set.items()}
-        details = {**details, "second_looks": again, "frames": frames, "savings": self._savings()}
-        self.store.end(state, stopped or "; ".join(counting.problems), details)
+        details = {**details, "second_looks": again, "frames": frames, "savings": self._savings(), "changed": n_changed}
+        progress = [watch.now(self.ledger) for watch in self.watches]
+        self.store.end(state, stopped or "; ".join(counting.problems), details, progress)
         return Outcome(
             by_set, number, self.store.where, self.store.location, stopped, counting.n_counted, n_changed, again,
             tuple(counting.problems),

@@ -66,6 +66,5 @@ class Watch:
             finished[results[have < wanted]] = False
         runs, places = self.first
         reached = sum(int((ledger.n_trials[run][places[runs == run]] > 0).sum()) for run in self.cells)
-        return Progress(
-            self.name, self.n_results, reached, int(finished.sum()), self.kept, done - self.kept, wanted_all
-        )
+        kept = min(self.kept, done)  # less than the store had where a rule stopped before
+        return Progress(self.name, self.n_results, reached, int(finished.sum()), kept, done - kept, wanted_all)

@@ -78,7 +78,7 @@ def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = 
     kinds = [change.kinds(alpha) for change in changes]
     counted = Counter(kind for found in kinds for kind in found)
     words = {"new": "new", "gone": "gone", "gained": "significances gained", "lost": "significances lost",
-             "scores": "with other scores", "p": "with another p"}  # fmt: skip
+             "scores": "with other scores", "p": "with another p", "details": "with other details"}  # fmt: skip
     summary = ", ".join(f"{counted[kind]:,} {text}" for kind, text in words.items() if counted[kind])
     order = sorted(range(len(changes)), key=lambda k: (_rank(kinds[k]), k))
     told = [k for k in order if everything or _rank(kinds[k]) < 3]

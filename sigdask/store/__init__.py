@@ -112,9 +112,14 @@ class Store:
         self._surely(write)
         return changed
 
-    def end(self, state: str, message: str, details: dict[str, Any]) -> None:
-        """Record how the run ended."""
-        self._surely(lambda connection: history.end(connection, self._run, state, message, details))
+    def end(self, state: str, message: str, details: dict[str, Any], sets: Sequence[Progress] = ()) -> None:
+        """Record how the run ended, and how far it came."""
+
+        def write(connection: Any) -> None:
+            history.update(connection, self._run, enumerate(sets))
+            history.end(connection, self._run, state, message, details)
+
+        self._surely(write)
 
     def amend(self, number: int, more: dict[str, Any]) -> None:
         """Add details to a run that has ended."""

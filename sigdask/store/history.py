@@ -144,12 +144,12 @@ def update(connection: Connection, number: int, sets: Iterable[tuple[int, Progre
     """Keep a run's progress: (position, progress) of the test sets that went on."""
     connection.execute(text("UPDATE runs SET updated = :now WHERE id = :run"), {"now": time.time(), "run": number})
     change = text(
-        "UPDATE progress SET reached = :reached, finished = :finished, counted = :counted, wanted = :wanted "
-        "WHERE run = :run AND position = :position"
+        "UPDATE progress SET reached = :reached, finished = :finished, kept = :kept, counted = :counted, "
+        "wanted = :wanted WHERE run = :run AND position = :position"
     )
     for position, p in sets:
-        values = {"reached": p.reached, "finished": p.finished, "counted": p.counted, "wanted": p.wanted}
-        connection.execute(change, {"run": number, "position": position, **values})
+        names = ("reached", "finished", "kept", "counted", "wanted")
+        connection.execute(change, {"run": number, "position": position, **{name: getattr(p, name) for name in names}})
 
 
 def end(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from sigdask.errors import HeldError, SigdaskError, StoreError
-from sigdask.store.database import Database
+from sigdask.store.database import Database, clock
 
 LIFE = 60.0
 """Seconds without a sign of life after which a lease is free."""
@@ -71,7 +71,7 @@ class Lease:
 
     def renew(self, connection: Connection, *, commits: int = 0) -> None:
         """Show a sign of life, as part of a transaction; raise where another driver took over."""
-        now = self.database.now(connection)
+        now = clock(connection)
         renewed = connection.execute(
             text("UPDATE leases SET beat = :now, commits = commits + :more WHERE name = :name AND token = :token"),
             {"now": now, "more": commits, "name": self.name, "token": self.token},
@@ -106,7 +106,7 @@ class Lease:
 
     def _take(self) -> None:
         with self.database.transaction() as connection:
-            now = self.database.now(connection)
+            now = clock(connection)
             row = connection.execute(
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
             ).one_or_none()
@@ -124,12 +124,16 @@ class Lease:
                 self.renew(connection)
 
 
-def sign_of_life(connection: Connection, names: Sequence[str], now: float) -> bool:
-    """Say whether a driver is at work under one of some names."""
+def sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: int) -> bool:
+    """Say whether a driver is at work under one of some names: this process on this host."""
+    now = clock(connection)
     for name in names:
         query = text("SELECT holder, beat FROM leases WHERE name = :name")
         row = connection.execute(query, {"name": name}).one_or_none()
-        if row is not None and now - row.beat < LIFE and not Holder(**json.loads(row.holder)).is_dead():
+        if row is None or now - row.beat >= LIFE:
+            continue
+        holder = Holder(**json.loads(row.holder))
+        if (holder.host, holder.pid) == (host, pid) and not holder.is_dead():
             return True
     return False
 
@@ -143,10 +147,11 @@ def _held(what: str, holder: Holder, since: float, silent: float) -> HeldError:
 
 
 def _born(pid: int) -> str:
-    """Return when a process started, empty where there is none (or it cannot be seen)."""
+    """Return when a process started, empty where there is none (or it cannot be seen); what only waits is none."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        state, *words = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
+        return "" if state in "ZX" else words[18]
+    except (OSError, ValueError, IndexError):
         return ""
 
 
