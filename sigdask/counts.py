@@ -190,7 +190,7 @@ class Counts:
             ids=_ids(ids, n_items),
             groups=_groups(groups, n_items),
             present=None if present.all() else present,
-            outputs=Outputs(tuple(values.T.astype(object))),
+            outputs=Outputs(tuple((np.nan_to_num(values) if missing == "zero" else values).T.astype(object))),
             suggested=("mean",),
             warnings=tuple(warnings),
         )

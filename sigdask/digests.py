@@ -27,7 +27,7 @@ from sigdask.panels import Panel
 from sigdask.presence import PresencePanel
 from sigdask.shuffles import SCHEME
 
-COUNTING = 1
+COUNTING = 2
 """Raised when a correction changes counts, so that none made before is used again."""
 
 BYTES = 20

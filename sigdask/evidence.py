@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sigdask import metrics as known
+from sigdask.adjustment import FEW_UNITS
 from sigdask.api import prepare
 from sigdask.comparisons import Asked, bound, list_comparisons
 from sigdask.counts import Counts
@@ -121,8 +122,9 @@ def _test(
     if data is None:
         for r in results:
             gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference
-            p = normal_p(gain + rule.margin, spreads[key_of(r)])
-            yield key_of(r), Shown(p, "normal approximation")
+            p = max(normal_p(gain + rule.margin, spreads[key_of(r)]), 2.0**-r.n_units)
+            few = f", from {r.n_discordant} units that differ" if r.n_discordant < FEW_UNITS else ""
+            yield key_of(r), Shown(p, f"normal approximation{few}")
         return
     names = {(r.b if r.a == baseline else r.a): None for r in results}
     asked = replace(wanted, pairs=[(name, baseline) for name in names])

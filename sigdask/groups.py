@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
 import numpy as np
+
+from sigdask.kernels.exceedances import TIE
 
 MOST_GROUPS = 1000
 """Groups up to which letters are worked out: verdicts without order can need exponentially many."""
@@ -54,7 +57,7 @@ def ranking(
     groups = letter_groups(len(best_first), ordered)
     ranked, rank = [], 0
     for k, (system, score) in enumerate(best_first):
-        if k == 0 or score != best_first[k - 1][1]:
+        if k == 0 or not math.isclose(score, best_first[k - 1][1], rel_tol=2 * TIE):
             rank = k + 1
         letters = tuple(letter(g) for g, group in enumerate(groups) if k in group)
         ranked.append(Ranked(system, score, rank, letters))

@@ -13,6 +13,8 @@ from sigdask import crosscheck
 from sigdask.classical import correlations, sign_test
 from sigdask.comparisons import Asked, Comparison, Slots
 from sigdask.counts import Counts
+from sigdask.errors import SigdaskError
+from sigdask.kernels.exceedances import TIE
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
@@ -53,7 +55,7 @@ class Judge:
             higher_is_better=c.metric.higher_is_better,
             score_a=score_a,
             score_b=score_b,
-            difference=score_a - score_b,
+            difference=_difference(c, score_a, score_b),
             alternative=self.alternative,
             n_items=len(c.panel.a) if isinstance(c.panel, OutputsPanel) else c.panel.n_items,
             n_units=len(np.unique(c.panel.index)) if isinstance(c.panel, OutputsPanel) else c.panel.n_units,
@@ -100,6 +102,8 @@ class Judge:
         n_arrangements, n_extreme = self._trials(tallies, (slots.exact, 0), 0)
         if n_arrangements < 2**c.n_discordant:
             return None
+        if n_extreme == 0:
+            raise SigdaskError(f"{c.label(self.asked.counts)}: no arrangement is as extreme as the observed one itself")
         p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
@@ -165,6 +169,14 @@ class Judge:
         return None if math.isnan(r) else r
 
 
+def _difference(c: Comparison, a: float, b: float) -> float:
+    """Return A - B; 0 where the two are a tie as the shuffled ones are ties: within rounding."""
+    width = float(TIE) * (abs(a) + abs(b))
+    if isinstance(c.panel, Panel) and c.panel.linear[c.column]:
+        width = max(width, float(c.panel.slack[c.row, c.column]) * c.panel.unit_of(c.column))
+    return 0.0 if abs(a - b) <= width else a - b
+
+
 def _item_scores(
     counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: list[int]
 ) -> NDArray[np.float64]:
@@ -193,6 +205,8 @@ def _signs(c: Comparison) -> tuple[int, int] | None:
     """Return wins and losses where all nonzero differences of a linear score are equally large."""
     if not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
         return None
+    if c.panel.slack[c.row, c.column]:  # differences of the size of the slack have no sign
+        return None
     metric = c.panel.metrics[c.column]
     assert isinstance(metric.form, Ratios)
     i, j = c.panel.pairs[c.row]
@@ -205,12 +219,20 @@ def _signs(c: Comparison) -> tuple[int, int] | None:
     return int(np.count_nonzero(nonzero > 0)), int(np.count_nonzero(nonzero < 0))
 
 
+def _step(c: Comparison) -> str:
+    """Say how finely scores are told apart, where that is not exactly."""
+    if not isinstance(c.panel, Panel):
+        return ""
+    steps = [c.panel.lattices[f].step for f in c.panel.metrics[c.column].fields if c.panel.lattices[f].slack]
+    return f" by {max(steps):.2g} or more, as finely as such large scores are told apart" if steps else ""
+
+
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
     if result.n_items == 0:
         notes.append("nothing was compared: no item that both systems have")
     elif result.n_discordant == 0:
-        notes.append("identical: no unit differs in what the metric counts")
+        notes.append(f"identical: no unit differs in what the metric counts{_step(c)}")
     if not isinstance(c.panel, OutputsPanel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
             if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):

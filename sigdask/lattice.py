@@ -11,6 +11,7 @@ The scale of a pair depends on its own two systems and the number of items alone
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,11 +88,8 @@ class Scale:
         True
         """
         largest = float(np.abs(values).max(initial=0.0))
-        if largest * 10.0**MOST_DIGITS * len(values) < 2.0**53:
-            digits = _decimal_digits(values, MOST_DIGITS)
-        else:
-            digits = 0 if largest * len(values) < 2.0**53 and (values == np.rint(values)).all() else None
-        return Scale(digits, math.frexp(largest)[1])
+        fitting = [d for d in range(MOST_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
+        return Scale(_decimal_digits(values, fitting), math.frexp(largest)[1])
 
 
 def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) -> Lattice:
@@ -120,8 +118,8 @@ def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) 
     return Lattice(exponent=max(max(a.exponent, b.exponent) - bits, -1074))
 
 
-def _decimal_digits(values: NDArray[np.float64], most: int) -> int | None:
-    for digits in range(most + 1):
+def _decimal_digits(values: NDArray[np.float64], among: Iterable[int]) -> int | None:
+    for digits in among:
         scale = 10.0**digits
         if (np.rint(values * scale) / scale == values).all():
             return digits

@@ -159,6 +159,6 @@ def _raise_ranges(member: Member, run: int, first: int, ranges: NDArray[np.float
 def _lattice_slack(member: Member) -> float:
     """Return how far a sum of lattice scores can miss a true tie, in units of the score."""
     panel, m = member.panel, member.metric
-    if not panel.linear[m] or all(panel.lattices[f].slack == 0 for f in panel.metrics[m].fields):
+    if not panel.linear[m] or all(panel.lattices[f].slack == 0 for f in panel.compared(m)):
         return 0.0
     return 2 * SLACK_STEPS * float(panel.sizes.sum()) * panel.unit_of(m)

@@ -25,6 +25,7 @@ from sigdask.shuffles import Key, stream_key
 from sigdask.tallies import Manner
 
 Pair = tuple[int, int]
+MOST_SUMMED = 2**62
 ENUMERATED_UNITS = 20
 """Discordant units up to which all arrangements are enumerated."""
 
@@ -158,8 +159,8 @@ class Panel:
         form, fields = self.metrics[metric].form, list(self.metrics[metric].fields)
         assert isinstance(form, Ratios)
         below = int(self.totals[0, fields] @ np.array(form.denominators[0]))
-        steps = {self.lattices[f].step for f, w in zip(fields, form.numerators[0], strict=True) if w}
-        return max(steps, default=1.0) / below
+        above = _scales_of(self.lattices, fields, form.numerators[0])
+        return above.pop().step / (below * _scales_of(self.lattices, fields, form.denominators[0]).pop().step)
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
@@ -169,10 +170,18 @@ class Panel:
     @cached_property
     def slack(self) -> NDArray[np.int64]:
         """Lattice steps within which a sum may miss a true tie, shape (n_pairs, n_metrics)."""
-        steps = [max((self.lattices[f].slack for f in m.fields), default=0) for m in self.metrics]
+        steps = [max((self.lattices[f].slack for f in self.compared(k)), default=0) for k in range(len(self.metrics))]
         if not any(steps):
             return np.zeros(self.shape, np.int64)
         return np.asarray(self._discordant(self.sizes) * np.array(steps))
+
+    def compared(self, metric: int) -> list[int]:
+        """Return the fields whose sums are compared: of a linear metric those of the numerator."""
+        own = self.metrics[metric]
+        if not self.linear[metric]:
+            return list(own.fields)
+        assert isinstance(own.form, Ratios)
+        return [f for f, w in zip(own.fields, own.form.numerators[0], strict=True) if w]
 
     def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         found = np.empty(self.shape, np.int64)
@@ -195,6 +204,8 @@ class Panel:
         if not isinstance(form, Ratios) or len(form.numerators) != 1:
             return False
         fields = list(metric.fields)
+        if any(len(_scales_of(self.lattices, fields, w)) > 1 for w in (form.numerators[0], form.denominators[0])):
+            return False
         below = self.values[:, :, fields] @ np.array(form.denominators[0])  # (n_kept, n_systems)
         totals = self.totals[:, fields] @ np.array(form.denominators[0])
         return bool((below == below[:, :1]).all() and (totals == totals[0]).all() and totals[0] > 0)
@@ -298,6 +309,11 @@ def build(
     return placed
 
 
+def _scales_of(lattices: Sequence[Lattice], fields: Sequence[int], weights: Sequence[float]) -> set[Lattice]:
+    """Return the scales of the fields that have a weight; that of counts where none has."""
+    return {lattices[f] for f, w in zip(fields, weights, strict=True) if w} or {COUNTS}
+
+
 def joint(
     counts: Counts,
     units: Units,
@@ -337,6 +353,14 @@ def _scales(fields: Sequence[NDArray[Any]], counts: Counts) -> dict[int, list[Sc
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
             columns = np.broadcast_to(field, (counts.n_items, counts.n_systems)).T
+            if counts.present is not None:
+                columns = np.where(counts.present.T, columns, 0.0)
+            if not np.isfinite(columns).all():
+                system, item = np.argwhere(~np.isfinite(columns))[0]
+                where = repr(counts.ids[item]) if counts.ids is not None else f"at position {item + 1}"
+                raise InputError(
+                    f"system {counts.systems[system]!r}, item {where}: {columns[system, item]} is no finite number"
+                )
             scales[f] = [Scale.of(column) for column in columns]
     return scales
 
@@ -397,6 +421,14 @@ def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
     return np.ascontiguousarray(values, fits)
 
 
+def _within_bounds(column: NDArray[Any]) -> NDArray[np.int64]:
+    """Return counts as 64-bit integers, or refuse those whose sums these might not hold."""
+    largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
+    if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
+        raise InputError(f"counts as large as {largest:,} in {len(column):,} items: their sum must stay below 2**62")
+    return column.astype(np.int64)
+
+
 def _unit_sums(
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
@@ -410,7 +442,7 @@ def _unit_sums(
     for f, field in enumerate(fields):
         for k, system in enumerate(systems):
             column = field[rows, 0 if field.shape[1] == 1 else system]
-            integers = lattices[f].integers(column) if column.dtype.kind == "f" else column.astype(np.int64)
+            integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
             sums = np.zeros(n_units, np.int64)
             if single:
                 sums[index] = integers

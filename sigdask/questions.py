@@ -62,7 +62,14 @@ class Wanted:
 
     def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, names looked up."""
-        return [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+        found = [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+        for metric in found:
+            if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
+                raise InputError(
+                    f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
+                    "metrics of functions"
+                )
+        return found
 
     def bound(self, counts: Counts) -> Wanted:
         """Bind the metrics to the data, which may take long, once for all units."""

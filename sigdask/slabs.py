@@ -17,6 +17,7 @@ from sigdask.kernels.differences import add_linear, add_ratio, add_scored, add_s
 from sigdask.kernels.exceedances import count_linear, count_ratio, count_scores
 from sigdask.kernels.scored import count_scored, parameters
 from sigdask.kernels.sums import Layout, Room, combined, layout, moved_sums
+from sigdask.lattice import COUNTS
 from sigdask.metrics.forms import Ratios
 from sigdask.panels import Panel
 
@@ -58,6 +59,8 @@ def kind_of(panel: Panel, m: int) -> str:
     form = panel.metrics[m].form
     if panel.linear[m]:
         return LINEAR
+    if any(panel.lattices[f] != COUNTS for f in panel.metrics[m].fields):
+        return OTHER  # sums of different scales, which only the form itself puts together
     if isinstance(form, Ratios) and len(form.numerators) == 1:
         return RATIO
     return OTHER if parameters(form) is None else FUSED

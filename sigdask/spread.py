@@ -116,6 +116,6 @@ def normal_p(difference: float, sd: float) -> float:
     >>> round(normal_p(1.96, 1.0), 4)
     0.025
     """
-    if sd == 0:
-        return 0.0 if difference > 0 else 1.0
+    if sd == 0:  # nothing tells how far differences spread, so nothing is shown
+        return 1.0
     return 0.5 * math.erfc(difference / sd / math.sqrt(2))

@@ -270,8 +270,8 @@ def sequence_interval(n_extreme: int, n_trials: int, epsilon: float) -> tuple[fl
         return log_likelihood(n_extreme, n_trials, p) - math.log(epsilon)
 
     most_likely = n_extreme / n_trials
-    low = 0.0 if n_extreme == 0 else float(optimize.brentq(above, SMALLEST, most_likely, xtol=1e-15))
-    high = 1.0 if n_extreme == n_trials else float(optimize.brentq(above, most_likely, LARGEST, xtol=1e-15))
+    low = 0.0 if above(SMALLEST) > 0 else float(optimize.brentq(above, SMALLEST, most_likely, xtol=1e-15))
+    high = 1.0 if above(LARGEST) > 0 else float(optimize.brentq(above, most_likely, LARGEST, xtol=1e-15))
     return low, high
 
 

@@ -100,6 +100,33 @@ def test_a_set_too_small_to_show_anything_says_so():
     assert "could not fail" in render(verdict)
 
 
+def test_a_plans_adjustment_that_lets_losses_through_is_not_said_to_be_blind():
+    # 8 units and 10 systems under max-T: p = 2 / 2^8 for all, above alpha / 10
+    rng = np.random.default_rng(0)
+    base = rng.integers(50, 60, 8) / 100
+    scores = {"base": base} | {f"s{k}": np.round(base - rng.integers(5, 20, 8) / 100, 2) for k in range(10)}
+    counts = Counts.from_scores(scores, name="t")
+    results = list(compare_all(counts, metrics=["mean"], baseline="base", cluster="none"))
+    rules = [NotWorse(0.05, adjust="plan")]
+    verdict = judge(rules, results, gather(counts, results, rules, baseline="base"))
+    assert {r.p_adjusted for r in results} == {2 / 256}
+    assert not verdict.passed
+    assert "could not fail" not in render(verdict)
+    assert "no difference at all" not in render(verdict)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "macro-f1"])
+def test_non_inferiority_of_few_units_says_that_nothing_can_be_shown(metric):
+    gold = ["x", "y", "x"]
+    counts = Counts.from_labels(gold, {"base": gold, "new": gold}, name="t")
+    results = list(compare_all(counts, metrics=[metric], baseline="base", cluster="none"))
+    rules = [NonInferior(1e-9, 0.01)]
+    verdict = judge(rules, results, gather(counts, results, rules, baseline="base"))
+    assert not verdict.passed
+    assert "nothing can be shown" in render(verdict)
+    assert verdict.rules[0].alarms_per_year == 365
+
+
 def test_too_few_trials_cannot_detect_either():
     _, results = results_of([0.0])
     few = replace(results[0], method="approximate", n_trials=50)

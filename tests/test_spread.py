@@ -71,7 +71,7 @@ def test_identical_systems_have_no_spread():
     counts = Counts.from_labels(list("xyx"), {"a": list("xyy"), "b": list("xyy")})
     assert sd_of(counts, "accuracy") == 0
     assert sd_of(counts, "macro-f1") == 0
-    assert normal_p(0.5, 0.0) == 0.0
+    assert normal_p(0.5, 0.0) == 1.0
     assert normal_p(0.0, 0.0) == 1.0
 
 

@@ -113,7 +113,9 @@ def _n_in_family(result: Result, run: Run) -> int:
 
 def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, run: Run) -> Finding:
     failed = c.is_worse and p <= level
-    smallest = detectable(c.result, run.spread(c.result), level / _n_adjusted(rule, c, n_covered, run))
+    first = level / _n_adjusted(rule, c, n_covered, run)
+    # a plan's adjustment may let the largest difference through at the whole level, as max-T does
+    smallest = detectable(c.result, run.spread(c.result), first, reach=level if rule.adjust == "plan" else first)
     words = "significantly worse" if failed else ("worse, not significantly" if c.is_worse else "not worse")
     return Finding(
         key=key_of(c.result),
@@ -135,17 +137,18 @@ def _n_adjusted(rule: NotWorse, c: Covered, n_covered: int, run: Run) -> int:
     return _n_in_family(c.result, run)
 
 
-def detectable(result: Result, sd: float | None, level: float) -> float | None:
+def detectable(result: Result, sd: float | None, level: float, *, reach: float | None = None) -> float | None:
     """Return the smallest loss that would be found at a level with power 0.8.
 
     By the normal approximation with the swap standard deviation. Infinite where units or trials are so
-    few that no p-value can reach the level; None where nothing tells how far differences spread.
+    few that no p-value can be `reach` (by default the level) or less; None where nothing tells how far
+    differences spread.
     """
     sides = 2 if result.alternative == "two-sided" else 1
     smallest_p = sides * 2.0**-result.n_units
     if result.method != "exact":
         smallest_p = max(smallest_p, 1 / (result.n_asked + 1))
-    if smallest_p > level:
+    if smallest_p > (level if reach is None else reach):
         return math.inf
     if not sd:
         return None

@@ -237,7 +237,8 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
             f"(F test {f'p = {d.p_value:.2g}' if d.p_value > 0 else 'p < 1e-300'})"
         )
     for b in r.beside:
-        yield _printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: p = {p_text(b.p_value)}")
+        sign = "<=" if b.method == "approximate" else "="
+        yield _printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: p {sign} {p_text(b.p_value)}")
     for note in r.warnings:
         yield _printable(f"    note: {note}")
 
