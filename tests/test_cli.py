@@ -55,6 +55,7 @@ BAD = [
     (["good.csv", "--baseline", "z"], "no system 'z'; systems: x, y"),
     (["good.csv", "--cluster", "moon"], "cluster 'moon': expected auto"),
     (["good.csv", "--json", "nowhere/out.json"], "nowhere/out.json: cannot be written"),
+    (["good.csv", "--workers", "0"], "--workers': 0 is not in the range"),
     (["good.csv", "--no-such-option"], "No such option"),
     ([], "Missing argument"),
 ]
@@ -67,6 +68,52 @@ def test_bad_input_is_one_clear_line_and_status_2(files, arguments, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "plan.toml", "--workers", "0"], "--workers': 0 is not in the range"),
+        (["run", "plan.toml", "--deadline", ""], "deadline '': expected a time"),
+        (["history", "plan.toml", "--last", "-1"], "--last': -1 is not in the range"),
+        (["verify", "--workers", "0"], "--workers': 0 is not in the range"),
+    ],
+)
+def test_bad_options_of_other_commands_are_refused_too(files, arguments, message):
+    (files / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "good.csv"\n')
+    done = run(*arguments, cwd=files)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert message in done.stderr
+    assert not (files / "plan.sqlite").exists()
+
+
+ESCAPE = "\x1b]0;pwned\x07\x1b[2J"
+
+
+def test_no_name_reaches_a_terminal_as_a_command(tmp_path):
+    (tmp_path / "t.csv").write_text(f"item,a{ESCAPE},b\nx,1,2\ny,3,1\nz,2,2\n")
+    name = json.dumps(f"n{ESCAPE}")
+    (tmp_path / "plan.toml").write_text(f'name = {name}\n[[test_set]]\nname = {name}\nsystems = "t.csv"\n')
+    for arguments in (
+        *(["compare", "t.csv"], ["compare", "t.csv", "--all"], ["check", "plan.toml"], ["run", "plan.toml"]),
+        *(["status", "plan.toml"], ["history", "plan.toml"], ["report", "plan.toml"]),
+    ):
+        done = run(*arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+        for text in (done.stdout, done.stderr):
+            assert "\x1b" not in text, arguments
+            assert "\x07" not in text, arguments
+        if arguments[0] in {"compare", "status", "report", "run"}:
+            assert "pwned" in done.stdout
+
+
+@pytest.mark.cluster
+def test_a_report_of_dask_is_written_with_the_default_cluster(files):
+    pytest.importorskip("bokeh")
+    done = run("compare", "good.csv", "--performance-report", "dask.html", "--workers", "1", cwd=files)
+    assert done.returncode == 0, done.stderr
+    assert "<html" in (files / "dask.html").read_text()
 
 
 @pytest.mark.cluster
