@@ -363,6 +363,29 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert "15 with other scores" in sigdask("report", path, "--run", "2", cwd=folder).stdout
 
 
+def test_history_counts_what_changed_as_the_run_did_what_is_gone_included(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, more=NONE)
+    first = run_plan(load_plan(path), cluster="none")
+    rows = [line.rpartition(",")[0] for line in (folder / "set0.csv").read_text().splitlines()]
+    (folder / "set0.csv").write_text("\n".join(rows) + "\n")
+    second = run_plan(load_plan(path), cluster="none")
+    assert (first.n_changed, second.n_changed) == (15, 5)
+    assert [changed for _, changed in runs(str(folder / "night.sqlite"))] == [5, 15]
+    assert "5 gone" in sigdask("report", path, cwd=folder).stdout
+
+
+def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, more=NONE)
+    run_plan(load_plan(path), cluster="none")
+    path.write_text(path.read_text().replace("seed", "second_run = false\nseed", 1))
+    assert run_plan(load_plan(path), cluster="none").n_changed == 15
+    assert "Changed since the run before: 15 with other details." in sigdask("report", path, cwd=folder).stdout
+    shown = sigdask("report", path, "--all", cwd=folder).stdout
+    assert shown.count("    details: set0: ") == 15
+
+
 def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
     folder = tmp_path / "night"
     folder.mkdir()
