@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -195,7 +196,7 @@ class _Driver:
                 self.early.recall(self.store.results())
             looks = self.store.first_looks()
             for part in self.parts:
-                found |= self._judged(part, looks)
+                found |= self._judged(part, looks, counting)
         recorded = [one for _, of_set in found.values() for one in of_set]
         n_changed = self.store.record(recorded) if found else 0
         again = {name: n for name, (_, own) in found.items() if (n := sum(map(_is_second_look, own)))}
@@ -242,12 +243,22 @@ class _Driver:
             return lambda _, result: result
         return lambda k, result: early.revised(result, part.cells[k][0])
 
-    def _judged(self, part: Part, looks: Mapping[str, int]) -> dict[str, tuple[Results, list[Recorded]]]:
-        """Return the results of each test set, with what the store is to keep of them."""
+    def _judged(
+        self, part: Part, looks: Mapping[str, int], counting: Counting
+    ) -> dict[str, tuple[Results, list[Recorded]]]:
+        """Return the results of each test set, with what the store is to keep of them.
+
+        Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
+        """
+        failing: dict[str, str] = {}
         tallies = [self.ledger.tally(part.first_job + k) for k in range(len(part.work.jobs))]
-        results = part.work.results(tallies, self._revision(part))
+        results = part.work.results(tallies, self._revision(part), failing.setdefault)
+        for why in failing.values():
+            counting.miss(why)
         by_set: list[list[Recorded]] = [[] for _ in part.names]
         for result, cells, number in zip(results, part.cells, part.set_of, strict=True):
+            if result.metric in failing and math.isnan(result.score_a):
+                continue
             digest = self.ledger.digest(*cells[0])
             complete = all(self.ledger.is_complete(*place) for place in cells) and self._is_found(cells[0])
             by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
