@@ -1,6 +1,8 @@
 """The command line: answers, exit statuses, errors without a traceback."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -106,6 +108,33 @@ def test_no_name_reaches_a_terminal_as_a_command(tmp_path):
             assert "\x07" not in text, arguments
         if arguments[0] in {"compare", "status", "report", "run"}:
             assert "pwned" in done.stdout
+
+
+def test_a_file_whose_name_is_not_utf8_is_named_and_taken_where_the_system_has_a_name(tmp_path):
+    odd = os.fsdecode(b"s\xe9.txt")
+    (tmp_path / odd).write_text("1\n2\n3\n4\n")
+    (tmp_path / "t.txt").write_text("2\n1\n5\n3\n")
+    (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "*.txt"\n')
+    folder = tmp_path / os.fsdecode(b"d\xe9")
+    shutil.copytree(tmp_path, folder)
+    for arguments in (["compare", odd, "t.txt"], ["check", "plan.toml"], ["run", "plan.toml"]):
+        done = run(*arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert r"s\udce9.txt': the file's name is not UTF-8" in done.stderr
+        assert "rename the file, or give the system a name" in done.stderr
+    for command in ("check", "run"):
+        done = run(command, folder / "plan.toml", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert "the name of a plan or of its folder is not UTF-8; rename it" in done.stderr
+    assert run("compare", f"s={odd}", "t.txt", "--json", "c.json", cwd=tmp_path).returncode == 0
+    done = run("compare", "t.txt", f"s={odd}", "--name", odd, cwd=tmp_path)
+    assert (done.returncode, r"'s\udce9.txt': a name or id that cannot" in done.stderr) == (2, True), done.stderr
+    (tmp_path / "plan.toml").write_text(
+        '[[test_set]]\nname = "x"\nsystems = { s = "d*/s*.txt", t = "t.txt" }\n[report]\njson = "r.json"\n'
+    )
+    assert run("run", "plan.toml", cwd=tmp_path).returncode == 0
+    inputs = json.loads((tmp_path / "r.json").read_text())["run"]["inputs"]["x"]
+    assert str(tmp_path / r"d\xe9" / r"s\xe9.txt") in inputs
 
 
 @pytest.mark.cluster
