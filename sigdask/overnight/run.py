@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sigdask import clusters
 from sigdask.clusters import Cluster, Named
 from sigdask.engine import Job, Progress
 from sigdask.errors import SigdaskError, UnfinishedError
@@ -104,17 +105,21 @@ def run_plan(
 
     Raises
     ------
+    InputError
+        The cluster is not understood, or something asked for cannot be had from the data.
     HeldError
         Another driver is at work on this store.
     StoreError
         The store cannot be reached or written; what it has committed is intact.
     """
+    where = cluster if cluster is not None else plan.cluster
+    if not isinstance(where, Cluster):
+        clusters.check(where)
     stop = Stop(deadline)
     with stop.watching(), open_store(store or plan.store, plan.name, lambda: not stop.due()) as opened:
         for text in opened.notes:
             note(text)
         driver = _Driver(plan, opened, stop)
-        where = cluster if cluster is not None else plan.cluster
         return driver.run(where, workers or plan.workers, progress, note)
 
 

@@ -186,6 +186,21 @@ def test_a_gate_is_left_to_the_next_run_where_another_driver_came_between(folder
     assert run(folder)[0] == 0
 
 
+@pytest.mark.parametrize(("effect", "status"), [(0.0, 3), (-0.9, 1)])
+def test_a_report_that_cannot_be_written_does_not_keep_the_gate_from_its_verdict(folder, effect, status, monkeypatch):
+    scores(folder, effect)
+    plan = load_plan(folder / "plan.toml")
+    run_plan(plan, cluster="none")
+    monkeypatch.setattr("sigdask.plan.load_plan", lambda _: plan)
+    (folder / "night.json").mkdir()  # after the plan was read
+    found, text = run(folder)
+    assert found == status
+    assert "night.json: cannot be written" in text
+    assert ("gate: FAILED" if status == 1 else "gate: passed") in text
+    assert "A - B" in (folder / "night.txt").read_text()  # the others are written
+    assert json.loads((folder / "gate.json").read_text())["passed"] is (status == 3)
+
+
 def iter_of(call, arguments):
     """A generator that calls when it is first asked."""
     yield from call(*arguments)

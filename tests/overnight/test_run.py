@@ -269,6 +269,16 @@ def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monke
     assert {r.n_trials for r in outcome.results["set1"]} == {20_000}
 
 
+@pytest.mark.parametrize("cluster", ["bogus", "none.toml", "tcp:/nowhere"])
+def test_a_cluster_that_is_none_is_refused_before_anything_is_read(plan, cluster):
+    run_plan(plan, cluster="none")
+    for number in (0, 1):
+        (plan.path.parent / f"set{number}.csv").unlink()
+    with pytest.raises(InputError, match=r"cluster .*(bogus|none\.toml|nowhere)"):
+        run_plan(plan, cluster=cluster)
+    assert len(runs(plan.store)) == 1
+
+
 def test_a_second_driver_is_refused_with_status_2(plan):
     with open_store(plan.store, plan.name):
         with pytest.raises(HeldError, match="is being run by process"):
