@@ -16,6 +16,7 @@ from sigdask.comparisons import Method
 from sigdask.counts import Counts
 from sigdask.engine import Job, Progress, count_jobs
 from sigdask.errors import InputError
+from sigdask.judge import Failed
 from sigdask.multiplicity import Adjust
 from sigdask.questions import AnyMetric, Cell, Question, Wanted
 from sigdask.randomization import Alternative
@@ -244,9 +245,15 @@ class Work:
         return [tuple(own) for own in found]
 
     def results(
-        self, tallies: Sequence[Tally], revised: Callable[[int, Result], Result] = lambda _, result: result
+        self,
+        tallies: Sequence[Tally],
+        revised: Callable[[int, Result], Result] = lambda _, result: result,
+        failed: Failed | None = None,
     ) -> Results:
-        """Judge the tallies of `jobs`; `revised` is given each result and its number before p is adjusted."""
+        """Judge the tallies of `jobs`; `revised` is given each result and its number before p is adjusted.
+
+        `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
+        """
         left = iter(tallies)
         answers = [[next(left) for _ in batch] for batch in self._batches]
         n_sampled = sum(c.sampled for question in self.questions for _, c in question.asking)
@@ -254,7 +261,7 @@ class Work:
         results = [
             result
             for question, alternative, own in asked
-            for result in question.results(own, alternative, self.alpha, n_sampled)
+            for result in question.results(own, alternative, self.alpha, n_sampled, failed)
         ]
         results = [revised(k, result) for k, result in enumerate(results)]
         of_families = answers[len(self.questions) : -1]

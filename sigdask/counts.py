@@ -346,7 +346,10 @@ class Counts:
 
 def canonical(text: str) -> bytes:
     """Return the form by which ids are compared and sorted: NFC, UTF-8 (scheme 1)."""
-    return unicodedata.normalize("NFC", text).encode()
+    try:
+        return unicodedata.normalize("NFC", text).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{text!r}: a name or id that cannot be written in UTF-8; change it") from None
 
 
 def _check_names(systems: Sequence[str]) -> None:

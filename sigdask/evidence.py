@@ -68,8 +68,8 @@ def gather(
     """
     own = [r for r in results if r.test_set == counts.name]
     asked = [r for r in own if any(covers(rule, r, baseline) for rule in rules)]
-    metrics = {name: bound(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
     with waiting():
+        metrics = {name: bound(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
         spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
     shown: dict[tuple[NonInferior, Key], Shown] = {}
     for rule in rules:

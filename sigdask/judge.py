@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from sigdask import crosscheck
 from sigdask.classical import correlations, sign_test
 from sigdask.comparisons import Asked, Comparison, Slots
 from sigdask.counts import Counts
-from sigdask.errors import SigdaskError
+from sigdask.errors import InputError, SigdaskError
 from sigdask.kernels.exceedances import TIE
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
@@ -23,12 +23,20 @@ from sigdask.randomization import Alternative, bound, interval, p_value, trials_
 from sigdask.results import Exact, Result, SecondRun
 from sigdask.tallies import TAILS, Tally
 
+Failed = Callable[[str, str], object]
+"""Told of a black box that gives no score: its name, and why."""
+
 
 class Judge:
-    """Makes results of counts: bound, interval, checks, notes."""
+    """Makes results of counts: bound, interval, checks, notes.
 
-    def __init__(self, asked: Asked, alternative: Alternative, alpha: float, n_sampled: int) -> None:
-        self.asked = asked
+    A black box that fails is an error; where `failed` is given it is told, and the scores are NaN.
+    """
+
+    def __init__(
+        self, asked: Asked, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None = None
+    ) -> None:
+        self.asked, self.failed = asked, failed
         self.alternative = alternative
         self.tail = TAILS.index(alternative)
         self.alpha = alpha
@@ -92,9 +100,18 @@ class Judge:
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
         if isinstance(c.panel, OutputsPanel):
-            return float(c.panel.scores[0, 0]), float(c.panel.scores[1, 0])
+            return self._black_box_scores(c.panel)
         i, j = c.panel.pairs[c.row]
         return float(c.panel.scores[i, c.column]), float(c.panel.scores[j, c.column])
+
+    def _black_box_scores(self, panel: OutputsPanel) -> tuple[float, float]:
+        try:
+            return float(panel.scores[0, 0]), float(panel.scores[1, 0])
+        except InputError as error:
+            if self.failed is None:
+                raise
+            self.failed(panel.metric.name, str(error))
+            return math.nan, math.nan
 
     def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
         if slots.exact is None:

@@ -12,7 +12,7 @@ from sigdask.counts import Counts
 from sigdask.dependence import Dependence, naive_size
 from sigdask.engine import Job
 from sigdask.errors import InputError
-from sigdask.judge import Judge
+from sigdask.judge import Failed, Judge
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.nesting import Nesting, highest
 from sigdask.panels import Pair, Units
@@ -154,12 +154,19 @@ class Question:
             offset += len(part.jobs)
         return [tuple(own) for own in found]
 
-    def results(self, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int) -> list[Result]:
+    def results(
+        self,
+        tallies: Sequence[Tally],
+        alternative: Alternative,
+        alpha: float,
+        n_sampled: int,
+        failed: Failed | None = None,
+    ) -> list[Result]:
         """Judge the counts of `jobs`."""
         left = iter(tallies)
         per_part = [[next(left) for _ in part.jobs] for part in (self.main, *self.others)]
         judged = [
-            _judged(part, own, alternative, alpha, n_sampled)
+            _judged(part, own, alternative, alpha, n_sampled, failed)
             for part, own in zip((self.main, *self.others), per_part, strict=True)
         ]
         besides = list(zip(*([_beside(r) for r in results] for results in judged[1:]), strict=True))
@@ -199,9 +206,9 @@ class Question:
 
 
 def _judged(
-    part: Part, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int
+    part: Part, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
 ) -> list[Result]:
-    judge = Judge(part.asked, alternative, alpha, n_sampled)
+    judge = Judge(part.asked, alternative, alpha, n_sampled, failed)
     return [judge.result(c, slots, tallies) for c, slots in zip(part.comparisons, part.slots, strict=True)]
 
 

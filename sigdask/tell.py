@@ -51,11 +51,13 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
 
 def _run(to: Tell, body: bytes, ending: str, folder: Path) -> str | None:
     """Run the command in a group of its own; what it leaves running when it ends in time is its own affair."""
-    with tempfile.TemporaryFile() as words:
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as words:
         try:
+            told.write(body)
+            told.seek(0)
             process = subprocess.Popen(  # noqa: S603  # the plan's own list, no shell
                 to.command,
-                stdin=subprocess.PIPE,
+                stdin=told,
                 stdout=subprocess.DEVNULL,
                 stderr=words,
                 cwd=folder,
@@ -65,7 +67,7 @@ def _run(to: Tell, body: bytes, ending: str, folder: Path) -> str | None:
         except (OSError, ValueError) as error:
             return str(error)
         try:
-            process.communicate(body, timeout=to.timeout)
+            process.wait(to.timeout)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -1,6 +1,8 @@
 """The command line: answers, exit statuses, errors without a traceback."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -55,6 +57,7 @@ BAD = [
     (["good.csv", "--baseline", "z"], "no system 'z'; systems: x, y"),
     (["good.csv", "--cluster", "moon"], "cluster 'moon': expected auto"),
     (["good.csv", "--json", "nowhere/out.json"], "nowhere/out.json: cannot be written"),
+    (["good.csv", "--workers", "0"], "--workers': 0 is not in the range"),
     (["good.csv", "--no-such-option"], "No such option"),
     ([], "Missing argument"),
 ]
@@ -67,6 +70,79 @@ def test_bad_input_is_one_clear_line_and_status_2(files, arguments, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "plan.toml", "--workers", "0"], "--workers': 0 is not in the range"),
+        (["run", "plan.toml", "--deadline", ""], "deadline '': expected a time"),
+        (["history", "plan.toml", "--last", "-1"], "--last': -1 is not in the range"),
+        (["verify", "--workers", "0"], "--workers': 0 is not in the range"),
+    ],
+)
+def test_bad_options_of_other_commands_are_refused_too(files, arguments, message):
+    (files / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "good.csv"\n')
+    done = run(*arguments, cwd=files)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert message in done.stderr
+    assert not (files / "plan.sqlite").exists()
+
+
+ESCAPE = "\x1b]0;pwned\x07\x1b[2J"
+
+
+def test_no_name_reaches_a_terminal_as_a_command(tmp_path):
+    (tmp_path / "t.csv").write_text(f"item,a{ESCAPE},b\nx,1,2\ny,3,1\nz,2,2\n")
+    name = json.dumps(f"n{ESCAPE}")
+    (tmp_path / "plan.toml").write_text(f'name = {name}\n[[test_set]]\nname = {name}\nsystems = "t.csv"\n')
+    for arguments in (
+        *(["compare", "t.csv"], ["compare", "t.csv", "--all"], ["check", "plan.toml"], ["run", "plan.toml"]),
+        *(["status", "plan.toml"], ["history", "plan.toml"], ["report", "plan.toml"]),
+    ):
+        done = run(*arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+        for text in (done.stdout, done.stderr):
+            assert "\x1b" not in text, arguments
+            assert "\x07" not in text, arguments
+        if arguments[0] in {"compare", "status", "report", "run"}:
+            assert "pwned" in done.stdout
+
+
+def test_a_file_whose_name_is_not_utf8_is_named_and_taken_where_the_system_has_a_name(tmp_path):
+    odd = os.fsdecode(b"s\xe9.txt")
+    (tmp_path / odd).write_text("1\n2\n3\n4\n")
+    (tmp_path / "t.txt").write_text("2\n1\n5\n3\n")
+    (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "*.txt"\n')
+    folder = tmp_path / os.fsdecode(b"d\xe9")
+    shutil.copytree(tmp_path, folder)
+    for arguments in (["compare", odd, "t.txt"], ["check", "plan.toml"], ["run", "plan.toml"]):
+        done = run(*arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert r"s\udce9.txt': the file's name is not UTF-8" in done.stderr
+        assert "rename the file, or give the system a name" in done.stderr
+    for command in ("check", "run"):
+        done = run(command, folder / "plan.toml", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, ""), done.stderr
+        assert "the name of a plan or of its folder is not UTF-8; rename it" in done.stderr
+    assert run("compare", f"s={odd}", "t.txt", "--json", "c.json", cwd=tmp_path).returncode == 0
+    done = run("compare", "t.txt", f"s={odd}", "--name", odd, cwd=tmp_path)
+    assert (done.returncode, r"'s\udce9.txt': a name or id that cannot" in done.stderr) == (2, True), done.stderr
+    (tmp_path / "plan.toml").write_text(
+        '[[test_set]]\nname = "x"\nsystems = { s = "d*/s*.txt", t = "t.txt" }\n[report]\njson = "r.json"\n'
+    )
+    assert run("run", "plan.toml", cwd=tmp_path).returncode == 0
+    inputs = json.loads((tmp_path / "r.json").read_text())["run"]["inputs"]["x"]
+    assert str(tmp_path / r"d\xe9" / r"s\xe9.txt") in inputs
+
+
+@pytest.mark.cluster
+def test_a_report_of_dask_is_written_with_the_default_cluster(files):
+    pytest.importorskip("bokeh")
+    done = run("compare", "good.csv", "--performance-report", "dask.html", "--workers", "1", cwd=files)
+    assert done.returncode == 0, done.stderr
+    assert "<html" in (files / "dask.html").read_text()
 
 
 @pytest.mark.cluster

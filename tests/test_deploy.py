@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,56 @@ def test_a_cluster_on_loopback_counts_like_this_process(tmp_path):
     finally:
         os.killpg(started.pid, signal.SIGKILL)
         started.wait()
+
+
+def fake_dask(folder, text):
+    """A stand-in whose children, as the real one's, are to end with the script."""
+    (folder / "dask").write_text(f"#!/bin/sh\n{text}\n")
+    (folder / "dask").chmod(0o755)
+    return {**os.environ, "DASK": str(folder / "dask")}
+
+
+@pytest.mark.parametrize(("status", "told"), [(7, 7), (0, 1)])
+def test_a_scheduler_that_does_not_start_is_told_with_its_status(tmp_path, status, told):
+    command = [ROOT / "deploy" / "cluster.sh", "2", tmp_path / "scheduler.json"]
+    done = subprocess.run(
+        command, env=fake_dask(tmp_path, f"exit {status}"), timeout=20, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == told
+    assert f"dask scheduler ended with status {told} before it wrote {tmp_path}/scheduler.json" in done.stderr
+
+
+def test_a_cluster_that_is_stopped_takes_its_processes_with_it_and_no_others(tmp_path):
+    file, ends = tmp_path / "scheduler.json", tmp_path / "ended"
+    text = (
+        f"trap 'echo $1 >> {ends}; exit 0' TERM\n[ \"$1\" = scheduler ] && echo x > {file}\n"
+        f"echo $1 >> {tmp_path}/begun\nwhile :; do sleep 0.1; done"
+    )
+    shell = f"{ROOT}/deploy/cluster.sh 2 {file} & echo $! > {tmp_path}/pid; wait $!; echo $? > {tmp_path}/status"
+    caller = subprocess.Popen(["bash", "-c", shell], env=fake_dask(tmp_path, text), start_new_session=True)
+    try:
+        wait_for(lambda: (tmp_path / "begun").exists() and len((tmp_path / "begun").read_text().split()) == 2)
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
+        assert caller.wait(20) == 0  # in the same process group, and left alone
+        assert (tmp_path / "status").read_text() == "143\n"
+        assert sorted(ends.read_text().split()) == ["scheduler", "worker"]
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(caller.pid, signal.SIGKILL)
+
+
+def wait_for(condition):
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.1)
+    pytest.fail("it did not come")
+
+
+def test_no_night_reaches_into_the_day():
+    """A unit that catches up in the morning would run until the next one's deadline."""
+    assert "--deadline 06:00" in (ROOT / "deploy" / "sigdask@.service").read_text()
+    assert "Persistent=true" not in (ROOT / "deploy" / "sigdask@.timer").read_text()
 
 
 def test_a_night_leaves_a_table_and_a_json_and_excludes_a_second_one(tmp_path):

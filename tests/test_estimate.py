@@ -115,6 +115,21 @@ def test_a_reader_and_a_metric_beside_the_plan_are_found(folder):
     assert "own_reader:read" in done.output
 
 
+@pytest.mark.parametrize(
+    ("cluster", "where"),
+    [
+        ('class = "local"\nworkers = 2', "on 2 threads"),
+        ('class = "slurm"\nmaximum = 7\n[cluster.options]\ncores = 1\nmemory = "1GB"', "on 7 threads"),
+        ('class = "ssh"', "the plan's cluster is elsewhere"),
+    ],
+)
+def test_a_plan_with_a_described_cluster_is_checked(folder, cluster, where):
+    (folder / "wide.csv").write_text("item,a,b\nx,1,2\ny,2,1\n")
+    done = check(folder, f'[[test_set]]\nname = "one"\nsystems = "wide.csv"\n[cluster]\n{cluster}\n')
+    assert done.exception is None, done.exception
+    assert where in done.output
+
+
 def test_the_schema_is_printed():
     done = CliRunner().invoke(commands, ["check", "--schema"], standalone_mode=False)
     assert done.output.startswith("{")

@@ -3,8 +3,11 @@
 import http.server
 import json
 import math
+import socket
 import sys
 import threading
+import time
+from contextlib import suppress
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -255,6 +258,47 @@ def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed,
     assert "did not end within 0.3 s" in words[0]
     assert "ended with status 1: no mail" in words[1]
     assert "No such file" in words[2]
+
+
+def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_path):
+    start = time.monotonic()
+    assert list(tell(Tell(("sh", "-c", "sleep 20 & exit 0"), timeout=10), failed, "night", tmp_path)) == []
+    assert time.monotonic() - start < 5
+
+
+def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
+    waits = "import time; time.sleep(1.5); open('late', 'w')"
+    command = ("sh", "-c", '"$0" -c "$1" & sleep 60', sys.executable, waits)
+    [word] = tell(Tell(command, timeout=0.5), failed, "night", tmp_path)
+    assert "did not end within 0.5 s" in word
+    time.sleep(2.5)
+    assert not (tmp_path / "late").exists()
+
+
+def test_a_command_that_does_not_read_its_input_may_end_as_it_likes(failed, tmp_path):
+    long = replace(failed, rules=failed.rules * 2000)  # more than a pipe holds
+    assert list(tell(Tell(("true",)), long, "night", tmp_path)) == []
+    [word] = tell(Tell(("sleep", "60"), timeout=0.5), long, "night", tmp_path)
+    assert "did not end" in word
+
+
+def test_a_web_hook_that_answers_drop_by_drop_has_its_time_in_all(failed, tmp_path):
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def drip():
+        with suppress(OSError):
+            connection = server.accept()[0]
+            with connection:
+                for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + 300 * b"x":
+                    connection.send(bytes([byte]))
+                    time.sleep(0.1)
+
+    threading.Thread(target=drip, daemon=True).start()
+    start = time.monotonic()
+    with server:
+        to = Tell(webhook=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=1.0)
+        assert list(tell(to, failed, "night", tmp_path)) == ["gate.webhook: no answer within 1 s"]
+    assert time.monotonic() - start < 5
 
 
 def test_nobody_is_told_of_a_pass_unless_always(tmp_path):

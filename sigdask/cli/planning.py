@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, width, write_json, write_page
-from sigdask.errors import InputError
+from sigdask.errors import InputError, UnfinishedError
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome
@@ -60,8 +61,8 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=progress, note=note,
         )  # fmt: skip
-    _tell(plan, outcome, everything=everything, json_file=json_file)
-    return outcome.exit_status or _gate(plan, outcome, options, deadline, quiet=json_file == "-")
+    told = _tell(plan, outcome, everything=everything, json_file=json_file)
+    return outcome.exit_status or _gate(plan, outcome, options, deadline, quiet=json_file == "-") or told
 
 
 @click.command()
@@ -163,17 +164,25 @@ def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[st
     return store or kept, name or called
 
 
-def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> None:
-    """Report a run: results and changes as the store has them, or why there are none."""
-    from sigdask.overnight import look
-    from sigdask.report.overnight import report_json, report_text
+def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> int:
+    """Report a run: results and changes as the store has them, or why there are none.
 
+    Returns the exit status of a file that cannot be written, which is an error; else 0.
+    """
+    from sigdask.overnight import look
+    from sigdask.report.overnight import report_text
+
+    status = 0
     if outcome.number and outcome.results:
         found = look.report(outcome.location, plan.name, outcome.number)
         if json_file != "-":
             say(report_text(found, everything=everything, width=width()))
-        write_json(json_file, lambda: report_json(found))
-        _write_files(plan, found)
+        for write in _files(plan, found, json_file):
+            try:
+                write()
+            except UnfinishedError as error:
+                LOG.error(str(error))
+                status = error.exit_status
     note(
         f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
     )
@@ -181,6 +190,7 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
         LOG.error(problem)
     if outcome.stopped:
         note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
+    return status
 
 
 def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float | None, *, quiet: bool) -> int:
@@ -199,17 +209,18 @@ def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float
     return 0 if verdict.passed else 1
 
 
-def _write_files(plan: Plan, found: Report) -> None:
-    """Write the files that the plan's [report] names."""
+def _files(plan: Plan, found: Report, json_file: str | None) -> Iterator[Callable[[], None]]:
+    """Yield what writes each file that is asked for: by --json, and by the plan's [report]."""
     from datetime import datetime
 
     from sigdask.report.files import write_whole
     from sigdask.report.overnight import report_json, report_text
 
     files = plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-    if files.json is not None:
-        write_whole(files.json, report_json(found) + "\n")
-    if files.text is not None:
-        write_whole(files.text, report_text(found, everything=True, width=None) + "\n")
-    if files.html is not None:
-        write_page(files.html, found.results, found.run.plan)
+    yield lambda: write_json(json_file, lambda: report_json(found))
+    if (json := files.json) is not None:
+        yield lambda: write_whole(json, report_json(found) + "\n")
+    if (text := files.text) is not None:
+        yield lambda: write_whole(text, report_text(found, everything=True, width=None) + "\n")
+    if (html := files.html) is not None:
+        yield lambda: write_page(html, found.results, found.run.plan)

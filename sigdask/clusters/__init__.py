@@ -19,7 +19,8 @@ from sigdask.clusters.settings import environment, settings
 from sigdask.errors import InputError
 
 __all__ = [
-    "KINDS", "Cluster", "Description", "choose", "connect", "cores", "describe", "environment", "read", "settings",
+    "KINDS", "Cluster", "Description", "check", "choose", "connect", "cores", "describe", "environment", "read",
+    "settings",
 ]  # fmt: skip
 
 SHORT = 3.0
@@ -53,6 +54,18 @@ def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
 
 Named = str | Mapping[str, Any] | Description
 """A cluster as users name it: none, threads, local, an address, a file; or what a file holds."""
+
+
+def check(cluster: Named) -> None:
+    """Refuse a cluster that is not understood, as `connect` would; nothing is started or reached.
+
+    Raises
+    ------
+    InputError
+        It is no word, address or file that is known, or its file is wrong.
+    """
+    if not isinstance(cluster, Description) and cluster not in ("auto", "none", "threads"):
+        _described(cluster)
 
 
 @contextmanager

@@ -281,10 +281,10 @@ def _typed(table: Mapping[str, Any], key: str, kind: Any, where: str) -> Any:
     value = table.get(key)
     plain = get_origin(kind) or kind
     if value is not None and (not isinstance(value, plain) or (plain is int and isinstance(value, bool))):
-        word = {"str": "a string", "int": "a whole number", "dict": "a table", "list": "a list"}[plain.__name__]
-        raise InputError(f"{where}: {key} = {value!r}: must be {word}")
+        word = {"str": "a string", "int": "a whole number", "dict": "a table", "list": "a list of strings"}
+        raise InputError(f"{where}: {key} = {value!r}: must be {word[plain.__name__]}")
     if value is not None and get_args(kind) and not all(isinstance(entry, get_args(kind)) for entry in value):
-        raise InputError(f"{where}: {key} = {value!r}: must be a list of {get_args(kind)[0].__name__}")
+        raise InputError(f"{where}: {key} = {value!r}: must be a list of strings")
     return value
 
 

@@ -37,7 +37,16 @@ class Source:
     @property
     def system(self) -> str:
         """What a file of one system is called: by its name, else after the file."""
-        return self.name or self.apart or stem(self.path)
+        name = self.name or self.apart or stem(self.path)
+        if not name.isascii():
+            try:
+                name.encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    f"{str(self.path)!r}: the file's name is not UTF-8, and the system is called after it; rename the "
+                    "file, or give the system a name: NAME=FILE, in a plan NAME = PATTERN"
+                ) from None
+        return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,11 @@ class Formula:
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Score sums of shape (..., n_fields)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scores = np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
+        except Exception as error:
+            raise InputError(f"metric {self.name} failed: {type(error).__name__}: {error}") from error
         if scores.shape != sums.shape[:-1]:
             raise InputError(
                 f"metric {self.name}: returned shape {scores.shape} for sums of shape {sums.shape[:-1]}; "

@@ -86,6 +86,8 @@ class Counting:
         while lines := [line for line in lines if line.first < line.stop and not line.left_out]:
             self._measure(lines, costs)
             jobs, lines_of_jobs = breadth_first(lines)
+            if not jobs:  # all were left out: nothing to start a cluster for
+                return
             before = self.n_done
             try:
                 self._count_on(cluster, workers, jobs, lines_of_jobs, [costs[id(job.panel)] for job in jobs])
@@ -170,6 +172,10 @@ class Counting:
         for line in lines:
             line.left_out = True
             self.ledger.give_up(line)
+        self.miss(why)
+
+    def miss(self, why: str) -> None:
+        """Note, once, what cannot be counted or scored."""
         if why not in self.problems:
             self.problems.append(why)
             self.note(f"{why}; going on without it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,12 @@ def _settings(plan: Plan) -> dict[str, Any]:
 
 def _inputs(test_sets: Sequence[TestSet]) -> dict[str, dict[str, str]]:
     """Return the digest of every file that was read."""
-    return {t.name: {str(path): _sha256(path) for path in t.files()} for t in test_sets}
+    return {t.name: {_text(path): _sha256(path) for path in t.files()} for t in test_sets}
+
+
+def _text(path: Path) -> str:
+    """Return a path as text that every file can hold, whatever its bytes are."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _sha256(path: Path) -> str:

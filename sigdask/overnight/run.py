@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sigdask import clusters
 from sigdask.clusters import Cluster, Named
 from sigdask.engine import Job, Progress
 from sigdask.errors import SigdaskError, UnfinishedError
@@ -103,17 +105,21 @@ def run_plan(
 
     Raises
     ------
+    InputError
+        The cluster is not understood, or something asked for cannot be had from the data.
     HeldError
         Another driver is at work on this store.
     StoreError
         The store cannot be reached or written; what it has committed is intact.
     """
+    where = cluster if cluster is not None else plan.cluster
+    if not isinstance(where, Cluster):
+        clusters.check(where)
     stop = Stop(deadline)
     with stop.watching(), open_store(store or plan.store, plan.name, lambda: not stop.due()) as opened:
         for text in opened.notes:
             note(text)
         driver = _Driver(plan, opened, stop)
-        where = cluster if cluster is not None else plan.cluster
         return driver.run(where, workers or plan.workers, progress, note)
 
 
@@ -195,7 +201,7 @@ class _Driver:
                 self.early.recall(self.store.results())
             looks = self.store.first_looks()
             for part in self.parts:
-                found |= self._judged(part, looks)
+                found |= self._judged(part, looks, counting)
         recorded = [one for _, of_set in found.values() for one in of_set]
         n_changed = self.store.record(recorded) if found else 0
         again = {name: n for name, (_, own) in found.items() if (n := sum(map(_is_second_look, own)))}
@@ -242,12 +248,22 @@ class _Driver:
             return lambda _, result: result
         return lambda k, result: early.revised(result, part.cells[k][0])
 
-    def _judged(self, part: Part, looks: Mapping[str, int]) -> dict[str, tuple[Results, list[Recorded]]]:
-        """Return the results of each test set, with what the store is to keep of them."""
+    def _judged(
+        self, part: Part, looks: Mapping[str, int], counting: Counting
+    ) -> dict[str, tuple[Results, list[Recorded]]]:
+        """Return the results of each test set, with what the store is to keep of them.
+
+        Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
+        """
+        failing: dict[str, str] = {}
         tallies = [self.ledger.tally(part.first_job + k) for k in range(len(part.work.jobs))]
-        results = part.work.results(tallies, self._revision(part))
+        results = part.work.results(tallies, self._revision(part), failing.setdefault)
+        for why in failing.values():
+            counting.miss(why)
         by_set: list[list[Recorded]] = [[] for _ in part.names]
         for result, cells, number in zip(results, part.cells, part.set_of, strict=True):
+            if result.metric in failing and math.isnan(result.score_a):
+                continue
             digest = self.ledger.digest(*cells[0])
             complete = all(self.ledger.is_complete(*place) for place in cells) and self._is_found(cells[0])
             by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))

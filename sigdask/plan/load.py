@@ -40,6 +40,7 @@ def load_plan(path: Path | str) -> Plan:
     """
     file = Path(path)
     text = _text(file)
+    _check_name(file.absolute())
     data = _parsed(text, file)
     complaints: list[Complaint] = []
     validated = _validated(data, complaints)
@@ -77,6 +78,14 @@ def schema() -> dict[str, Any]:
 def schema_text() -> str:
     """Return the schema as it is kept in schema.json."""
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a path that a store could not keep."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{str(path)!r}: the name of a plan or of its folder is not UTF-8; rename it") from None
 
 
 def _text(path: Path) -> str:

@@ -1,16 +1,23 @@
 """The driver as a batch job: one allocation, the time limit, requeued until it is done, and no name read by a shell."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from cluster.slurm import wait
 from conftest import ROOT
 
+from sigdask import submission
+from sigdask.cli import commands
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.overnight import parse_deadline
 from sigdask.submission import prepare
 
 TOML = """
@@ -99,6 +106,8 @@ def test_workers_may_be_jobs_of_their_own(folder):
         (TOML + '[submit]\nallocation = "two"', 'must be "one" or "jobs"'),
         (TOML + '[submit]\nprologue = "module load x"', "must be a list of strings"),
         (TOML.replace('"1GB"', '"much"'), "must be a size"),
+        (TOML + """[submit]\ndirectives = ["--comment=it's"]""", "directive .*it's.*: No closing quotation"),
+        (TOML + """[options.x]\n[submit]\nrestarts = "many\"""", "restarts = 'many': must be a whole number"),
     ],
 )
 def test_a_mistake_is_named(folder, text, message):
@@ -110,6 +119,40 @@ def test_a_mistake_is_named(folder, text, message):
 def test_a_plan_that_is_not_there_is_an_error(folder):
     with pytest.raises(InputError, match="no such file"):
         prepare(Path("none.toml"), folder / "slurm.toml")
+
+
+def test_sbatch_that_does_not_answer_is_told(folder, monkeypatch):
+    (folder / "bin").mkdir()
+    (folder / "bin" / "sbatch").write_text("#!/bin/sh\nexec sleep 60\n")
+    (folder / "bin" / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder / "bin"), prepend=os.pathsep)
+    monkeypatch.setattr(submission, "PATIENCE", 0.5)
+    with pytest.raises(UnfinishedError, match=r"did not answer within 0.5 s; `squeue --me` tells"):
+        prepare(plan_of(folder), folder / "slurm.toml").send()
+
+
+def submit(folder, *options):
+    arguments = ["submit", str(plan_of(folder)), "--cluster", str(folder / "slurm.toml"), "--dry-run", *options]
+    return CliRunner().invoke(commands, arguments, standalone_mode=False)
+
+
+def test_a_deadline_is_the_same_moment_whenever_the_job_starts(folder):
+    before = parse_deadline("06:00")
+    [fixed] = re.findall(r"--deadline (\S+)", submit(folder, "--deadline", "06:00").output)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT06:00:00[+-]\d\d:\d\d", fixed)
+    assert before <= parse_deadline(fixed) <= parse_deadline("06:00")
+    assert parse_deadline(fixed, datetime(2040, 1, 1)) == parse_deadline(fixed)  # noqa: DTZ001
+    start = time.time()
+    [fixed] = re.findall(r"--deadline (\S+)", submit(folder, "--deadline", "90m").output)
+    assert start - 1 <= parse_deadline(fixed) - 90 * 60 <= time.time()
+    assert "--deadline" not in submit(folder).output
+
+
+@pytest.mark.parametrize("deadline", ["soonish", "", "25:00"])
+def test_a_deadline_that_is_none_is_refused_before_anything_is_sent(folder, deadline):
+    done = submit(folder, "--deadline", deadline)
+    assert isinstance(done.exception, InputError)
+    assert f"deadline {deadline!r}: expected a time" in str(done.exception)
 
 
 def test_a_refusal_of_sbatch_is_told(slurm, folder):

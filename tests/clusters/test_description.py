@@ -28,6 +28,17 @@ BAD = [
     ({"class": "slurm", "options": []}, "must be a table"),
     ({"class": "slurm", "submit": {"walltme": "1:00"}}, "did you mean 'walltime'"),
     ({"class": 7}, "must be a string"),
+    ({"class": "slurm", "options": {"cores": "x"}}, r"\[options\]: cores = 'x': must be a whole number"),
+    ({"class": "slurm", "options": {"cores": 0}}, r"\[options\]: cores = 0: must be from 1 to"),
+    ({"class": "slurm", "options": {"cores": 1.5}}, r"\[options\]: cores = 1.5: must be a whole number"),
+    ({"class": "ssh", "options": {"worker_options": 3}}, r"\[options\]: worker_options = 3: must be a table"),
+    ({"class": "ssh", "options": {"worker_options": {"nthreads": "x"}}}, "nthreads = 'x': must be a whole number"),
+    ({"class": "slurm", "options": {"scheduler_options": "x"}}, "scheduler_options = 'x': must be a table"),
+    ({"class": "slurm", "options": {"worker_extra_args": "x"}}, "worker_extra_args = 'x': must be a list"),
+    ({"class": "slurm", "submit": {"restarts": "many"}}, r"\[submit\]: restarts = 'many': must be a whole number"),
+    ({"class": "slurm", "submit": {"restarts": -1}}, r"\[submit\]: restarts = -1: must be from 0"),
+    ({"class": "slurm", "submit": {"log": 3}}, r"\[submit\]: log = 3: must be a string"),
+    ({"class": "slurm", "submit": {"directives": [3]}}, r"\[submit\]: directives = \[3\]: must be a list of strings"),
     ({"class": "os:system('rm')"}, "known are"),
 ]
 

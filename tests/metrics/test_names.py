@@ -155,3 +155,11 @@ def test_a_metric_that_is_not_vectorised_or_not_finite_is_refused(yeh):
         )
     with pytest.raises(InputError, match="nan for sums"):
         compare_all(yeh, metrics=[sigdask.metric(lambda tp: tp * np.nan)], trials=10)
+
+
+def test_a_metric_of_sums_that_raises_is_an_error_in_words(yeh):
+    def fails(tp):
+        raise ZeroDivisionError("by what?")
+
+    with pytest.raises(InputError, match="failed: ZeroDivisionError: by what"):
+        compare_all(yeh, metrics=[sigdask.metric(fails)], trials=10)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from nights import sigdask, tallies_in, write_plan
 
+from sigdask.gating import judge_plan
 from sigdask.overnight import early, run_plan
 from sigdask.overnight.look import report, status
 from sigdask.plan import load_plan
@@ -38,6 +39,29 @@ def test_besag_and_cliffords_p_is_that_of_the_tenth_exceedance(tmp_path):
     assert min(most) == 4096
     counted = [row[3] for row in tallies_in(tmp_path / "night" / "night.sqlite") if row[1] == 0]
     assert report(plan.store).run.details["savings"]["set0"] == 1 - sum(counted) / (300_000 * len(counted))
+
+
+@pytest.mark.parametrize("more", [BESAG, SEQUENCE])
+def test_what_a_rule_has_ended_is_finished(tmp_path, more):
+    plan = plan_of(tmp_path / "night", more)
+    for _ in range(2):
+        run_plan(plan, cluster="none")
+        found = status(plan.store)
+        [progress] = found.run.progress
+        assert (found.state, progress.comparisons, progress.reached, progress.finished) == ("finished", 21, 21, 21)
+        assert 0 < found.have == found.wanted < 2 * 21 * 300_000
+        assert "(100 %)" in sigdask("status", plan.path, cwd=plan.path.parent).stdout
+
+
+def test_few_trials_where_a_rule_stopped_are_no_lack_of_trials(tmp_path):
+    gate = '[gate]\nrules = [{ rule = "not-worse", baseline = "s0", alpha = 0.01 }]'
+    plan = plan_of(tmp_path / "night", f"{BESAG.replace('none', 'holm')}\n{gate}")
+    outcome = run_plan(plan, cluster="none")
+    results = outcome.results["set0"]
+    assert min(r.n_trials for r in results) < 400  # Holm among 21 at 0.05 takes 419
+    assert not [w for w in results.warnings if "trials cannot" in w]
+    verdict = judge_plan(plan, list(results))
+    assert "could not fail" not in "".join(verdict.rules[0].notes)
 
 
 def first_exceedances(plan, r, h):

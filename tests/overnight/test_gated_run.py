@@ -1,7 +1,9 @@
 """A plan's gate at the end of `sigdask run`: exit status, files, history of p-values."""
 
 import json
+import os
 import signal
+import threading
 import time
 from xml.etree import ElementTree as ET
 
@@ -16,7 +18,7 @@ from sigdask.errors import UnfinishedError
 from sigdask.gating import earlier, hold
 from sigdask.overnight import counting, run_plan
 from sigdask.plan import load_plan
-from sigdask.store import Run, history, reading
+from sigdask.store import Run, history, open_store, reading
 
 PLAN = """
 trials = 9999
@@ -135,6 +137,68 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
     monkeypatch.undo()
     status, text = run(folder)
     assert (status, "gate: passed" in text) == (0, True)
+
+
+SLOW_WHEN_ASKED = """
+import os
+import time
+
+
+def slow_when_asked(outputs, gold):
+    if "SLOW_WHEN_ASKED" in os.environ:
+        time.sleep(0.05)
+    return float(sum(outputs))
+"""
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "the deadline"])
+def test_the_spread_of_a_slow_black_box_is_left_in_time(folder, how, monkeypatch):
+    scores(folder, 0.0)
+    (folder / "slow_when_asked.py").write_text(SLOW_WHEN_ASKED)
+    rules = 'rules = [{ rule = "not-worse" }]\n'
+    text = PLAN.partition("[report]")[0].replace("9999", "50") + f"[gate]\n{rules}"
+    (folder / "plan.toml").write_text(text.replace('"wide"', '"wide"\nmetrics = ["slow_when_asked:slow_when_asked"]'))
+    plan = load_plan(folder / "plan.toml")
+    outcome = run_plan(plan, cluster="none")
+    monkeypatch.setenv("SLOW_WHEN_ASKED", "1")
+    if how == "SIGTERM":
+        threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    deadline = time.time() + 2 if how == "the deadline" else None
+    start = time.monotonic()
+    with pytest.raises(UnfinishedError, match=f"stopped by {how} before the gate was judged") as error:
+        hold(plan, outcome, cluster="none", deadline=deadline)
+    assert error.value.exit_status == 3
+    assert 1 < time.monotonic() - start < 10
+    monkeypatch.delenv("SLOW_WHEN_ASKED")
+    assert run(folder)[0] == 0
+
+
+def test_a_gate_is_left_to_the_next_run_where_another_driver_came_between(folder):
+    scores(folder, 0.0)
+    plan = load_plan(folder / "plan.toml")
+    outcome = run_plan(plan, cluster="none")
+    with (
+        open_store(plan.store, plan.name),
+        pytest.raises(UnfinishedError, match="the gate was not judged: .* is being run by process") as error,
+    ):
+        hold(plan, outcome, cluster="none")
+    assert error.value.exit_status == 3
+    assert run(folder)[0] == 0
+
+
+@pytest.mark.parametrize(("effect", "status"), [(0.0, 3), (-0.9, 1)])
+def test_a_report_that_cannot_be_written_does_not_keep_the_gate_from_its_verdict(folder, effect, status, monkeypatch):
+    scores(folder, effect)
+    plan = load_plan(folder / "plan.toml")
+    run_plan(plan, cluster="none")
+    monkeypatch.setattr("sigdask.plan.load_plan", lambda _: plan)
+    (folder / "night.json").mkdir()  # after the plan was read
+    found, text = run(folder)
+    assert found == status
+    assert "night.json: cannot be written" in text
+    assert ("gate: FAILED" if status == 1 else "gate: passed") in text
+    assert "A - B" in (folder / "night.txt").read_text()  # the others are written
+    assert json.loads((folder / "gate.json").read_text())["passed"] is (status == 3)
 
 
 def iter_of(call, arguments):

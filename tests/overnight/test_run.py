@@ -173,9 +173,67 @@ def test_a_metric_that_fails_on_one_set_leaves_the_others_counted(tmp_path):
     path.write_text(
         path.read_text().replace('["mean"]', '["mean", "my:fails"]', 1).replace("20000", "20000\nsecond_run = false")
     )
-    done = sigdask("run", path, cwd=folder)
-    assert done.returncode == 2 or "no score today" in done.stderr
+    done = sigdask("run", path, "--json", "-", cwd=folder)
+    assert done.returncode == 3
+    assert done.stderr.count("no score today") == 2  # when it is left out, and at the end
     assert "Traceback" not in done.stderr
+    found = json.loads(done.stdout)["results"]
+    assert {(r["test_set"], r["metric"], r["n_trials"]) for r in found} == {(f"set{k}", "mean", 20_000) for k in (0, 1)}
+    assert len(found) == 30
+    shown = status(str(folder / "night.sqlite"))
+    assert (shown.state, [p.finished for p in shown.run.progress]) == ("failed", [15, 15])
+    assert "no score today" in shown.run.message
+    compared = sigdask("compare", "set0.csv", "--metric", "mean", "--metric", "my:fails", cwd=folder)
+    assert (compared.returncode, compared.stdout) == (2, "")
+    assert "no score today" in compared.stderr
+
+
+FAILS_WHEN_ASKED = """
+import os
+
+
+def fails_when_asked(outputs, gold):
+    if "FAILS_WHEN_ASKED" in os.environ:
+        raise ValueError("the service is down")
+    return float(sum(outputs))
+"""
+
+
+def test_a_metric_that_fails_later_is_left_out_and_comes_back(tmp_path, monkeypatch):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, systems=3, trials=300, more="second_run = false")
+    path.write_text(path.read_text().replace('["mean"]', '["mean", "fails_when_asked:fails_when_asked"]'))
+    (folder / "fails_when_asked.py").write_text(FAILS_WHEN_ASKED)
+    plan = load_plan(path)
+    first = run_plan(plan, cluster="none")
+    assert (first.exit_status, len(first.results["set0"])) == (0, 6)
+    monkeypatch.setenv("FAILS_WHEN_ASKED", "1")
+    down = run_plan(plan, cluster="none")  # all is counted, and nothing can be scored
+    assert (down.exit_status, down.n_counted) == (3, 0)
+    assert list(map(str, down.problems)) == [
+        "metric 'fails_when_asked:fails_when_asked' failed: ValueError: the service is down"
+    ]
+    assert list(down.results["set0"]) == [r for r in first.results["set0"] if r.metric == "mean"]
+    monkeypatch.delenv("FAILS_WHEN_ASKED")
+    assert run_plan(plan, cluster="none").results == first.results
+
+
+def test_a_plan_of_nothing_but_a_failing_metric_starts_no_cluster_and_ends_in_words(tmp_path, monkeypatch):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1)
+    (folder / "never_scores.py").write_text("def never_scores(outputs, gold):\n    raise ValueError('never')\n")
+    path.write_text(
+        path.read_text().replace("mean", "never_scores:never_scores")
+        + '[report]\njson = "a.json"\ntext = "a.txt"\nhtml = "a.html"\n'
+    )
+    monkeypatch.setattr(counting.clusters, "connect", None)
+    outcome = run_plan(load_plan(path))
+    assert (outcome.exit_status, len(outcome.results["set0"])) == (3, 0)
+    done = sigdask("run", path, cwd=folder)
+    assert done.returncode == 3, done.stderr
+    assert "failed: ValueError: never" in done.stderr
+    assert json.loads((folder / "a.json").read_text())["results"] == []
+    assert (folder / "a.html").exists()
 
 
 class Breaking:
@@ -209,6 +267,16 @@ def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monke
     assert outcome.exit_status == 3
     assert outcome.problems == ("counting x failed",)
     assert {r.n_trials for r in outcome.results["set1"]} == {20_000}
+
+
+@pytest.mark.parametrize("cluster", ["bogus", "none.toml", "tcp:/nowhere"])
+def test_a_cluster_that_is_none_is_refused_before_anything_is_read(plan, cluster):
+    run_plan(plan, cluster="none")
+    for number in (0, 1):
+        (plan.path.parent / f"set{number}.csv").unlink()
+    with pytest.raises(InputError, match=r"cluster .*(bogus|none\.toml|nowhere)"):
+        run_plan(plan, cluster=cluster)
+    assert len(runs(plan.store)) == 1
 
 
 def test_a_second_driver_is_refused_with_status_2(plan):
@@ -361,6 +429,29 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert {"sigdask", "scheme", "seed", "alpha", "warnings"} <= set(found)
     assert "Nothing changed" in sigdask("report", path, cwd=folder).stdout
     assert "15 with other scores" in sigdask("report", path, "--run", "2", cwd=folder).stdout
+
+
+def test_history_counts_what_changed_as_the_run_did_what_is_gone_included(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, more=NONE)
+    first = run_plan(load_plan(path), cluster="none")
+    rows = [line.rpartition(",")[0] for line in (folder / "set0.csv").read_text().splitlines()]
+    (folder / "set0.csv").write_text("\n".join(rows) + "\n")
+    second = run_plan(load_plan(path), cluster="none")
+    assert (first.n_changed, second.n_changed) == (15, 5)
+    assert [changed for _, changed in runs(str(folder / "night.sqlite"))] == [5, 15]
+    assert "5 gone" in sigdask("report", path, cwd=folder).stdout
+
+
+def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, more=NONE)
+    run_plan(load_plan(path), cluster="none")
+    path.write_text(path.read_text().replace("seed", "second_run = false\nseed", 1))
+    assert run_plan(load_plan(path), cluster="none").n_changed == 15
+    assert "Changed since the run before: 15 with other details." in sigdask("report", path, cwd=folder).stdout
+    shown = sigdask("report", path, "--all", cwd=folder).stdout
+    assert shown.count("    details: set0: ") == 15
 
 
 def test_a_report_gives_the_warnings_of_reading_once(tmp_path):

@@ -18,6 +18,7 @@ from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.errors import HeldError, InputError, StoreError
+from sigdask.overnight.look import status
 from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
@@ -120,6 +121,31 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
     held(db, replace(Holder.this(), pid=gone.pid, born="1"), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").give_back()
     db.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+def test_a_driver_that_ended_and_is_not_waited_for_holds_nothing(where):
+    db = open_to_write(where)
+    gone = subprocess.Popen([sys.executable, "-c", "pass"])
+    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
+    born = Path(f"/proc/{gone.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    held(db, replace(Holder.this(), pid=gone.pid, born=born), beat=time.time())
+    Lease(db, "" if db.is_sqlite else "p").give_back()
+    db.close()
+    gone.wait()
+
+
+def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(where):
+    gone = subprocess.Popen([sys.executable, "-c", "pass"])
+    gone.wait()
+    with open_store(where, "one") as store:
+        number = store.begin("one.toml", {}, [])
+        with store.database.transaction() as connection:
+            connection.execute(text("UPDATE runs SET pid = :pid WHERE id = :id"), {"pid": gone.pid, "id": number})
+    with open_store(where, "two") as store:
+        store.begin("two.toml", {}, [])
+        assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "running"]
+    assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
 
 
 def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where):
