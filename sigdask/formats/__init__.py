@@ -185,9 +185,11 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         sniff: Sniffer = _load(address)
         if sniff(sources, gold, options):
             return name
-    table = read_table(sources[0].path)
+    table = read_table(sources[0].path, options.ignore)
     if gold is not None:
-        return "responses" if len(table.columns) == 1 and _is_list(read_table(gold), table) else "labels"
+        return (
+            "responses" if len(table.columns) == 1 and _is_list(read_table(gold, options.ignore), table) else "labels"
+        )
     return _of_columns(table, options, len(sources))
 
 

@@ -24,9 +24,9 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
     """Read gold labels and predictions."""
     options.only("labels")
     if gold is None and len(sources) == 1:
-        return _one_table(read_table(sources[0].path), options)
-    tables = [read_table(source.path) for source in sources]
-    return from_tables(sources, tables, None if gold is None else read_table(gold), options)
+        return _one_table(read_table(sources[0].path, options.ignore), options)
+    tables = [read_table(source.path, options.ignore) for source in sources]
+    return from_tables(sources, tables, None if gold is None else read_table(gold, options.ignore), options)
 
 
 def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table | None, options: Options) -> Counts:
@@ -60,7 +60,7 @@ def _one_table(table: Table, options: Options) -> Counts:
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]
     systems = answers or systems  # the text beside them is no system
     predictions = {name: table.columns[name] for name in systems}
-    return _counts(table, right, predictions, table.ids(options), options, ([], []), [])
+    return _counts(table, right, predictions, table.ids(options), options, ([], []), [*table.notes])
 
 
 def _counts(

@@ -24,7 +24,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     """Read one table with a column a system, or one file of scores a system."""
     options.only("wide")
     _no_gold(gold, "wide")
-    tables = [read_table(source.path) for source in sources]
+    tables = [read_table(source.path, options.ignore) for source in sources]
     further = _further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
@@ -65,7 +65,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     systems: dict[str, None] = {}
     items: dict[str, tuple[str, ...]] = {}
     for source in sources:
-        table = read_table(source.path)
+        table = read_table(source.path, options.ignore)
         system, item, score = long_columns(table, options)
         groups = (
             zip(*(table.column(g) for g in options.groups), strict=True) if options.groups else ((),) * table.n_rows

@@ -275,3 +275,40 @@ def test_a_column_of_repeated_texts_beside_scores_groups_items(tmp_path):
     (tmp_path / "t.csv").write_text("item,kind,a,b\n" + "\n".join([*rows[:-1], "i9,7,1,2"]))
     with pytest.raises(InputError, match="column 'kind': found 'news', expected a number"):
         read(tmp_path / "t.csv")
+
+
+PLAIN = 'id\tgold\ttext\tx\ty\na\tP\t"Yes," he said.\tP\tQ\nb\tQ\t5" wide\tP\tQ\nc\tP\t"No\tP\tP\n'
+
+
+def test_quotation_marks_that_enclose_no_cells_are_text(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text(PLAIN)
+    counts = read(path, options=Options(ignore=("text",)))
+    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert "quotation marks do not enclose whole cells everywhere" in counts.warnings[0]
+    path.write_text('id\tgold\ttext\tx\ty\na\tP\t"tab\there ""x"""\tP\tQ\nb\tQ\tq\tP\tQ\n')
+    assert not read(path, options=Options(ignore=("text",))).warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PLAIN.replace("P\tP\n", "P\n"), "t.tsv, line 2: a quoted field does not end"),
+        (PLAIN.replace("\t", ","), "t.tsv, line 2: a quoted field does not end"),
+        (PLAIN.replace("he said.", "he\nsaid."), "t.tsv, line 2: a quoted field does not end"),
+    ],
+)
+def test_broken_quotes_swallow_no_rows(tmp_path, text, message):
+    path = tmp_path / "t.tsv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(path, options=Options(ignore=("text",)))
+
+
+@pytest.mark.parametrize("kind", ["labels", "wide", "auto"])
+def test_a_column_that_occurs_twice_can_be_left_out(tmp_path, kind):
+    path = tmp_path / "t.csv"
+    path.write_text("id,gold,note,x,y,note\n" + "a,1,n,1,0,m\nb,2,n,3,1,m\n")
+    with pytest.raises(InputError, match="column 'note' occurs twice in the header; .* --ignore 'note'"):
+        read(path, format=kind)
+    assert read(path, format=kind, options=Options(ignore=("note",))).systems[-2:] == ("x", "y")
