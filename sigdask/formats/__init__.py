@@ -94,7 +94,7 @@ SNIFFERS: dict[str, str] = {
     "spans": "sigdask.formats.spans:sniff",
     "terms": "sigdask.formats.terms:sniff",
     "pairs": "sigdask.formats.pairs:sniff",
-    "conll": "sigdask.formats.conll:sniff",
+    "conll": "sigdask.formats.conll_heads:sniff",
     "mbt": "sigdask.formats.timbl:sniff_mbt",
     "timbl": "sigdask.formats.timbl:sniff_timbl",
     "trec": "sigdask.formats.trec:sniff",
