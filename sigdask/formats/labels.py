@@ -9,6 +9,7 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import align
+from sigdask.formats.numbers import MISSING, is_number
 from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.tables import Table, read_table
 
@@ -103,8 +104,8 @@ def _foreign(gold: list[str], predictions: dict[str, list[str]]) -> list[str]:
 def _further_groups(table: Table, gold: list[str], systems: Collection[str], options: Options) -> dict[str, list[str]]:
     """Return the columns of a gold file that group its items, so that dependence within them is told.
 
-    A column of few repeated values (texts, numbers) groups nothing, and one that follows from the gold label
-    is the label by another name.
+    A column of few repeated values (texts) groups nothing, nor does one of measurements, and one that follows
+    from the gold label is the label by another name.
     """
     found = {}
     aside = (table.id_name(options), *options.groups, *options.ignore, *systems)
@@ -112,9 +113,16 @@ def _further_groups(table: Table, gold: list[str], systems: Collection[str], opt
         column = table.columns[name]
         n_groups = len(set(column))
         by_label = len(set(zip(gold, column, strict=True))) == len(set(gold))
-        if "" not in column and 2 <= n_groups <= table.n_rows / 2 and not by_label:
+        grouping = 2 <= n_groups <= table.n_rows / 2 and not _are_measured(column)
+        if "" not in column and grouping and not by_label:
             found[name] = column
     return found
+
+
+def _are_measured(column: Collection[str]) -> bool:
+    """Whether cells are numbers, and not all of them whole."""
+    values = set(column)
+    return all(map(is_number, values)) and not all(value.lstrip("-").isdecimal() for value in values - MISSING)
 
 
 def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) -> list[str]:

@@ -312,3 +312,22 @@ def test_a_column_that_occurs_twice_can_be_left_out(tmp_path, kind):
     with pytest.raises(InputError, match="column 'note' occurs twice in the header; .* --ignore 'note'"):
         read(path, format=kind)
     assert read(path, format=kind, options=Options(ignore=("note",))).systems[-2:] == ("x", "y")
+
+
+def test_errors_of_guessed_tables_say_so(files):
+    files(x__tsv="id\ta\tb\n1\tx\ty\n2\n", gold__tsv="id\tlabel\n1\tx\n2\ty\n")
+    told = r"x.tsv, line 3: found 1 field, .* \[read as a table; choose with --format\]"
+    for gold in ("gold.tsv", None):
+        with pytest.raises(InputError, match=told):
+            read("x.tsv", gold=gold)
+    with pytest.raises(InputError, match="no such file$"):
+        read("none.tsv")
+
+
+def test_a_column_of_measurements_groups_no_items(tmp_path):
+    rows = [f"i{k},{'xy'[k % 3 == 0]},{0.25 * (k % 4)},{k // 4},news{k // 6}" for k in range(12)]
+    (tmp_path / "gold.csv").write_text("\n".join(["id,gold,length,document,domain", *rows]))
+    (tmp_path / "a.csv").write_text("\n".join(["id,prediction", *(f"i{k},x" for k in range(12))]))
+    (tmp_path / "b.csv").write_text("\n".join(["id,prediction", *(f"i{k},y" for k in range(12))]))
+    counts = read(tmp_path / "a.csv", tmp_path / "b.csv", gold=tmp_path / "gold.csv")
+    assert list(counts.groups) == ["document", "domain"]
