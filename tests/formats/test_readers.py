@@ -331,3 +331,12 @@ def test_a_column_of_measurements_groups_no_items(tmp_path):
     (tmp_path / "b.csv").write_text("\n".join(["id,prediction", *(f"i{k},y" for k in range(12))]))
     counts = read(tmp_path / "a.csv", tmp_path / "b.csv", gold=tmp_path / "gold.csv")
     assert list(counts.groups) == ["document", "domain"]
+
+
+def test_scores_that_may_be_none_are_doubted(files):
+    files(a__txt="0\n1\n2\n1\n", b__txt="0\n1\n1\n1\n", c__txt="0\n0.5\n2\n1\n", d__txt="0\n1\n0\n1\n")
+    assert "are they class labels? Then give --gold FILE" in read("a.txt", "b.txt").warnings[0]
+    assert not read("a.txt", "c.txt").warnings
+    assert not read("b.txt", "d.txt").warnings
+    files(board__csv=",win_rate,standard_error\ngpt,50.5,1.5\nllama,20,2\n")
+    assert "columns win_rate, standard_error look like a summary" in read("board.csv").warnings[0]
