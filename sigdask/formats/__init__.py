@@ -13,6 +13,7 @@ from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import replicates
+from sigdask.formats.files import open_bytes
 from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.tables import Table, read_table
 
@@ -94,7 +95,7 @@ SNIFFERS: dict[str, str] = {
     "spans": "sigdask.formats.spans:sniff",
     "terms": "sigdask.formats.terms:sniff",
     "pairs": "sigdask.formats.pairs:sniff",
-    "conll": "sigdask.formats.conll:sniff",
+    "conll": "sigdask.formats.conll_heads:sniff",
     "mbt": "sigdask.formats.timbl:sniff_mbt",
     "timbl": "sigdask.formats.timbl:sniff_timbl",
     "trec": "sigdask.formats.trec:sniff",
@@ -185,10 +186,21 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         sniff: Sniffer = _load(address)
         if sniff(sources, gold, options):
             return name
-    table = read_table(sources[0].path)
+    table = _table(sources[0].path, options)
     if gold is not None:
-        return "responses" if len(table.columns) == 1 and _is_list(read_table(gold), table) else "labels"
+        lists = len(table.columns) == 1 and _is_list(_table(gold, options), table)
+        return "responses" if lists else "labels"
     return _of_columns(table, options, len(sources))
+
+
+def _table(path: Path, options: Options) -> Table:
+    """Read what no format with a shape of its own claims; an error says that it was taken for a table."""
+    with open_bytes(path):
+        pass  # a file that is not there is no matter of formats
+    try:
+        return read_table(path, options.ignore)
+    except InputError as error:
+        raise InputError(f"{error} [read as a table; choose with --format]") from None
 
 
 def _of_columns(table: Table, options: Options, n_sources: int) -> str:

@@ -23,7 +23,7 @@ def align(
     orders : list of list of int
         For each other table, the row of each item of the first.
     warnings : list of str
-        Files whose ids stand in another order.
+        What to tell of how files were read, and files whose ids stand in another order.
 
     Raises
     ------
@@ -35,9 +35,10 @@ def align(
         table = (first, *others)[all_ids.index(None)]
         raise InputError(f"{table.path}: no id column to align by; name it with --id")
     ids = all_ids[0] if None not in all_ids else None
+    warnings = [note for table in (first, *others) for note in table.notes]
     if ids is None:
-        return None, [_by_position(first, table) for table in others], []
-    orders, warnings = [], []
+        return None, [_by_position(first, table) for table in others], warnings
+    orders = []
     for table, own in zip(others, all_ids[1:], strict=True):
         assert own is not None
         orders.append(_by_id(first, ids, table, own))

@@ -44,7 +44,11 @@ SECOND = frozenset({"model_b", "model_2", "b", "right", "rightvote", "second", "
                     "model2", "response_b", "output_2", "generator_2", "assistant_b", "[[b]]", "loss", "lose",
                     "model_right"})  # fmt: skip
 TIES = frozenset({"tie", "ties", "tied", "draw", "both", "equal", "same", "neither", "c", "[[c]]", "tievote",
-                  "bothbad_vote", "both_bad", "bothbad", "both bad", "both_good", "both good"})  # fmt: skip
+                  "bothbad_vote", "both_bad", "bothbad", "both bad", "both_good", "both good",
+                  "inconsistent"})  # fmt: skip
+INCONSISTENT = "inconsistent"
+"""The verdict on two models of which each wins in one order; a tie, as where both orders are given."""
+
 NO_VERDICT = frozenset({"", "error", "na", "n/a", "null", "nan", "$error$", "invalid", "-1"})
 Groups = dict[tuple[str, ...], tuple[str, ...]]
 """What an item is known by, to its groups."""
@@ -90,6 +94,7 @@ class Judgements:
     options: Options
     rows: list[Judgement] = field(default_factory=list)
     undecided: int = 0
+    inconsistent: int = 0
     kinds: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, where: str, record: Record, name: str | None) -> None:
@@ -109,6 +114,7 @@ class Judgements:
         if score is None:
             self.undecided += 1
             return
+        self.inconsistent += str(record.get(_verdict_name(record) or "")).strip().lower() == INCONSISTENT
         group = tuple(_group(where, record, column) for column in self.options.groups)
         self.rows.append(Judgement(a, b, score, self._question(where, record), group))
 
@@ -118,6 +124,8 @@ class Judgements:
             raise InputError(f"none of {self.undecided:,} judgements has a winner or a tie")
         notes = [f"{self.undecided:,} judgements without a verdict are left out"] if self.undecided else []
         against = self._against()
+        if self.inconsistent:
+            notes.append(f"{self.inconsistent:,} verdicts are {INCONSISTENT!r} (not the same in both orders): ties")
         cells, groups = self._met() if against is None else self._over(against)
         n_values, n_repeated = repeated(cells)
         if n_values:
@@ -254,6 +262,7 @@ def _of_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> fl
     raise InputError(
         f"{where}: found the verdict {text[:LONGEST_ID]!r}, expected model_a, model_b, tie, a model's name"
         + (", or a preference from 1 to 2" if numbers == "preference" else "")
+        + "; write it so, or leave it empty where there is no verdict (the row is then left out)"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,15 @@ from sigdask.formats.chunks import (
     parse_tag,
     prefixed,
 )
-from sigdask.formats.files import empty, head_lines, open_text
+from sigdask.formats.conll_heads import (
+    DOCSTART,
+    cells_of,
+    is_conllu,
+    place_of,
+    plain_labels,
+    tag_columns,
+)
+from sigdask.formats.files import empty, open_text
 from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.sentences import (
     UTTERANCE_END,
@@ -40,12 +48,10 @@ from sigdask.formats.sentences import (
     sums,
 )
 
-DOCSTART = "-DOCSTART-"
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
 CONLLU = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
 """What is compared of CoNLL-U where no column is asked for: universal parts of speech."""
 
-CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
 NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
 
 
@@ -93,6 +99,8 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
         raise InputError(f"{sources[0].path}: CoNLL-U holds no gold labels beside predicted ones; give --gold FILE")
     if words:
         options = options.with_own({**CONLLU, **options.own})
+    own = plain_labels(sources, gold, options)
+    options = options.with_own(own)
     scheme = options.own.get("scheme", "conlleval")
     labels, tokens = Codes(), Codes()
     columns = _by_column(sources, gold, options)
@@ -108,7 +116,14 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     tags = _Tags.of(labels, scheme, options)
     for file in (first, *others):
         tags.check(file, scheme)
-    return _counts(sources, files, first, right, tags, options, altered_tokens(first, others, tokens))
+    notes = [_plain_note(own)] if own else []
+    return _counts(sources, files, first, right, tags, options, [*notes, *altered_tokens(first, others, tokens)])
+
+
+def _plain_note(own: Mapping[str, str]) -> str:
+    column = own.get("column", "-1")
+    where = "the last column" if column == "-1" else f"column {column}"
+    return f"{where} holds plain labels, compared token by token (others: conll:scheme=raw,column=N,gold-column=N)"
 
 
 def _counts(
@@ -216,7 +231,7 @@ def _by_column(sources: Sequence[Source], gold: Path | None, options: Options) -
     asked = options.own.get("column", "")
     columns, own = asked.split("+"), {}
     if not asked and gold is None and len(sources) == 1:
-        first, *columns = _tag_columns(sources[0].path) or [""]
+        first, *columns = tag_columns(sources[0].path) or [""]
         own = {"gold-column": first} if options.gold_column is None else {}
     if len(columns) < 2:
         return [(source, options) for source in sources]
@@ -231,23 +246,6 @@ def _by_column(sources: Sequence[Source], gold: Path | None, options: Options) -
     ]
 
 
-def _tag_columns(path: Path) -> list[str]:
-    """Return the numbers of the last columns that hold nothing but tags."""
-    rows = [cells for line in head_lines(path) if not line.startswith(("#", DOCSTART)) if (cells := cells_of(line))]
-    columns: list[str] = []
-    for place, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
-        if not _are_tags(column):
-            break
-        columns.insert(0, str(place))
-    return columns
-
-
-def _are_tags(cells: Sequence[str]) -> bool:
-    """Whether cells are tags, some with a type."""
-    plain = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
-    return any("-" in cell for cell in cells) and (plain or are_suffixed(set(cells)))
-
-
 def _write(prefix: str, type_: str, scheme: str) -> str:
     if prefix == "O":
         return "O"
@@ -257,9 +255,9 @@ def _write(prefix: str, type_: str, scheme: str) -> str:
 def _layout(options: Options, scheme: str, *, beside: bool, only_gold: bool = False) -> Layout:
     """Return the columns of a system's file, with gold labels beside or not, or of a gold file."""
     own = options.own
-    gold = _place("gold-column", own.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2"))
-    label = _place("column", own.get("column") or options.prediction_column or "-1")
-    token = _place("tokens", own.get("tokens") or "1")
+    gold = place_of("gold-column", own.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2"))
+    label = place_of("column", own.get("column") or options.prediction_column or "-1")
+    token = place_of("tokens", own.get("tokens") or "1")
     return Layout(
         label=gold if only_gold else label,
         gold=gold if beside else None,
@@ -268,29 +266,6 @@ def _layout(options: Options, scheme: str, *, beside: bool, only_gold: bool = Fa
         docstart=own.get("docstart", "skip"),
         option="gold-column" if only_gold else "column",
     )
-
-
-def _place(option: str, text: str) -> int:
-    """Return a column as an index: 1 is the first, -1 the last."""
-    if not re.fullmatch(r"-?[1-9]\d{0,5}", text):
-        raise InputError(f"format conll: {option} = {text!r} must be a column's number: 1, 2, ... or -1 for the last")
-    return int(text) - 1 if int(text) > 0 else int(text)
-
-
-def cells_of(line: str) -> list[str]:
-    r"""Split a line at tabs, or at runs of blanks where it has none.
-
-    Other white space (no-break, ideographic) is part of tokens.
-
-    Examples
-    --------
-    >>> cells_of("New York\tB-LOC\r\n"), cells_of("\tO\n"), cells_of("the  DT O \n")
-    (['New York', 'B-LOC'], ['', 'O'], ['the', 'DT', 'O'])
-    """
-    line = line.rstrip(" \t\r\n")
-    if "\t" in line:
-        return line.split("\t")
-    return [cell for cell in line.split(" ") if cell]
 
 
 def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
@@ -324,12 +299,6 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
             if line.startswith(DOCSTART):
                 collector.end()
     return collector.tagged()
-
-
-def is_conllu(path: Path) -> bool:
-    """Whether a file's rows have the ten columns of CoNLL-U, the first an id."""
-    rows = [line.split("\t") for line in head_lines(path)[:200] if line.strip() and not line.startswith("#")]
-    return bool(rows) and all(len(row) == 10 and CONLLU_ID.fullmatch(row[0]) for row in rows)
 
 
 def _is_end(cells: list[str], line: str) -> bool:
@@ -374,24 +343,3 @@ def _ragged(path: Path, number: int, cells: list[str], width: int, where: int) -
         f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40]!r}), "
         f"expected {width} as on line {where}; complete the line (is the label missing?)"
     )
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Say whether the first file, or the gold file, looks like tagged tokens."""
-    return _are_tagged(sources[0].path) or (gold is not None and _are_tagged(gold))
-
-
-def _are_tagged(path: Path) -> bool:
-    """Say whether a file has equal columns, tags in the last, and empty lines between."""
-    lines = head_lines(path)
-    if is_conllu(path):
-        return True
-    rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
-    breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
-    rows = [row for row in rows if row and row != [UTTERANCE_END]]
-    if not rows or len({len(row) for row in rows}) != 1:
-        return False
-    last = [row[-1] for row in rows]
-    chunks = _are_tags(last)
-    bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in last)
-    return (chunks or bare) and (len(rows[0]) > 1 or breaks > 0)

@@ -38,7 +38,7 @@ NO_METRICS = frozenset({
     *ID_NAMES, *TASK_NAMES, "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash",
     "prompt_hash", "target_hash", "epoch", "seed", "repeat", "run", "model", "metadata", "input", "output", "prompt",
     "response", "prediction", "gold", "answer", "timestamp", "subject", "line", "turn", "level", "num_fewshot",
-    "bypass",
+    "bypass", "tstamp", "time_stamp", "created", "created_at", "updated_at", "date", "datetime", "random_seed",
 })  # fmt: skip
 """Fields of a record that are numbers and no scores."""
 
@@ -131,7 +131,7 @@ def _flat(named: Mapping[str, Any], prefix: str = "", *, strict: bool) -> Iterat
     Numbers in text are scores where the record lists its metrics; elsewhere only truth values are.
     """
     for name, value in named.items():
-        if name in NO_METRICS:
+        if name.lower() in NO_METRICS:
             continue
         truth = isinstance(value, str) and value in {"True", "False"}
         if isinstance(value, dict):

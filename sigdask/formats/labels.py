@@ -9,6 +9,7 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import align
+from sigdask.formats.numbers import MISSING, is_number
 from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.tables import Table, read_table
 
@@ -24,9 +25,9 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
     """Read gold labels and predictions."""
     options.only("labels")
     if gold is None and len(sources) == 1:
-        return _one_table(read_table(sources[0].path), options)
-    tables = [read_table(source.path) for source in sources]
-    return from_tables(sources, tables, None if gold is None else read_table(gold), options)
+        return _one_table(read_table(sources[0].path, options.ignore), options)
+    tables = [read_table(source.path, options.ignore) for source in sources]
+    return from_tables(sources, tables, None if gold is None else read_table(gold, options.ignore), options)
 
 
 def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table | None, options: Options) -> Counts:
@@ -60,7 +61,7 @@ def _one_table(table: Table, options: Options) -> Counts:
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]
     systems = answers or systems  # the text beside them is no system
     predictions = {name: table.columns[name] for name in systems}
-    return _counts(table, right, predictions, table.ids(options), options, ([], []), [])
+    return _counts(table, right, predictions, table.ids(options), options, ([], []), [*table.notes])
 
 
 def _counts(
@@ -103,8 +104,8 @@ def _foreign(gold: list[str], predictions: dict[str, list[str]]) -> list[str]:
 def _further_groups(table: Table, gold: list[str], systems: Collection[str], options: Options) -> dict[str, list[str]]:
     """Return the columns of a gold file that group its items, so that dependence within them is told.
 
-    A column of few repeated values (texts, numbers) groups nothing, and one that follows from the gold label
-    is the label by another name.
+    A column of few repeated values (texts) groups nothing, nor does one of measurements, and one that follows
+    from the gold label is the label by another name.
     """
     found = {}
     aside = (table.id_name(options), *options.groups, *options.ignore, *systems)
@@ -112,9 +113,16 @@ def _further_groups(table: Table, gold: list[str], systems: Collection[str], opt
         column = table.columns[name]
         n_groups = len(set(column))
         by_label = len(set(zip(gold, column, strict=True))) == len(set(gold))
-        if "" not in column and 2 <= n_groups <= table.n_rows / 2 and not by_label:
+        grouping = 2 <= n_groups <= table.n_rows / 2 and not _are_measured(column)
+        if "" not in column and grouping and not by_label:
             found[name] = column
     return found
+
+
+def _are_measured(column: Collection[str]) -> bool:
+    """Whether cells are numbers, and not all of them whole."""
+    values = set(column)
+    return all(map(is_number, values)) and not all(value.lstrip("-").isdecimal() for value in values - MISSING)
 
 
 def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) -> list[str]:

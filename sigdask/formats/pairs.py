@@ -100,7 +100,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     rows = [cells for head in heads for cells in head]
     marked = any(MARK in cells[1] for cells in rows)
     spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
-    forms = all(map(_are_forms, heads)) and (len(rows[0]) > 2 or _share_words(*heads))
+    forms = all(map(_are_forms, heads)) and (len(rows[0]) > 2 or (_share_words(*heads) and not _has_sentences(gold)))
     return marked or spelled or forms
 
 
@@ -122,6 +122,11 @@ def _are_features(head: Sequence[Sequence[str]], column: int) -> bool:
 def _share_words(one: list[list[str]], other: list[list[str]]) -> bool:
     words = [{cells[0] for cells in head} for head in (one, other)]
     return 2 * len(words[0] & words[1]) > min(map(len, words))
+
+
+def _has_sentences(path: Path) -> bool:
+    """Whether empty lines part the rows, as they part sentences."""
+    return "\n\n" in "\n".join(head_lines(path)).strip("\n")
 
 
 def _head(path: Path) -> list[list[str]]:

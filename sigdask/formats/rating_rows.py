@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -15,13 +17,39 @@ from sigdask.formats.records import is_json, record_rows
 from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged
 from sigdask.formats.tables import Table, read_table, table_of
 
+CONTROLLED = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
+"""Appraise's types of items."""
+
+CAMPAIGN = ("user", "system", "item", "type", "src", "tgt", "score", "doc", "isdoc")
+"""What Appraise's export of a campaign begins with, without saying so; the times of start and end are its last."""
+
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,2}")
+STARTED = 50
+"""Rows looked at to tell what a column holds."""
+
 
 def header_of(path: Path) -> list[str]:
     """Return the names of a file's columns."""
-    header = next(_rows(path), None)
-    if header is None:
+    return start_of(path, 0)[0]
+
+
+def start_of(path: Path, n_rows: int = STARTED) -> list[list[str]]:
+    """Return the names of a file's columns, and its first rows."""
+    rows = list(islice(_rows(path), n_rows + 1))
+    if not rows:
         raise empty(path)
-    return [name.strip() for name in header[1]]
+    return [[cell.strip() for cell in cells] for _, cells in rows]
+
+
+def are_languages(cells: Sequence[str]) -> bool:
+    """Whether cells are codes of languages rather than texts.
+
+    Examples
+    --------
+    >>> are_languages(["eng", "deu"]), are_languages(["pt-BR", "zh_Hans_CN"]), are_languages(["yes", "Good morning"])
+    (True, True, False)
+    """
+    return bool(cells) and all(LANGUAGE.fullmatch(cell) for cell in cells)
 
 
 def check_once(path: Path, header: Sequence[str], wanted: Iterable[str]) -> None:
@@ -43,6 +71,8 @@ def _rows(path: Path) -> Iterator[Row]:
     elif is_bare(path):
         yield from _bare_rows(path)
     else:
+        if (names := _campaign(path)) is not None:
+            yield 0, names
         yield from loose_rows(path) if kind == "loose" else delimited_rows(path)
 
 
@@ -61,6 +91,22 @@ def is_bare(path: Path) -> bool:
     with open_text(path) as text:
         rows = [line.split() for line in islice(text, 2)]
     return len(rows) == 2 and all(len(row) == 2 and is_number(row[1]) for row in rows) and rows[0][0] == rows[1][0]
+
+
+def _campaign(path: Path) -> list[str] | None:
+    """Return the names of the columns of Appraise's export of a campaign, which has no header; None of other files."""
+    first = _first_line(path).strip()
+    try:
+        cells = next(csv.reader([first], delimiter=delimiter_of(first) or ","), [])
+    except csv.Error:
+        return None
+    n = len(cells)
+    if n < len(CAMPAIGN) - 2 or cells[3] not in CONTROLLED or not are_languages(cells[4:6]):
+        return None
+    if not cells[6] or not is_number(cells[6]):
+        return None
+    last = ["start", "end"] if n > len(CAMPAIGN) + 1 else []
+    return [*CAMPAIGN[:n], *(f"column {k}" for k in range(len(CAMPAIGN) + 1, n - len(last) + 1)), *last]
 
 
 def _bare_rows(path: Path) -> Iterator[Row]:

@@ -10,8 +10,11 @@ mt-metrics-eval's rows of system and score alone. Scores are kept with their sig
 - MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor
   punctuation, 25 for major non-translation (Freitag et al. 2021); `ratings:major=10,critical=25`
   sets weights.
+- Grades of a model as judge (MT-bench) that are -1 are missing; controls of quality and whole
+  documents among the rows of Appraise are left out; a note says how many.
 - A segment that no system has a rating of is left out, with a note; one that some systems lack is
   `--missing`'s to decide.
+- Segments of other languages (lp; src and tgt) are other segments.
 - The document is a column to exchange by (`--unit doc`), and part of the id where segments are
   numbered within documents.
 """
@@ -26,8 +29,18 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.formats import left_out
 from sigdask.formats.options import Options, Source
-from sigdask.formats.rating_rows import check_once, columns_of, header_of, is_bare, is_split_by_blanks, kind_of
+from sigdask.formats.rating_rows import (
+    are_languages,
+    check_once,
+    columns_of,
+    header_of,
+    is_bare,
+    is_split_by_blanks,
+    kind_of,
+    start_of,
+)
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
 from sigdask.formats.tables import ID_NAMES, Table
@@ -42,9 +55,18 @@ NAMES = {
     "doc": ("doc", "document", "doc_id", "docid", "document_id", "documentid"),
     "category": ("category",),
     "severity": ("severity",),
-    "part": ("lp", "langpair", "language_pair", "testset", "test_set", "turn"),
+    "lp": ("lp", "langpair", "language_pair"),
+    "src": ("src", "src_lang", "source_lang", "source_language", "sourcelanguage"),
+    "tgt": ("tgt", "tgt_lang", "target_lang", "target_language", "targetlanguage"),
+    "testset": ("testset", "test_set"),
+    "turn": ("turn",),
+    "type": ("type", "item_type", "itemtype"),
+    "whole": ("isdoc", "is_doc", "iscompletedocument", "is_complete_document"),
 }  # fmt: skip
 """What a column is for, and its conventional names, the first found."""
+
+PARTS = ("lp", "src", "tgt", "testset", "turn")
+"""What segments are numbered within."""
 
 WEIGHTS = {"major": "5", "minor": "1", "neutral": "0", "punctuation": "0.1", "nontranslation": "25", "critical": ""}
 """Weights of MQM errors; "" has no default."""
@@ -69,7 +91,7 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
             found.add_errors(table, weights)
         else:
             found.add_scores(table)
-    return found.counts()
+    return found.counts([note for table in tables for note in table.notes])
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -100,6 +122,7 @@ class RatingTable:
     table: Table
     names: Mapping[str, str]
     system: str | None = None
+    notes: Sequence[str] = ()
 
     @property
     def is_errors(self) -> bool:
@@ -176,14 +199,16 @@ class Ratings:
         for (system, item, _), penalty in penalties.items():
             add(self.cells, system, item, float(-penalty) + 0.0)
 
-    def counts(self) -> Counts:
+    def counts(self, notes: Iterable[str] = ()) -> Counts:
         """Return the counts of all items that some system has a rating of."""
         rated: set[Key] = set().union(*self.cells.values())
         items: dict[Key, str] = {item: item for item in self.items if item in rated}
         if not items:
             raise InputError(f"none of {len(self.items):,} items has a rating")
         absent = len(self.items) - len(items)
-        notes = [f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out"] if absent else []
+        notes = [*notes]
+        if absent:
+            notes.append(f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, several = repeated(self.cells)
         if n_ratings:
             notes.append(f"{n_ratings:,} ratings of {several:,} outputs rated more than once are averaged")
@@ -248,8 +273,11 @@ def _weight(category: str, severity: str, weights: Mapping[str, Decimal], where:
 def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     """Read the columns of a file that matter, and no others: the texts of ratings are large."""
     path = source.path
-    header = header_of(path)
+    header, *rows = start_of(path)
     named = _named(header, options)
+    for what in ("src", "tgt"):
+        if what in named and not are_languages([row[header.index(named[what])] for row in rows]):
+            del named[what]  # a text
     check_once(path, header, named.values())
     system = None
     if "system" not in named and n_sources > 1:
@@ -260,7 +288,21 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
         if what not in named and (what, system) != ("system", system or ""):
             raise _absent(path, header, what, option, [])
     wanted = list(dict.fromkeys((*named.values(), *options.groups)))
-    return RatingTable(path, columns_of(path, wanted), named, system)
+    table, notes = _cleaned(columns_of(path, wanted), header, named)
+    return RatingTable(path, table, named, system, notes)
+
+
+def _cleaned(table: Table, header: Sequence[str], named: Mapping[str, str]) -> tuple[Table, list[str]]:
+    """Leave out what is no rating of a segment, and say what."""
+    notes = []
+    if "score" in named and left_out.is_of_judge(header):
+        table, said = left_out.without_grades(table, named["score"])
+        notes += said
+    for what, leave in (("type", left_out.without_controls), ("whole", left_out.without_documents)):
+        if what in named:
+            table, said = leave(table, named[what])
+            notes += said
+    return table, notes
 
 
 def _absent(path: Path, header: Sequence[str], what: str, option: str, several: Sequence[str]) -> InputError:
@@ -288,12 +330,21 @@ def _scores(header: Sequence[str]) -> list[str]:
 
 def _id_parts(tables: Sequence[RatingTable]) -> tuple[str, ...]:
     """Say what makes an id: the segment, and what it is numbered within."""
-    parts = []
-    if len({cell for table in tables for cell in table.cells("part")}) > 1:
-        parts.append("part")
-    home: dict[tuple[str, str], str] = {}
-    for table in tables:
-        for part, item, doc in zip(table.cells("part"), table.cells("item"), table.cells("doc"), strict=True):
-            if home.setdefault((part, item), doc) != doc:
-                return (*parts, "doc", "item")
+    parts: list[str] = []
+    known = 1
+    for part in PARTS:
+        if any(part in table.names for table in tables):
+            found = len(set(_within(tables, *parts, part)))
+            if found > known:  # it tells more apart than the parts before it
+                parts.append(part)
+                known = found
+    home: dict[tuple[str, ...], str] = {}
+    for *item, doc in _within(tables, *parts, "item", "doc"):
+        if home.setdefault(tuple(item), doc) != doc:
+            return (*parts, "doc", "item")
     return (*parts, "item")
+
+
+def _within(tables: Sequence[RatingTable], *parts: str) -> Iterator[tuple[str, ...]]:
+    for table in tables:
+        yield from zip(*(table.cells(part) for part in parts), strict=True)

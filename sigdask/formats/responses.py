@@ -27,7 +27,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         raise InputError(
             "format responses: give one table with a column a system, or --gold and a list of ids a system"
         )
-    table = read_table(sources[0].path)
+    table = read_table(sources[0].path, options.ignore)
     name = options.gold_column or table.conventional(("gold", "of_interest", "correct"))
     if name is None:
         raise InputError(
@@ -64,6 +64,6 @@ def _lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
 
 
 def _given(options: Options, path: Path) -> frozenset[str]:
-    table = read_table(path)
+    table = read_table(path, options.ignore)
     name = table.id_name(options) or next(iter(table.columns))
     return frozenset(table.ids(replace(options, id_column=name, align="id")) or ())

@@ -32,15 +32,23 @@ def header_of(start: str) -> list[str]:
     return [cell.strip().strip('"') for cell in first.split(delimiter_of(first) or "\t")]
 
 
-def delimited_rows(path: Path) -> Iterator[Row]:
+def delimited_rows(path: Path, *, quotes: bool | None = None) -> Iterator[Row]:
     """Yield the rows of a delimited file, the header first.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    quotes : bool, optional
+        Whether quotation marks are text (see `quotes_are_text`), where that is known.
 
     Raises
     ------
     InputError
         For a row of another width than the header, an empty row between others and a broken quote.
     """
-    rows = _whole_rows(path)
+    quotes = quotes_are_text(path) if quotes is None else quotes
+    rows = _plain_rows(path) if quotes else _whole_rows(path)
     header = next(rows, None)
     if header is None:
         raise empty(path)
@@ -57,6 +65,40 @@ def delimited_rows(path: Path) -> Iterator[Row]:
         if len(cells) != len(header[1]):
             raise ragged(path, line, len(cells), len(header[1]))
         yield line, cells
+
+
+def quotes_are_text(path: Path) -> bool:
+    """Whether quotation marks are part of the text of a tab-separated file.
+
+    They are where some row cannot be read with quoted cells, and every row is as wide as the header without.
+    """
+    quoted, width = True, 0
+    with open_text(path) as text:
+        for raw in text:
+            line = raw.rstrip("\r\n")
+            width = width or 1 + line.count("\t")
+            if width == 1 or (line and 1 + line.count("\t") != width):
+                return False
+            if quoted and '"' in line:
+                quoted = len(_quoted(line) or ()) == width
+    return not quoted
+
+
+def _quoted(line: str) -> list[str] | None:
+    """Return the cells of a tab-separated line, some of them quoted; None where a quote is broken."""
+    try:
+        return next(csv.reader([line], delimiter="\t", strict=True))
+    except csv.Error:
+        return None
+
+
+def _plain_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a tab-separated file, its quotation marks as they stand; names may be quoted all the same."""
+    with open_text(path) as text:
+        for number, raw in enumerate(text, start=1):
+            line = raw.rstrip("\r\n")
+            cells = line.split("\t") if line else []
+            yield number, (_quoted(line) or cells) if number == 1 else cells
 
 
 def as_text(value: Any) -> str:

@@ -14,8 +14,9 @@ metric of the samples is a column of scores, `score[NAME]`; under several filter
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
@@ -25,6 +26,13 @@ from sigdask.formats.files import stem
 from sigdask.formats.options import Options, Source
 from sigdask.formats.repeats import Column, Key, add, averaged, repeated
 from sigdask.formats.sample import Log, Sample
+
+CLOCK = re.compile(
+    r"(.*[_. -])?(t_?stamp|time_?stamp|date_?time|(start|end|run|wall)?_?time|date|created|updated|seed)"
+    r"([_ -](at|on|s|ms|sec|seconds|id))?",
+    re.IGNORECASE,
+)
+"""Names of columns that say when and how a sample was taken; no metrics unless asked for."""
 
 REPEATS = ("mean", "error")
 SHOWN = 3
@@ -190,7 +198,7 @@ class Gathered:
         ids: dict[Key, str] = {place: place[1] if one_task else ":".join(place) for place in places}
         notes = [*self.notes, *self._remarks(columns, len(places))]
         groups = {name: [self.groups[place][k] for place in places] for k, name in enumerate(self._group_names())}
-        return averaged(
+        counts = averaged(
             columns,
             list(self.systems),
             ids,
@@ -198,6 +206,8 @@ class Gathered:
             options=options,
             warnings=notes,
         )
+        scores = tuple(name for name in counts.suggested if not CLOCK.fullmatch(name))
+        return replace(counts, suggested=scores or counts.suggested)
 
     def _group_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("task", *self.options.groups)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,13 @@ from sigdask.formats.options import Options, Source
 from sigdask.formats.tables import ID_NAMES, Table, no_header, read_table
 
 SYSTEM_NAMES = ("system", "model", "run")
+SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
+                           "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
+                           "n_wins_base", "n_draws", "avg_length", "num_battles", "rating_q025", "rating_q975",
+                           "elo"})  # fmt: skip
+"""Columns of leaderboards, whose rows are systems."""
+
+MOST_CLASSES = 20
 SCORE_NAMES = ("score", "value", "rating")
 
 
@@ -24,7 +31,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     """Read one table with a column a system, or one file of scores a system."""
     options.only("wide")
     _no_gold(gold, "wide")
-    tables = [read_table(source.path) for source in sources]
+    tables = [read_table(source.path, options.ignore) for source in sources]
     further = _further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
@@ -42,9 +49,24 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
             scores[name or source.system] = table.numbers(column)[order]
     groups = group_columns(tables[0], options)
     warnings = [*warnings, *(f"column {name!r} holds no numbers: taken as groups of items" for name in further)]
+    warnings += _doubts(tables, scores)
     return Counts.from_scores(
         scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings
     )
+
+
+def _doubts(tables: Sequence[Table], scores: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Say where columns may be no scores of items: those of a leaderboard, and class labels, one a line."""
+    path = tables[0].path
+    summary = [name for name in scores if name.lower() in SUMMARY_NAMES]
+    if len(summary) > 1:
+        listed = ", ".join(summary[:3])
+        return [f"{path}: columns {listed} look like a summary with a row a system; rows are taken for items"]
+    if all(list(table.columns) == [""] for table in tables):
+        values = np.unique(np.concatenate(list(scores.values())))
+        if values[-1] > 1 and len(values) <= MOST_CLASSES and (values == np.arange(len(values)) + values[0]).all():
+            return [f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"]
+    return []
 
 
 def _further_groups(table: Table, options: Options) -> list[str]:
@@ -65,7 +87,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     systems: dict[str, None] = {}
     items: dict[str, tuple[str, ...]] = {}
     for source in sources:
-        table = read_table(source.path)
+        table = read_table(source.path, options.ignore)
         system, item, score = long_columns(table, options)
         groups = (
             zip(*(table.column(g) for g in options.groups), strict=True) if options.groups else ((),) * table.n_rows

@@ -45,8 +45,11 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
         raise InputError(f"{options.documents}: goes by lines, but these transcripts have ids; choose --unit speaker")
     reference = _utterances(gold, shape)
     systems: dict[str, list[str | None]] = {}
+    notes: list[str] = []
     for name, source in zip(system_names(sources), sources, strict=True):
-        systems[name] = _aligned(source.path, _utterances(source.path, shape), gold, reference, options)
+        utterances, said = _in_case_of(reference, gold, _utterances(source.path, shape), source.path)
+        systems[name] = _aligned(source.path, utterances, gold, reference, options)
+        notes += said
     return text_counts(
         systems,
         [list(reference.values())],
@@ -54,7 +57,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
         ids=list(reference),
         groups=_speakers(reference),
         suggested=SUGGESTED,
-        warnings=_optional(gold, reference),
+        warnings=[*notes, *_optional(gold, reference)],
     )
 
 
@@ -124,6 +127,22 @@ def _utterances(path: Path, shape: str) -> Utterances:
     if not utterances:
         raise empty(path)
     return utterances
+
+
+def _in_case_of(reference: Utterances, gold: Path, utterances: Utterances, path: Path) -> tuple[Utterances, list[str]]:
+    """Give utterances the reference's ids where these differ in case alone, as sclite takes them for the same."""
+    if utterances.keys() <= reference.keys():
+        return utterances, []
+    known = {name.casefold(): name for name in reference}
+    folded = {name: known.get(name.casefold(), name) for name in utterances}
+    if len(known) < len(reference) or len(set(folded.values())) < len(utterances):
+        return utterances, []
+    first = next((name for name, other in folded.items() if name != other), None)
+    if first is None:
+        return utterances, []
+    n_other = sum(name != other for name, other in folded.items())
+    note = f"{path}: {n_other:,} ids differ from those of {gold} in case alone ({first!r}); taken for the same"
+    return {folded[name]: text for name, text in utterances.items()}, [note]
 
 
 def _aligned(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from sigdask.formats.files import is_parquet, open_bytes, read_lines
 from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.options import Options
 from sigdask.formats.records import is_json, record_rows
-from sigdask.formats.rows import Row, as_text, delimited_rows, delimiter_of
+from sigdask.formats.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text
 
 INDEX = "index"
 """What a first column without a name is called: pandas writes its index so."""
@@ -51,12 +51,15 @@ class Table:
         The line each row began on.
     header : bool
         Whether the file named its columns itself; if not, they are called 1, 2, ..., or "" where it has one.
+    notes : sequence of str
+        What to tell of how it was read.
     """
 
     path: Path
     columns: dict[str, list[str]]
     lines: Sequence[int]
     header: bool = True
+    notes: Sequence[str] = ()
 
     @property
     def n_rows(self) -> int:
@@ -128,8 +131,15 @@ class Table:
         return [column for column in self.columns if column not in set_aside]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
     """Read delimited text, JSON lines or Parquet; a file of one unnamed value a line has one column "".
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    ignore : collection of str
+        Columns that will be left out: they may occur twice.
 
     Raises
     ------
@@ -137,7 +147,7 @@ def read_table(path: Path) -> Table:
         For whatever makes the file no table; it names file and line.
     """
     if is_parquet(path):
-        return _parquet(path)
+        return _parquet(path, ignore)
     with open_bytes(path) as stream:
         start = stream.read(4096)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
@@ -146,10 +156,13 @@ def read_table(path: Path) -> Table:
     first = head.split("\n", 1)[0].strip()
     if head and delimiter_of(first) is None:
         return _one_column(path, first)
-    rows = list(delimited_rows(path))
+    quotes = quotes_are_text(path)
+    rows = list(delimited_rows(path, quotes=quotes))
+    notes = [f"{path}: quotation marks do not enclose whole cells everywhere; taken as part of the text"] * quotes
     if _has_header(rows):
-        return table_of(path, rows)
-    return table_of(path, [(0, [str(k) for k in range(1, len(rows[0][1]) + 1)]), *rows], header=False)
+        return replace(table_of(path, rows, ignore=ignore), notes=notes)
+    names = [str(k) for k in range(1, len(rows[0][1]) + 1)]
+    return replace(table_of(path, [(0, names), *rows], header=False), notes=notes)
 
 
 def _has_header(rows: Sequence[Row]) -> bool:
@@ -180,7 +193,7 @@ def _one_column(path: Path, first: str) -> Table:
     return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
 
 
-def table_of(path: Path, rows: list[Row], *, header: bool = True) -> Table:
+def table_of(path: Path, rows: list[Row], *, header: bool = True, ignore: Collection[str] = ()) -> Table:
     """Return rows of cells, the names of the columns first, as a table."""
     if len(rows) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
@@ -189,7 +202,7 @@ def table_of(path: Path, rows: list[Row], *, header: bool = True) -> Table:
         names[0] = INDEX
     if header and all(is_number(name) and name for name in names):
         raise no_header(path, rows[0][0])
-    check_header(path, names)
+    check_header(path, names, ignore)
     lines = [line for line, _ in rows[1:]]
     cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
     return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
@@ -200,16 +213,19 @@ def no_header(path: Path, line: int) -> InputError:
     return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one")
 
 
-def check_header(path: Path, names: Sequence[str]) -> None:
-    """Refuse columns without a name, and two of one name."""
+def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> None:
+    """Refuse columns without a name, and two of one name unless they are left out."""
     for k, name in enumerate(names):
         if not name:
             raise InputError(f"{path}: column {k + 1} has no name in the header")
-        if name in names[:k]:
-            raise InputError(f"{path}: column {name!r} occurs twice in the header; name each system once")
+        if name in names[:k] and name not in ignore:
+            raise InputError(
+                f"{path}: column {name!r} occurs twice in the header; name each system once, or leave these out with "
+                f"--ignore {name!r}"
+            )
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path, ignore: Collection[str]) -> Table:
     try:
         from pyarrow import parquet
     except ImportError:
@@ -218,7 +234,7 @@ def _parquet(path: Path) -> Table:
         loaded = parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: damaged Parquet file ({error})") from None
-    check_header(path, loaded.column_names)
+    check_header(path, loaded.column_names, ignore)
     if not loaded.num_rows:
         raise InputError(f"{path}: has no rows, expected one row an item")
     columns: dict[str, list[Any]] = loaded.to_pydict()

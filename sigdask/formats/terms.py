@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
+from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records, of_sets
 from sigdask.formats.options import Options, Source
 from sigdask.formats.records import head, id_names, id_of, is_json
@@ -26,6 +26,12 @@ GOLD_NAMES = ("gold_terms", "gold_term")
 SUFFIXES = (".key", ".keys", ".term", ".terms")
 """Of files with the terms of one document."""
 
+KINDS = frozenset({"Specific_Term", "Common_Term", "OOD_Term", "Named_Entity"})
+"""Labels of terms in ACTER's lists."""
+
+LABEL = re.compile(r"[^\W\d][\w./-]*")
+MOST_LABELS = 20
+
 NOTHING: frozenset[str] = frozenset()
 
 
@@ -34,7 +40,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     options.only("terms", terms=(), case=("keep", "lower"))
     if gold is None:
         raise InputError("format terms: no gold terms; give --gold FILE")
-    if not sources[0].path.is_dir() and _is_flat(sources[0].path):
+    if _are_flat(sources[0].path, gold, options):
         return _flat(sources, gold, options)
     right = _listing(options, options.gold_column, GOLD_NAMES, gold)
     systems = named(sources, partial(_listing, options, options.prediction_column, ()))
@@ -72,6 +78,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
         return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in names)
     cells = _cells(start)
+    if _are_lists_of_kinds(path, gold):
+        return True
     return len(cells) > 1 and any(cell in (*TERM_NAMES, *LIST_NAMES) for cell in cells)
 
 
@@ -153,11 +161,10 @@ def _of_rows(listing: Listing, wanted: str | None, others: tuple[str, ...], opti
     """Read rows of ids and one term, or a cell of terms; a row without term says that the item is there."""
     path = listing.path
     rows = delimited_rows(path)
-    line, header = next(rows)
-    names = [cell.strip() for cell in header]
-    column = _term_column(path, names, wanted, others)
-    if column is None:
-        rows, names, column = _with_first((line, header), rows), ["item", "term"], 1
+    first = next(rows)
+    names, column, headed = _columns(path, [cell.strip() for cell in first[1]], wanted, others, options)
+    if not headed:
+        rows = chain((first,), rows)
     several = names[column].lower() in LIST_NAMES
     ids = id_names(dict.fromkeys(names[:column] + names[column + 1 :]), options)
     found: dict[tuple[str, ...], tuple[int, set[str]]] = {}
@@ -175,9 +182,26 @@ def _of_rows(listing: Listing, wanted: str | None, others: tuple[str, ...], opti
     return replace(listing, has_ids=len(ids) > 0, complete=complete or several)
 
 
-def _with_first(first: tuple[int, Sequence[str]], rows: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rows
+def _columns(
+    path: Path, names: list[str], wanted: str | None, others: tuple[str, ...], options: Options
+) -> tuple[list[str], int, bool]:
+    """Return the columns' names, the place of the terms, and whether the first row is a header."""
+    headed = any(name.lower() in (*TERM_NAMES, *LIST_NAMES) for name in names) or id_names(
+        dict.fromkeys(names), replace(options, id_column=None)
+    )
+    if (
+        not headed
+        and wanted is not None
+        and wanted.isdecimal()
+        and 0 < int(wanted) <= len(names)
+        and wanted not in names
+    ):
+        numbers = [str(k) for k in range(1, len(names) + 1)]
+        if wanted != "1" and options.id_column is None:
+            numbers[0] = "item"
+        return numbers, int(wanted) - 1, False
+    column = _term_column(path, names, wanted, others)
+    return (["item", "term"], 1, False) if column is None else (names, column, True)
 
 
 def _term_column(path: Path, names: list[str], wanted: str | None, others: tuple[str, ...]) -> int | None:
@@ -193,6 +217,45 @@ def _term_column(path: Path, names: list[str], wanted: str | None, others: tuple
     raise InputError(
         f"{path}: which column holds the terms? Columns: {', '.join(names)}; name it with --format terms:terms=COLUMN"
     )
+
+
+def kinds_of(path: Path) -> frozenset[str]:
+    """Return the labels in the second column of a list of terms without a header; none where it holds no labels.
+
+    Labels are few words that come again and again beside terms that do not; ids (with digits) are no terms.
+    """
+    lines = [line.split("\t") for line in head_lines(path) if line.strip()]
+    if not lines or any(len(cells) != 2 for cells in lines):
+        return NOTHING
+    terms, labels = ({cells[k].strip() for cells in lines} for k in (0, 1))
+    if any(name.lower() in (*TERM_NAMES, *LIST_NAMES) for name in lines[0]):
+        return NOTHING
+    few = len(labels) <= min(MOST_LABELS, len(lines) / 4) and all(map(LABEL.fullmatch, labels))
+    without_digits = sum(not any(map(str.isdigit, term)) for term in terms)
+    own = 10 * len(terms) >= 9 * len(lines) and 2 * without_digits > len(terms)
+    return frozenset(labels) if labels <= KINDS or (few and own) else NOTHING
+
+
+def _are_lists_of_kinds(path: Path, gold: Path) -> bool:
+    """Whether gold surely is a list of terms with their kinds, and a system's file lists other ones."""
+    kinds = kinds_of(gold)
+    if not kinds or not (kinds <= KINDS or "term" in gold.name.lower()):
+        return False
+    gold_terms, terms = ({line.split("\t")[0].strip() for line in head_lines(file)} for file in (gold, path))
+    listed = bool(kinds_of(path)) or not any("\t" in line for line in head_lines(path))
+    return listed and gold_terms != terms and not gold_terms.isdisjoint(terms - {""})
+
+
+def _are_flat(path: Path, gold: Path, options: Options) -> bool:
+    """Whether files are lists of terms without items, as the first of them shows."""
+    chosen = options.own.get("terms", "")
+    if path.is_dir() or is_json(path) or (chosen.isdecimal() and chosen != "1"):
+        return False
+    if _is_flat(path):
+        return True
+    if chosen:
+        return chosen == "1" and options.id_column is None and "1" not in _cells(head(path))
+    return bool(kinds_of(gold)) or (bool(kinds_of(path)) and _is_flat(gold))
 
 
 def _is_flat(path: Path) -> bool:
@@ -214,7 +277,13 @@ def _flat(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
         )
     right = _flat_terms(options, gold)
     given = named(sources, partial(_flat_terms, options))
-    return of_sets(right, given, options.name, ("one flat list a system: each term is exchanged on its own",))
+    notes = ["one flat list a system: each term is exchanged on its own"]
+    labelled = {path: kinds for path in (gold, *(source.path for source in sources)) if (kinds := kinds_of(path))}
+    if labelled and "terms" not in options.own:
+        path, kinds = next(iter(labelled.items()))
+        shown = ", ".join(sorted(kinds)[:4])
+        notes.append(f"{path}: column 1 is taken for terms, column 2 ({shown}) for their labels (else: terms:terms=2)")
+    return of_sets(right, given, options.name, notes)
 
 
 def _flat_terms(options: Options, path: Path) -> frozenset[str]:

@@ -228,8 +228,8 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
         if check.verdict != "not applicable":
             yield f"    {check.name} {check.verdict}: {check.detail}"
     if r.r12 is not None:
-        cost = inflation(r.r12)
-        times = "without bound" if math.isinf(cost) else f"{cost:.2f} times"
+        cost = inflation(round(r.r12, 3))
+        times = "without bound" if math.isinf(cost) else f"{inflation(r.r12):.2f} times"
         yield f"    r12 = {r.r12:.3f}: a test that takes the systems for independent has intervals {times} as wide"
     for d in r.dependence:
         yield _printable(

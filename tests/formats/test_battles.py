@@ -207,3 +207,11 @@ def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
         read(path, options=Options(groups=("language",)))
     with pytest.raises(InputError, match="no field 'key'"):
         read(path, options=Options(id_column="key"))
+
+
+def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path):
+    counts = read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", "inconsistent"), battle(2, "x", "y", "model_a")]))
+    assert (counts.field("score[win_rate]") / counts.field("items")).tolist() == [[0.5, 0.5], [1, 0]]
+    assert counts.warnings == ("1 verdicts are 'inconsistent' (not the same in both orders): ties",)
+    with pytest.raises(InputError, match="'perhaps', expected .*; write it so, or leave it empty where there is no"):
+        read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", "perhaps")]))

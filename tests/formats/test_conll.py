@@ -500,7 +500,57 @@ def test_two_systems_of_one_name_are_an_error(tmp_path, files):
     ],
 )
 def test_other_files_are_not_taken_for_tagged_tokens(tmp_path, text):
-    from sigdask.formats.conll import sniff
+    from sigdask.formats.conll_heads import sniff
 
     (tmp_path / "x").write_text(text)
     assert not sniff([parse_source(str(tmp_path / "x"))], None, Options())
+
+
+def tagged(*tags, sep="\t"):
+    words = iter(zip(("The", "dog", "barks", "It", "is", "#"), tags, strict=True))
+    return "".join(f"{sep.join(next(words))}\n{chr(10) * (k == 2)}" for k in range(6))
+
+
+@pytest.mark.parametrize("asked", ["auto", "conll", "conll:column=2", "conll:scheme=raw"])
+@pytest.mark.parametrize("sep", ["\t", " "])
+def test_parts_of_speech_are_scored_by_tokens(tmp_path, asked, sep):
+    gold = tagged("DT", "NN", "VBZ", "PRP", "VBZ", "CD", sep=sep)
+    paths = write(tmp_path, gold.replace("NN", "NNP"), gold.replace("VBZ", "NNS"), gold)
+    counts = read(*paths[:2], gold=paths[2], format=asked)
+    assert counts.suggested == ("accuracy",)
+    assert counts.field("correct").tolist() == [[2, 2], [3, 2]]
+    assert any("column 2 holds plain labels" in note for note in counts.warnings) == (asked != "conll:scheme=raw")
+
+
+def test_of_dependencies_the_last_column_that_differs_is_compared(tmp_path):
+    rows = [("1", "The", "DT", "2", "NMOD"), ("2", "dog", "NN", "0", "ROOT"), (), ("1", "Go", "VB", "0", "ROOT")]
+    gold = "\n".join("\t".join(row) for row in rows) + "\n"
+    paths = write(tmp_path, gold.replace("NMOD", "SBJ"), gold.replace("VB", "NN"), gold)
+    counts = read(*paths[:2], gold=paths[2])
+    assert counts.field("correct").tolist() == [[1, 2], [1, 1]]
+    alone = read(f"x={paths[1]}", f"y={paths[2]}", gold=paths[2])
+    assert alone.field("correct").tolist() == [[2, 2], [0, 1]]
+    assert "column 3 holds plain labels" in alone.warnings[0]
+
+
+def test_types_of_chunks_beside_o_are_not_taken_for_plain_labels(tmp_path):
+    gold = tagged("O", "PER", "O", "O", "O", "LOC")
+    paths = write(tmp_path, gold, gold, gold)
+    with pytest.raises(InputError, match="label 'PER', expected O .* conll:scheme=raw"):
+        read(*paths[:2], gold=paths[2])
+
+
+@pytest.mark.parametrize(
+    "other", ["a b\nc d\n\ne f\n", "The\tDT\ndog\tNN\n", "The\tDT\tx\n\ndog\tNN\tx\n", "", "a\n\n"]
+)
+def test_files_of_other_tokens_are_not_taken_for_parts_of_speech(tmp_path, other):
+    from sigdask.formats.conll_heads import sniff
+
+    path, _, gold = write(tmp_path, other, other, tagged("DT", "NN", "VBZ", "PRP", "VBZ", "CD"))
+    assert not sniff([parse_source(str(path))], gold, Options())
+
+
+def test_tagged_words_without_punctuation_are_no_pairs_of_words(tmp_path):
+    gold = "The\tDT\ndog\tNN\n\nShe\tPRP\nbarks\tVBZ\n"
+    path, _, right = write(tmp_path, gold.replace("NN", "NNP"), gold, gold)
+    assert detect([parse_source(str(path))], right) == "conll"

@@ -214,3 +214,44 @@ def test_rows_of_system_and_score_alone_are_in_the_order_of_segments(tmp_path):
     short = write(tmp_path / "short.seg.score", "x\t-1.5\nx\t1\ny\t-1\n")
     with pytest.raises(InputError, match="short.seg.score: system 'x' has 2 rows and 'y' 1; rows without ids"):
         read(short)
+
+
+def test_what_a_judge_gave_no_grade_is_missing_and_no_grade_of_minus_one(tmp_path):
+    rows = [
+        {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": 1, "score": -1 if q == 82 else s}
+        for q in (81, 82) for m, s in (("x", 9), ("y", 7))
+    ]  # fmt: skip
+    path = write(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(path)
+    assert scores_of(counts) == {"x": 9, "y": 7}
+    assert counts.warnings[0].endswith("2 grades are -1 (the judge gave none) and taken as missing")
+    mqm = write(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
+    assert scores_of(read(mqm, format="ratings")) == {"x": -1, "y": 0}
+
+
+APPRAISE = (
+    "u1,x,1,TGT,eng,deu,80,d1,False,,10.5,12.5\nu1,y,1,TGT,eng,deu,60,d1,False,,10.5,12.5\n"
+    "u1,x,1,BAD,eng,deu,5,d1,False,,10.5,12.5\nu2,x,1,TGT,eng,ces,20,d1,False,,10.5,12.5\n"
+    'u2,y,1,TGT,eng,ces,40,d1,False,"[{""a"": 1}, 2]",10.5,12.5\nu1,x,1,TGT,eng,deu,0,d1,True,,10.5,12.5\n'
+)
+HEADER = "user,system,item,type,src,tgt,score,doc,isdoc,spans,start,end\n"
+
+
+@pytest.mark.parametrize("header", ["", HEADER])
+def test_appraise_is_read_by_language_without_its_controls(tmp_path, header):
+    path = write(tmp_path / "campaign.csv", header + APPRAISE)
+    assert detect([parse_source(str(path))]) == "ratings"
+    counts = read(path, options=Options(groups=("tgt",)))
+    assert counts.ids == ("deu:1", "ces:1")
+    assert counts.groups["tgt"] == ("deu", "ces")
+    assert counts.field("score").tolist() == [[80, 60], [20, 40]]
+    assert [note.split(": ", 1)[1] for note in counts.warnings] == [
+        "1 rows are controls of quality (type is BAD, not TGT) and left out",
+        "1 ratings are of whole documents (isdoc) and left out",
+    ]
+
+
+def test_texts_called_src_and_tgt_are_no_languages(tmp_path):
+    rows = ["x\t1\tYes\tJa doch\t1", "y\t1\tYes\tJa\t0", "x\t2\tNo way\tNein\t1", "y\t2\tNo way\tNie\t1"]
+    path = write(tmp_path / "t.tsv", "system\tseg_id\tsrc\ttgt\tda_score\n" + "\n".join(rows) + "\n")
+    assert read(path, format="ratings").ids == ("1", "2")

@@ -275,3 +275,68 @@ def test_a_column_of_repeated_texts_beside_scores_groups_items(tmp_path):
     (tmp_path / "t.csv").write_text("item,kind,a,b\n" + "\n".join([*rows[:-1], "i9,7,1,2"]))
     with pytest.raises(InputError, match="column 'kind': found 'news', expected a number"):
         read(tmp_path / "t.csv")
+
+
+PLAIN = 'id\tgold\ttext\tx\ty\na\tP\t"Yes," he said.\tP\tQ\nb\tQ\t5" wide\tP\tQ\nc\tP\t"No\tP\tP\n'
+
+
+def test_quotation_marks_that_enclose_no_cells_are_text(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text(PLAIN)
+    counts = read(path, options=Options(ignore=("text",)))
+    assert counts.field("correct").tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert "quotation marks do not enclose whole cells everywhere" in counts.warnings[0]
+    path.write_text('id\tgold\ttext\tx\ty\na\tP\t"tab\there ""x"""\tP\tQ\nb\tQ\tq\tP\tQ\n')
+    assert not read(path, options=Options(ignore=("text",))).warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PLAIN.replace("P\tP\n", "P\n"), "t.tsv, line 2: a quoted field does not end"),
+        (PLAIN.replace("\t", ","), "t.tsv, line 2: a quoted field does not end"),
+        (PLAIN.replace("he said.", "he\nsaid."), "t.tsv, line 2: a quoted field does not end"),
+    ],
+)
+def test_broken_quotes_swallow_no_rows(tmp_path, text, message):
+    path = tmp_path / "t.tsv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(path, options=Options(ignore=("text",)))
+
+
+@pytest.mark.parametrize("kind", ["labels", "wide", "auto"])
+def test_a_column_that_occurs_twice_can_be_left_out(tmp_path, kind):
+    path = tmp_path / "t.csv"
+    path.write_text("id,gold,note,x,y,note\n" + "a,1,n,1,0,m\nb,2,n,3,1,m\n")
+    with pytest.raises(InputError, match="column 'note' occurs twice in the header; .* --ignore 'note'"):
+        read(path, format=kind)
+    assert read(path, format=kind, options=Options(ignore=("note",))).systems[-2:] == ("x", "y")
+
+
+def test_errors_of_guessed_tables_say_so(files):
+    files(x__tsv="id\ta\tb\n1\tx\ty\n2\n", gold__tsv="id\tlabel\n1\tx\n2\ty\n")
+    told = r"x.tsv, line 3: found 1 field, .* \[read as a table; choose with --format\]"
+    for gold in ("gold.tsv", None):
+        with pytest.raises(InputError, match=told):
+            read("x.tsv", gold=gold)
+    with pytest.raises(InputError, match="no such file$"):
+        read("none.tsv")
+
+
+def test_a_column_of_measurements_groups_no_items(tmp_path):
+    rows = [f"i{k},{'xy'[k % 3 == 0]},{0.25 * (k % 4)},{k // 4},news{k // 6}" for k in range(12)]
+    (tmp_path / "gold.csv").write_text("\n".join(["id,gold,length,document,domain", *rows]))
+    (tmp_path / "a.csv").write_text("\n".join(["id,prediction", *(f"i{k},x" for k in range(12))]))
+    (tmp_path / "b.csv").write_text("\n".join(["id,prediction", *(f"i{k},y" for k in range(12))]))
+    counts = read(tmp_path / "a.csv", tmp_path / "b.csv", gold=tmp_path / "gold.csv")
+    assert list(counts.groups) == ["document", "domain"]
+
+
+def test_scores_that_may_be_none_are_doubted(files):
+    files(a__txt="0\n1\n2\n1\n", b__txt="0\n1\n1\n1\n", c__txt="0\n0.5\n2\n1\n", d__txt="0\n1\n0\n1\n")
+    assert "are they class labels? Then give --gold FILE" in read("a.txt", "b.txt").warnings[0]
+    assert not read("a.txt", "c.txt").warnings
+    assert not read("b.txt", "d.txt").warnings
+    files(board__csv=",win_rate,standard_error\ngpt,50.5,1.5\nllama,20,2\n")
+    assert "columns win_rate, standard_error look like a summary" in read("board.csv").warnings[0]

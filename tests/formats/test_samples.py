@@ -379,3 +379,15 @@ def test_zip_methods_that_python_lacks_are_an_error(tmp_path):
     if sys.version_info < (3, 14):
         with pytest.raises(InputError, match="packed by zstd"):
             read(path, path.with_name("z.eval"))
+
+
+def test_times_and_seeds_are_no_metrics_by_default(tmp_path):
+    for name, score in (("x", 1), ("y", 0)):
+        rows = [
+            {"question_id": k, "score": score, "tstamp": 1.7e9 + k, "Timestamp": 3, "eval_time": 2.5, "seed": 7}
+            for k in range(3)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", format="samples")
+    assert counts.suggested == ("score",)
+    assert set(counts.fields) == {"score[score]", "score[eval_time]", "items"}

@@ -142,3 +142,45 @@ def test_case_and_keys_may_be_chosen(tmp_path):
     assert read(*files, gold=tmp_path / "gold.json", format="terms:terms=words").field("tp").sum() == 0
     with pytest.raises(InputError, match="no list of terms; found: id, words, tags"):
         read(*files, gold=tmp_path / "gold.json", format="terms")
+
+
+ACTER = (
+    "heart failure\tSpecific_Term\npatient\tCommon_Term\nejection fraction\tOOD_Term\nNYHA\tNamed_Entity\n"
+    "dose\tCommon_Term\nmortality\tCommon_Term\nheart\tCommon_Term\nplacebo\tCommon_Term\n"
+)
+
+
+@pytest.mark.parametrize("kinds", [("_Term", "_Term"), ("_Term", "")])
+def test_lists_of_terms_with_their_kinds_are_lists_of_terms(tmp_path, kinds):
+    gold = tmp_path / "corp_en_terms.tsv"
+    gold.write_text(ACTER.replace("OOD_Term", "Common_Term").replace("Named_Entity", "Specific_Term").replace(*kinds))
+    (tmp_path / "x.tsv").write_text("heart failure\tSpecific_Term\npatient\tSpecific_Term\nchild\tCommon_Term\n")
+    (tmp_path / "y.txt").write_text("heart failure\npatient\nchild\ndose\n")
+    sources = [parse_source(str(tmp_path / name)) for name in ("x.tsv", "y.txt")]
+    assert [detect([source], gold) for source in sources] == ["terms", "terms"]
+    for asked in ("auto", "terms", "terms:terms=1"):
+        counts = read(*sources, gold=gold, format=asked)
+        [r] = compare_all(counts, metrics=["f1"])
+        assert (r.score_a, r.score_b, counts.n_items) == (2 * 2 / 11, 2 * 3 / 12, 9)
+    assert "column 1 is taken for terms, column 2 (C" in " ".join(read(*sources, gold=gold).warnings)
+
+
+def test_labels_of_the_same_terms_and_ids_of_terms_are_no_lists_of_terms(tmp_path):
+    (tmp_path / "terms.tsv").write_text(ACTER)
+    (tmp_path / "x.tsv").write_text(ACTER.replace("OOD_Term", "Common_Term"))
+    assert detect([parse_source(str(tmp_path / "x.tsv"))], tmp_path / "terms.tsv") == "labels"
+    (tmp_path / "ids.tsv").write_text("".join(f"s{k}\t{'pump' if k % 2 else 'heart'}\n" for k in range(12)))
+    (tmp_path / "y.tsv").write_text("".join(f"s{k}\theart\n" for k in range(12)))
+    counts = read(tmp_path / "y.tsv", tmp_path / "x.tsv", gold=tmp_path / "terms.tsv", format="terms")
+    assert counts.field("tp").sum() == 8
+    counts = read(f"y={tmp_path}/y.tsv", f"z={tmp_path}/ids.tsv", gold=tmp_path / "ids.tsv", format="terms")
+    assert counts.field("tp").sum(0).tolist() == [6, 12]
+
+
+def test_columns_of_files_without_header_are_named_by_number(tmp_path):
+    (tmp_path / "gold.tsv").write_text("d1\tx\tbin\nd1\tx\tglass\nd2\ty\tjar\n")
+    (tmp_path / "x.tsv").write_text("d1\tx\tbin\nd2\ty\tjar\nd2\ty\tpen\n")
+    files = (f"a={tmp_path}/x.tsv", f"b={tmp_path}/gold.tsv")
+    for options in (Options(), Options(id_column="1"), Options(id_column="2")):
+        counts = read(*files, gold=tmp_path / "gold.tsv", format="terms:terms=3", options=options)
+        assert counts.field("tp").tolist() == [[1, 2], [1, 1]]

@@ -1,0 +1,144 @@
+"""What the first lines of tagged tokens show: their columns, chunk tags, plain labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from sigdask.errors import InputError
+from sigdask.formats.chunks import TAG, are_suffixed
+from sigdask.formats.files import head_lines
+from sigdask.formats.options import Options, Source
+from sigdask.formats.sentences import UTTERANCE_END
+
+DOCSTART = "-DOCSTART-"
+CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
+
+Rows = list[list[str]]
+"""Cells of tokens; none between sentences."""
+
+
+def cells_of(line: str) -> list[str]:
+    r"""Split a line at tabs, or at runs of blanks where it has none.
+
+    Other white space (no-break, ideographic) is part of tokens.
+
+    Examples
+    --------
+    >>> cells_of("New York\tB-LOC\r\n"), cells_of("\tO\n"), cells_of("the  DT O \n")
+    (['New York', 'B-LOC'], ['', 'O'], ['the', 'DT', 'O'])
+    """
+    line = line.rstrip(" \t\r\n")
+    if "\t" in line:
+        return line.split("\t")
+    return [cell for cell in line.split(" ") if cell]
+
+
+def is_conllu(path: Path) -> bool:
+    """Whether a file's rows have the ten columns of CoNLL-U, the first an id."""
+    rows = [line.split("\t") for line in head_lines(path)[:200] if line.strip() and not line.startswith("#")]
+    return bool(rows) and all(len(row) == 10 and CONLLU_ID.fullmatch(row[0]) for row in rows)
+
+
+def place_of(option: str, text: str) -> int:
+    """Return a column as an index: 1 is the first, -1 the last."""
+    if not re.fullmatch(r"-?[1-9]\d{0,5}", text):
+        raise InputError(f"format conll: {option} = {text!r} must be a column's number: 1, 2, ... or -1 for the last")
+    return int(text) - 1 if int(text) > 0 else int(text)
+
+
+def tag_columns(path: Path) -> list[str]:
+    """Return the numbers of the last columns that hold nothing but tags."""
+    rows = [cells for line in head_lines(path) if not line.startswith(("#", DOCSTART)) if (cells := cells_of(line))]
+    columns: list[str] = []
+    for place, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
+        if not _are_tags(column):
+            break
+        columns.insert(0, str(place))
+    return columns
+
+
+def _are_tags(cells: Sequence[str]) -> bool:
+    """Whether cells are tags, some with a type."""
+    plain = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
+    return any("-" in cell for cell in cells) and (plain or are_suffixed(set(cells)))
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Say whether the first file, or the gold file, looks like tagged tokens."""
+    path = sources[0].path
+    if _are_tagged(path) or (gold is not None and _are_tagged(gold)):
+        return True
+    return gold is not None and not path.is_dir() and _are_the_same_tokens(_rows(path), _rows(gold))
+
+
+def _are_tagged(path: Path) -> bool:
+    """Say whether a file has equal columns, tags in the last, and empty lines between."""
+    lines = head_lines(path)
+    if is_conllu(path):
+        return True
+    rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
+    breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
+    rows = [row for row in rows if row and row != [UTTERANCE_END]]
+    if not rows or len({len(row) for row in rows}) != 1:
+        return False
+    last = [row[-1] for row in rows]
+    chunks = _are_tags(last)
+    bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in last)
+    return (chunks or bare) and (len(rows[0]) > 1 or breaks > 0)
+
+
+def plain_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> dict[str, str]:
+    """Return the options that read plain labels (parts of speech), where gold labels are no chunk tags.
+
+    Nothing where a scheme is asked for, and where O stands among the labels: they may be types of chunks. Of
+    several columns the last is compared in which a system differs.
+    """
+    if gold is None or "scheme" in options.own:
+        return {}
+    files = [[row for row in _rows(path) if row] for path in (gold, *(source.path for source in sources))]
+    right, *others = [[list(column) for column in zip(*rows, strict=False)] for rows in files]
+    if not right or not all(others):
+        return {}
+    alike = all(len(columns) == len(right) for columns in others)
+    chosen = (options.own.get("column") or options.prediction_column or "").split("+")[0]
+    of_gold = options.own.get("gold-column") or options.gold_column or (chosen if alike else "-1")
+    column = place_of("gold-column", of_gold) if of_gold else _differing(right, others)
+    if not -len(right) <= column < len(right) or not _are_plain(right[column]):
+        return {}
+    ids = len(right) > 2 and all(map(str.isdecimal, right[0]))
+    number = str(column + 1 if column >= 0 else column)
+    columns = {"gold-column": number} if of_gold else {"column": number, "gold-column": number}
+    return {"scheme": "raw", "tokens": "2" if ids else "1", **columns, **options.own}
+
+
+def _are_plain(labels: Sequence[str]) -> bool:
+    """Whether labels are neither tags of chunks nor types of them beside O."""
+    typed = any("-" in label and TAG.fullmatch(label) for label in labels)
+    return not (typed or "O" in labels or all(map(TAG.fullmatch, labels)) or _are_tags(labels))
+
+
+def _differing(right: Sequence[Sequence[str]], others: Sequence[Sequence[Sequence[str]]]) -> int:
+    """Return the last column, after the first, in which some file differs; the last one where none does."""
+    for column in range(len(right) - 1, 0, -1):
+        if any(a != b for own in others for a, b in zip(right[column], own[column], strict=False)):
+            return column
+    return len(right) - 1
+
+
+def _rows(path: Path) -> Rows:
+    return [cells_of(line) for line in head_lines(path) if not line.startswith(("#", DOCSTART))]
+
+
+def _are_the_same_tokens(one: Rows, other: Rows) -> bool:
+    """Whether two files have nearly the same tokens in their first columns, equal columns, and the same sentences."""
+    shared = min(len(one), len(other))
+    while shared and not (one[shared - 1] and other[shared - 1]):
+        shared -= 1
+    pairs = list(zip(one[:shared], other[:shared], strict=True))
+    widths = {len(row) for pair in pairs for row in pair} - {0}
+    breaks = any(not row for row in one[:shared])
+    same = sum(a[:1] == b[:1] for a, b in pairs)
+    ends = all(bool(a) == bool(b) for a, b in pairs)
+    return breaks and ends and len(widths) == 1 and min(widths) > 1 and 10 * same >= 9 * shared
