@@ -20,7 +20,8 @@ FAMILY = 2**17
 def _panel(scores):
     from sigdask.counts import Counts
     from sigdask.metrics import find
-    from sigdask.panels import Units, build
+    from sigdask.paneling import build
+    from sigdask.panels import Units
 
     counts = Counts.from_scores({f"s{k}": column for k, column in enumerate(scores.T)})
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
@@ -160,7 +161,8 @@ def _sketch(method, few=2**9):
 
 def _bleu_panel(counts, metrics):
     from sigdask.metrics import find
-    from sigdask.panels import Units, build
+    from sigdask.paneling import build
+    from sigdask.panels import Units
 
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
     [placed] = build(counts, Units.of(counts, 0), [find(m).bind(counts) for m in metrics], pairs)

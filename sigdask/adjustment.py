@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import panels
+from sigdask import paneling
 from sigdask.comparisons import Asked, Comparison
 from sigdask.engine import Job
 from sigdask.errors import InputError
@@ -198,7 +198,7 @@ def _relabelling(comparisons: Sequence[Asking], alternative: Alternative) -> Rel
         asked, first = comparisons[places[0]]
         assert isinstance(first.metric, BoundMetric)
         pairs = [comparisons[k][1].pair for k in places]
-        panel = panels.joint(asked.counts, asked.units, first.metric, pairs, first.mask)
+        panel = paneling.joint(asked.counts, asked.units, first.metric, pairs, first.mask)
         weight = 1.0 if len(grouped) == 1 else 1 / root_mean_square(np.array([spread(panel, 0)]))
         rows[places] = [(len(members), row) for row in range(len(pairs))]
         members.append(Member(panel, 0, weight))

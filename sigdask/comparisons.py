@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import outputs, panels
+from sigdask import outputs, paneling, panels
 from sigdask.counts import Counts
 from sigdask.engine import Job
 from sigdask.errors import InputError
@@ -109,7 +109,7 @@ def _places(
     """Return the panel and row of each pair, by (pair, is it for metrics of sets)."""
     where: dict[tuple[int, bool], tuple[Panel | PresencePanel, int]] = {}
     if summed:
-        for placed in panels.build(asked.counts, asked.units, summed, asked.pairs, subset=mask):
+        for placed in paneling.build(asked.counts, asked.units, summed, asked.pairs, subset=mask):
             where |= {(k, False): (placed.panel, row) for row, k in enumerate(placed.of_pairs)}
     if of_sets:
         for panel, members in build_sets(asked.counts, asked.units, of_sets, asked.pairs, subset=mask):

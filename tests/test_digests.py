@@ -16,7 +16,8 @@ from sigdask.digests import _digest, digests
 from sigdask.errors import InputError
 from sigdask.metrics import find
 from sigdask.metrics.base import BlackBox
-from sigdask.panels import Units, build
+from sigdask.paneling import build
+from sigdask.panels import Units
 from sigdask.questions import Wanted
 
 

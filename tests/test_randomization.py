@@ -105,7 +105,8 @@ def test_swapping_a_and_b_mirrors_everything():
 
 def test_fewer_trials_are_a_prefix_of_more(yeh):
     from sigdask.metrics import find
-    from sigdask.panels import Units, build
+    from sigdask.paneling import build
+    from sigdask.panels import Units
 
     [placed] = build(yeh, Units.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
     few, rest = tally(placed.panel, n_trials=5000), tally(placed.panel, first=5000, n_trials=7000)

@@ -9,7 +9,8 @@ import pytest
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find
-from sigdask.panels import Units, build
+from sigdask.paneling import build
+from sigdask.panels import Units
 from sigdask.randomization import tally
 from sigdask.stopping import (
     BesagClifford,

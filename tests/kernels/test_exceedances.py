@@ -13,7 +13,8 @@ from sigdask.counts import Counts
 from sigdask.kernels.sums import layout
 from sigdask.metrics import find
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.panels import Units, build
+from sigdask.paneling import build
+from sigdask.panels import Units
 from sigdask.randomization import tally
 from sigdask.shuffles import swap_bits
 

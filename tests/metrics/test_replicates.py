@@ -11,7 +11,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import black_box, find, replicates
-from sigdask.panels import Units, build
+from sigdask.paneling import build
+from sigdask.panels import Units
 from sigdask.randomization import tally
 from sigdask.shuffles import swap_bits
 

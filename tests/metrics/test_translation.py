@@ -90,7 +90,7 @@ def test_the_fused_score_is_that_of_the_form(form, n_fields):
 
 @pytest.mark.parametrize("metric", ["BLEU", "chrF"])
 def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
-    from sigdask.panels import build
+    from sigdask.paneling import build
 
     bound = find(metric).bind(counts)
     units = Units.of(counts, 0)
