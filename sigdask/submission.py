@@ -44,9 +44,17 @@ if [ -n "$stopping" ]; then
     wait "$driver"
     again=$?
     if [ "$again" -ne 127 ]; then status=$again; fi
-    state=$(squeue --noheader --format=%T --jobs="$SLURM_JOB_ID")
-    if [ "$status" -eq 3 ] && [ "$state" = RUNNING ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
-        exec scontrol requeue "$SLURM_JOB_ID"
+    for pause in 1 2 4 8; do  # a busy controller may not answer at once
+        state=$(squeue --noheader --format=%T --jobs="$SLURM_JOB_ID") && [ -n "$state" ] && break
+        sleep "$pause"
+    done
+    # 143: the warning came before the driver had begun, or while it was leaving
+    if {{ [ "$status" -eq 3 ] || [ "$status" -eq 143 ]; }} && [ "$state" = RUNNING ] &&
+        [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ]; then
+        for pause in 1 2 4 8; do
+            scontrol requeue "$SLURM_JOB_ID" && exit 0
+            sleep "$pause"
+        done
     fi
 fi
 exit "$status"

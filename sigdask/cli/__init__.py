@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -22,6 +23,7 @@ def main() -> NoReturn:
     to_stderr(as_json="--log-json" in sys.argv)
     try:
         status = commands.main(standalone_mode=False)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
     except SigdaskError as error:
         _fail(str(error), error.exit_status)
     except click.exceptions.Abort:

@@ -169,7 +169,7 @@ def ended(slurm, job):
         told = slurm.run("scontrol", "show", "job", job)
         seen.append(any(f"JobState={state}" in told for state in final))
         time.sleep(0.5)
-        return len(seen) >= 6 and all(seen[-6:])
+        return len(seen) >= 16 and all(seen[-16:])
 
     wait(over, "end of the job", 300)
     return slurm.run("scontrol", "show", "job", job)
