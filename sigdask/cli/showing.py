@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.printable import printable
 
 if TYPE_CHECKING:
     from sigdask.engine import Progress
@@ -29,7 +30,7 @@ def note(text: str) -> None:
 
 def say(text: str, *, beside: bool = False) -> None:
     """Write text on standard output (or `beside` it) without what a terminal would take as commands."""
-    click.echo("".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text), err=beside)
+    click.echo(printable(text, keep="\n\t"), err=beside)
 
 
 def width() -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
+from sigdask.printable import printable
 
 MOST_PASSED = 5
 """Comparisons that passed which are listed; failures all are."""
@@ -17,7 +18,7 @@ def render(verdict: GateVerdict) -> str:
     lines = [f"gate: {'passed' if verdict.passed else 'FAILED'}"]
     for rule in verdict.rules:
         lines += _rule(rule)
-    return printable("\n".join(lines))
+    return printable("\n".join(lines), keep="\n")
 
 
 def _rule(rule: RuleVerdict) -> Iterator[str]:
@@ -63,10 +64,12 @@ def junit(verdict: GateVerdict, name: str) -> str:
         for finding in rule.findings:
             _case(suite, finding)
         if not rule.findings:
-            case = ET.SubElement(suite, "testcase", {"classname": printable(name), "name": printable(rule.name)})
+            case = ET.SubElement(
+                suite, "testcase", {"classname": printable(name, keep="\n"), "name": printable(rule.name, keep="\n")}
+            )
             _failure(case, "; ".join(rule.notes))
         text = "\n".join([*rule.notes, f"false alarms expected a year: {alarms(rule)}"])
-        ET.SubElement(suite, "system-out").text = printable(text)
+        ET.SubElement(suite, "system-out").text = printable(text, keep="\n")
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -74,24 +77,23 @@ def junit(verdict: GateVerdict, name: str) -> str:
 def _counted(rules: list[RuleVerdict] | tuple[RuleVerdict, ...], name: str) -> dict[str, str]:
     n_cases = sum(max(len(rule.findings), 1) for rule in rules)
     n_failures = sum(sum(not f.passed for f in rule.findings) or not rule.findings for rule in rules)
-    return {"name": printable(name), "tests": str(n_cases), "failures": str(int(n_failures)), "errors": "0"}
+    return {"name": printable(name, keep="\n"), "tests": str(n_cases), "failures": str(int(n_failures)), "errors": "0"}
 
 
 def _case(suite: ET.Element, finding: Finding) -> None:
     test_set, subset, _, _, metric = finding.key
     where = test_set + (f".{subset}" if subset is not None else "")
     title = f"{finding.system} against {finding.baseline}, {metric}"
-    case = ET.SubElement(suite, "testcase", {"classname": printable(where), "name": printable(title)})
+    case = ET.SubElement(
+        suite, "testcase", {"classname": printable(where, keep="\n"), "name": printable(title, keep="\n")}
+    )
     if finding.passed:
-        ET.SubElement(case, "system-out").text = printable(finding.text)
+        ET.SubElement(case, "system-out").text = printable(finding.text, keep="\n")
     else:
         _failure(case, finding.text)
 
 
 def _failure(case: ET.Element, text: str) -> None:
-    ET.SubElement(case, "failure", {"message": printable(text), "type": "gate"}).text = printable(text)
-
-
-def printable(text: str) -> str:
-    """Replace what a terminal or XML must not get."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    ET.SubElement(case, "failure", {"message": printable(text, keep="\n"), "type": "gate"}).text = printable(
+        text, keep="\n"
+    )

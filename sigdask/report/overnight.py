@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sigdask.overnight.look import Change, Report, Status
+from sigdask.printable import printable
 from sigdask.report.terminal import p_text, plain_table, render
 from sigdask.results import Result, Results, as_json
 from sigdask.store import Run
@@ -100,7 +101,7 @@ def report_text(report: Report, *, everything: bool = False, width: int | None =
         lines += [f"{report.n_incomplete:,} results lack some of their trials; their bounds are valid as they are.", ""]
     if report.before is not None:
         lines.append(changes_text(report.changes, report.alpha, everything=everything))
-    return "\n".join(lines)
+    return printable("\n".join(lines), keep="\n")
 
 
 def report_dict(report: Report) -> dict[str, Any]:

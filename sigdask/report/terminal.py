@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 
 from sigdask.classical import inflation
+from sigdask.printable import printable
 from sigdask.results import Ranking, Result, Results
 from sigdask.shuffles import SCHEME
 
@@ -133,7 +134,7 @@ def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | No
         right = name in NUMBERS or name.startswith("score")
         table.add_column(name, justify="right" if right else "left", no_wrap=width is None)
     for row in rows:
-        table.add_row(*(Text(_printable(cell)) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(width=width or 10_000, no_color=True, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
@@ -148,7 +149,7 @@ def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
     letters = "systems that share a letter are not told apart"
     if not any(s.letters for s in ranking.systems):
         letters = "no letters, since too many groups of systems are not told apart"
-    yield _printable(f"{name}ranking by {ranking.metric}{where}; {letters}")
+    yield printable(f"{name}ranking by {ranking.metric}{where}; {letters}")
     yield lay_out(["rank", "system", "score", "groups"], rows, None)
     if len(ranking.systems) > SHOWN:
         yield f"and {len(ranking.systems) - SHOWN} more (--json FILE keeps them)"
@@ -191,7 +192,7 @@ def _replicated(n: int, n_sets: int, p: float) -> str:
 
 def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table of text: the first column to the left, numbers to the right."""
-    cells = [list(names), *([_printable(cell) for cell in row] for row in rows)]
+    cells = [list(names), *([printable(cell) for cell in row] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(names))]
     right = [k > 0 and all(row[k][:1].isdigit() for row in cells[1:]) for k in range(len(names))]
     lines = [
@@ -206,20 +207,16 @@ def score_text(score: float) -> str:
     return f"{score:.4f}" if abs(score) < 1e6 else f"{score:.6g}"
 
 
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
 def _sentences(r: Result, alpha: float) -> Iterator[str]:
     where = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
     better = r.better()
     if better is None:
-        yield _printable(f"{r.metric}{where}: {r.a} and {r.b} score the same, {score_text(r.score_a)}.")
+        yield printable(f"{r.metric}{where}: {r.a} and {r.b} score the same, {score_text(r.score_a)}.")
     else:
         other, high, low = (r.b, r.score_a, r.score_b) if better == r.a else (r.a, r.score_b, r.score_a)
         sign = "=" if r.method == "exact" else "<="
         sided = {"two-sided": "two-sided", "greater": "one-sided, A > B", "less": "one-sided, A < B"}[r.alternative]
-        yield _printable(
+        yield printable(
             f"{r.metric}{where}: {better} is better than {other}, {score_text(high)} against {score_text(low)}; "
             f"p {sign} {p_text(r.p_value)} ({how(r)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units differ): "
             f"{_adjusted(r)}{r.verdict(alpha)}{'' if r.verdict(alpha).startswith('undecided') else f' at {alpha:g}'}."
@@ -232,15 +229,15 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
         times = "without bound" if math.isinf(cost) else f"{inflation(r.r12):.2f} times"
         yield f"    r12 = {r.r12:.3f}: a test that takes the systems for independent has intervals {times} as wide"
     for d in r.dependence:
-        yield _printable(
+        yield printable(
             f"    within {d.column}: ICC {round(d.icc, 3) + 0.0:.3f}, design effect {d.design_effect:.2f} "
             f"(F test {f'p = {d.p_value:.2g}' if d.p_value > 0 else 'p < 1e-300'})"
         )
     for b in r.beside:
         sign = "<=" if b.method == "approximate" else "="
-        yield _printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: p {sign} {p_text(b.p_value)}")
+        yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: p {sign} {p_text(b.p_value)}")
     for note in r.warnings:
-        yield _printable(f"    note: {note}")
+        yield printable(f"    note: {note}")
 
 
 def _adjusted(r: Result) -> str:
@@ -249,7 +246,7 @@ def _adjusted(r: Result) -> str:
 
 def _alarms(results: Results) -> list[str]:
     lines = [
-        _printable(f"!!! CROSS-CHECK DISAGREES: {r.a} and {r.b} by {r.metric}: {check.name}: {check.detail}")
+        printable(f"!!! CROSS-CHECK DISAGREES: {r.a} and {r.b} by {r.metric}: {check.name}: {check.detail}")
         for r in results
         for check in r.disagreements()
     ]
@@ -259,7 +256,7 @@ def _alarms(results: Results) -> list[str]:
 def _signatures(results: Results) -> list[str]:
     """Say once for each metric how the scorer library counted."""
     known = {r.metric: r.signature for r in results if r.signature is not None}
-    return [_printable(f"{metric}: {signature}") for metric, signature in known.items()]
+    return [printable(f"{metric}: {signature}") for metric, signature in known.items()]
 
 
 def citation(results: Results) -> str:
