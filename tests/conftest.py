@@ -10,6 +10,29 @@ from sigdask.formats import read
 
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"
+LONG = ("slow", "cluster", "chaos")
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help=f"run the long tests too, those marked {', '.join(LONG)}")
+
+
+@pytest.hookimpl(trylast=True)  # a folder's conftest may mark its tests
+def pytest_collection_modifyitems(config, items):
+    """Leave the long tests out, unless --all, a choice of markers or the id of a test asks for them."""
+    if config.option.all or config.option.markexpr or any("::" in argument for argument in config.args):
+        return
+    long = [item for item in items if any(item.get_closest_marker(mark) for mark in LONG)]
+    config.stash[LEFT_OUT] = len(long)
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in set(long)]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if n := config.stash.get(LEFT_OUT, 0):
+        kinds = ", ".join(f"-m {mark}" for mark in LONG)
+        terminalreporter.write_line(f"{n} long tests were left out: --all runs them too; {kinds} run those of a kind")
 
 
 @pytest.fixture(scope="session")
