@@ -18,7 +18,6 @@ from sigdask.cli.showing import (
     say,
     width,
     write_json,
-    write_page,
 )
 from sigdask.errors import InputError, UnfinishedError
 
@@ -97,6 +96,8 @@ def compare(**options: Any) -> None:
         _show(results, everything=options["everything"])
     write_json(json_file, results.to_json)
     if options["html_file"] is not None:
+        from sigdask.report.html import write_page
+
         write_page(Path(options["html_file"]), {options["name"]: results}, options["name"] or format_)
 
 

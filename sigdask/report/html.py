@@ -6,10 +6,13 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from sigdask.report.files import write_whole
 from sigdask.report.terminal import MOST_LETTERS, citation, how, p_text, score_text
 from sigdask.results import Ranking, Result, Results
 
@@ -29,6 +32,12 @@ class Square:
     kind: str
     text: str
     title: str
+
+
+def write_page(path: Path, sets: Mapping[str, Results], title: str, *, gate: str | None = None) -> None:
+    """Write results as a page, whole or not at all; `sets` and `gate` as in `page`."""
+    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+    write_whole(path, page(sets, title=f"sigdask: {title}", created=created, gate=gate))
 
 
 def page(

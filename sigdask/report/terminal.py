@@ -135,7 +135,7 @@ def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | No
         table.add_column(name, justify="right" if right else "left", no_wrap=width is None)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    console = Console(width=width or 10_000, no_color=True, highlight=False, legacy_windows=False)
+    console = Console(width=width or 10_000, color_system=None, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))

@@ -10,12 +10,12 @@ import pytest
 from command import called
 from nights import tallies_in, write_plan
 
-from sigdask.gating import judge_plan
 from sigdask.overnight import early, run_plan
-from sigdask.overnight.look import report, status
+from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
 from sigdask.randomization import count
 from sigdask.stopping import places, sequence_interval
+from sigdask.store.views import report, status
 
 BESAG = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'
 SEQUENCE = 'adjust = "none"\nstopping = { rule = "confidence-sequence", epsilon = 0.001 }'

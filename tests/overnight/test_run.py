@@ -20,10 +20,10 @@ from sigdask.api import compare_all
 from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
 from sigdask.formats import Options, read
 from sigdask.overnight import counting, run_plan
-from sigdask.overnight.look import report, runs, status
 from sigdask.plan import load_plan
 from sigdask.rounds import round_of
 from sigdask.store import Store, open_store
+from sigdask.store.views import report, runs, status
 
 
 @pytest.fixture
