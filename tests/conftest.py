@@ -23,10 +23,10 @@ def pytest_collection_modifyitems(config, items):
     """Leave the long tests out, unless --all, a choice of markers or the id of a test asks for them."""
     if config.option.all or config.option.markexpr or any("::" in argument for argument in config.args):
         return
-    long = [item for item in items if any(item.get_closest_marker(mark) for mark in LONG)]
+    long = [item for item in items if any(map(item.get_closest_marker, LONG))]
     config.stash[LEFT_OUT] = len(long)
     config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if item not in set(long)]
+    items[:] = [item for item in items if not any(map(item.get_closest_marker, LONG))]
 
 
 def pytest_terminal_summary(terminalreporter, config):

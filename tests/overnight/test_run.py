@@ -353,7 +353,10 @@ def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_r
 
 
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "deadline"])
-@pytest.mark.parametrize("cluster", ["none", "threads", pytest.param("local", marks=pytest.mark.cluster)])
+@pytest.mark.parametrize(
+    "cluster",
+    ["none", pytest.param("threads", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.cluster)],
+)
 def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, how, cluster):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
@@ -400,8 +403,8 @@ def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     )
     wait_for_run(folder)
     time.sleep(3)
-    found = json.loads(sigdask("status", path, "--json", cwd=folder).stdout)
-    text = sigdask("status", folder / "night.sqlite", cwd=folder).stdout
+    found = json.loads(called("status", path, "--json", cwd=folder).stdout)
+    text = called("status", folder / "night.sqlite", cwd=folder).stdout
     process.kill()
     process.wait()
     assert found["state"] == "running"
