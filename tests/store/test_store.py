@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from nights import sigdask, write_plan
+from command import called
+from nights import write_plan
 from servers import start_postgres
 from sqlalchemy import text
 
@@ -359,7 +360,7 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
 def test_a_plan_runs_and_is_judged_behind_a_password_that_is_never_shown(server, tmp_path):
     gate = 'pairs = { baseline = "s0" }\n[gate]\nrules = [{ rule = "not-worse" }]\n'
     path = write_plan(tmp_path / "night", sets=1, more=gate)
-    done = [sigdask(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")]
+    done = [called(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")]
     assert [run.returncode for run in done] == [0, 0, 0], done[0].stderr
     assert "gate: passed" in done[0].stdout
     shown = "".join(run.stdout + run.stderr for run in done)
