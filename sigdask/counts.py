@@ -22,7 +22,7 @@ from sigdask.options import Missing
 
 
 @known_as("Outputs", "systems gold")
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Outputs:
     """Whole outputs, for black-box metrics.
 
