@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -16,7 +16,7 @@ from sigdask.comparisons import Method
 from sigdask.counts import Counts
 from sigdask.engine import Job, Progress, count_jobs
 from sigdask.errors import InputError
-from sigdask.judge import Failed
+from sigdask.judge import Failed, adjusted
 from sigdask.multiplicity import Adjust
 from sigdask.questions import AnyMetric, Cell, Question, Wanted
 from sigdask.randomization import Alternative
@@ -298,10 +298,10 @@ def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
 ) -> list[str]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    adjusted = made.p_values([results[k].p_value for k in places], tallies)
-    if adjusted is not None:
-        for k, p in zip(places, adjusted, strict=True):
-            results[k] = replace(results[k], p_adjusted=float(p))
+    p_values = made.p_values([results[k].p_value for k in places], tallies)
+    if p_values is not None:
+        for k, p in zip(places, p_values, strict=True):
+            results[k] = adjusted(results[k], float(p))
     return obstacles(made, [results[k] for k in places], alpha)
 
 

@@ -245,6 +245,11 @@ class Result:
         """Trials asked for: more than were counted where a rule stopped."""
         return self.n_trials if self.stopped is None else self.stopped.n_asked
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether a rule to stop early has had its say: more trials are not asked for."""
+        return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
+
     def verdict(self, alpha: float) -> str:
         """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
         if self.stopped is not None and self.stopped.rule == "confidence-sequence":
@@ -252,7 +257,7 @@ class Result:
             return words[self.stopped.is_significant]
         if self.p_adjusted is not None:
             return "significant" if self.p_adjusted <= alpha else "not significant"
-        if self.is_undecided(alpha):
+        if self.is_undecided(alpha) and not self.is_settled:
             return f"undecided at {alpha:g}"
         return "significant" if self.p_value <= alpha else "not significant"
 
