@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.fields import Array
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key
 from sigdask.tallies import Manner
 
 
+@known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated")
 @dataclass(frozen=True, eq=False)
 class PresencePanel:
     """Systems of one test set with pairs and set metrics that share shuffles; arrays alone.

@@ -18,8 +18,8 @@ from sigdask.api import compare, compare_all
 from sigdask.clusters import connect
 from sigdask.crosscheck import ALARM, count_fits
 from sigdask.formats import read
+from sigdask.options import Alternative
 from sigdask.printable import p_equals
-from sigdask.randomization import Alternative
 from sigdask.results import Results
 from sigdask.shuffles import philox, stream_key, swap_bits
 

@@ -291,6 +291,7 @@ def test_several_metrics_together_share_a_scale():
     assert {m.weight for m in alone.family.members} == {0.5}
 
 
+@pytest.mark.slow
 def test_the_adhoc8_figures_of_the_specification(shared_data):
     data = sigdask.read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv")
     results = compare_all(data, metrics=["mean"], trials=2**13, adjust="single-step-max-t", second_run=False)

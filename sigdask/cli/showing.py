@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,6 @@ from sigdask.report.layout import BETWEEN, fitted
 
 if TYPE_CHECKING:
     from sigdask.engine import Progress
-    from sigdask.results import Results
 
 LOG = logging.getLogger("sigdask")
 
@@ -99,14 +98,3 @@ def write_json(json_file: str | None, text: Callable[[], str]) -> None:
             write_whole(Path(json_file), text() + "\n")
         except UnfinishedError as error:
             raise UnfinishedError(f"--json {error}") from None
-
-
-def write_page(path: Path, sets: Mapping[str, Results], title: str) -> None:
-    """Write results as a page of HTML."""
-    from datetime import datetime
-
-    from sigdask.report.files import write_whole
-    from sigdask.report.html import page
-
-    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    write_whole(path, page(sets, title=f"sigdask: {title}", created=created))

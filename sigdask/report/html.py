@@ -7,11 +7,14 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from sigdask.printable import limits_text, p_equals, p_text
+from sigdask.report.files import write_whole
 from sigdask.report.terminal import MOST_LETTERS, citation, confidence, how, score_text
 from sigdask.results import Ranking, Result, Results
 
@@ -31,6 +34,12 @@ class Square:
     kind: str
     text: str
     title: str
+
+
+def write_page(path: Path, sets: Mapping[str, Results], title: str, *, gate: str | None = None) -> None:
+    """Write results as a page, whole or not at all; `sets` and `gate` as in `page`."""
+    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+    write_whole(path, page(sets, title=f"sigdask: {title}", created=created, gate=gate))
 
 
 def page(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from sigdask.overnight.look import Change, Report, Status
+from sigdask.errors import UnfinishedError
 from sigdask.printable import p_equals, printable
+from sigdask.report.files import write_whole
+from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import chance, render
 from sigdask.results import Result, Results, as_json
 from sigdask.store import Run
+from sigdask.store.views import Change, Report, Status
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -129,6 +133,33 @@ def report_dict(report: Report) -> dict[str, Any]:
 def report_json(report: Report) -> str:
     """Return the JSON text that `--json` writes."""
     return as_json(report_dict(report))
+
+
+def write_files(
+    report: Report, *, json: Path | None, text: Path | None, html: Path | None, gate: str | None = None
+) -> Iterator[UnfinishedError]:
+    """Write a report's files, each whole or not at all; yield what cannot be written.
+
+    Parameters
+    ----------
+    report : Report
+        What was found.
+    json, text, html : Path, optional
+        Where to; None is not written.
+    gate : str, optional
+        The verdict of the plan's gate, as text.
+    """
+    writers: list[tuple[Path | None, Callable[[Path], None]]] = [
+        (json, lambda path: write_whole(path, report_json(report) + "\n")),
+        (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
+        (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate)),
+    ]
+    for path, write in writers:
+        if path is not None:
+            try:
+                write(path)
+            except UnfinishedError as error:
+                yield error
 
 
 def status_dict(status: Status) -> dict[str, Any]:
