@@ -394,8 +394,13 @@ def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
     apart = [(r.a, r.b) for r in results if r.verdict(alpha) == "significant"]
     first = results[0]
     ranked = ranking(list(scores.items()), apart, higher_is_better=first.higher_is_better)
-    power = discriminative_power([r.p_value for r in results], alpha)
+    power = discriminative_power([_p_or_decision(r, alpha) for r in results], alpha)
     return Ranking(first.test_set, first.subset, first.metric, power, tuple(ranked))
+
+
+def _p_or_decision(result: Result, alpha: float) -> float:
+    """Return p; where a rule decides without one, 0 for significant and 1 for not."""
+    return result.p_value if not math.isnan(result.p_value) else float(result.verdict(alpha) != "significant")
 
 
 def _flat(result: Result) -> dict[str, Any]:

@@ -89,6 +89,16 @@ def test_a_confidence_sequence_has_limits_and_no_p():
     assert "none" not in page({"": Results((result,), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
 
 
+def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power():
+    found = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
+    results = [
+        replace(result_of(p_value=math.nan, stopped=replace(found, is_significant=yes)), a=a, b=b)
+        for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
+    ]
+    [ranking] = Results(tuple(results), 0, 0.05).rankings()
+    assert ranking.discriminative_power == 2 / 3
+
+
 @pytest.mark.parametrize("is_early", [True, False])
 def test_what_a_stopping_rules_p_decides_is_not_undecided(is_early):
     n = 4096 if is_early else 8192
