@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sigdask.printable import limits_text, p_equals, p_text
+from sigdask.printable import limits_text, p_equals
 from sigdask.report.files import write_whole
-from sigdask.report.terminal import MOST_LETTERS, citation, confidence, how, score_text
+from sigdask.report.terminal import MOST_LETTERS, citation, confidence, how, p_cell, score_text
 from sigdask.results import Ranking, Result, Results
 
 MOST_ROWS = 5000
@@ -88,12 +88,8 @@ def _template() -> Any:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"p": _p, "limits": _limits, "score": score_text, "how": how, "letters": _letters}
+    environment.filters |= {"p": p_cell, "limits": _limits, "score": score_text, "how": how, "letters": _letters}
     return environment.from_string(files("sigdask.report").joinpath("page.html").read_text(encoding="utf-8"))
-
-
-def _p(p: float | None, alpha: float) -> str:
-    return "" if p is None or math.isnan(p) else p_text(p, alpha)
 
 
 def _limits(r: Result, alpha: float) -> str:
@@ -133,7 +129,7 @@ def _square(a: str, b: str, r: Result | None, alpha: float) -> Square:
     side = "same" if better is None else "better" if better == a else "worse"
     found = r.verdict(alpha) == "significant"
     title = f"{a} {_words(side, r, found=found)} {b}{_with_p(r, p, alpha)}"
-    return Square(f"{side}{' apart' if found else ''}", "" if math.isnan(p) else p_text(p, alpha), title)
+    return Square(f"{side}{' apart' if found else ''}", p_cell(p, alpha), title)
 
 
 def _words(side: str, r: Result, *, found: bool) -> str:

@@ -121,14 +121,14 @@ def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
             score_text(r.score_a),
             score_text(r.score_b),
             f"{r.difference:+.4f}",
-            _cell(r.p_value, alpha),
+            p_cell(r.p_value, alpha),
         ]
-        row += [_cell(r.p_adjusted, alpha)] if unadjusted else []
+        row += [p_cell(r.p_adjusted, alpha)] if unadjusted else []
         rows.append([*row, how(r), r.verdict(alpha) + (" !" if r.disagreements() else "")])
     return lay_out([*names, "method", ""], rows, width)
 
 
-def _cell(p: float | None, alpha: float) -> str:
+def p_cell(p: float | None, alpha: float) -> str:
     """Return p for a table: nothing where there is none."""
     return "" if p is None or math.isnan(p) else p_text(p, alpha)
 
@@ -168,8 +168,8 @@ def _together(results: Results, width: int | None) -> list[str]:
     names = ["A", "B", "metric", "mean A - B", f"{unadjusted}p", *(["adjusted p"] if unadjusted else [])]
     rows = [
         [
-            v.a, v.b, v.metric, f"{v.difference:+.4f}", _cell(v.p_value, results.alpha),
-            *([_cell(v.p_adjusted, results.alpha)] if unadjusted else []),
+            v.a, v.b, v.metric, f"{v.difference:+.4f}", p_cell(v.p_value, results.alpha),
+            *([p_cell(v.p_adjusted, results.alpha)] if unadjusted else []),
             _replicated(v.greater_in, v.n_sets, v.p_greater), _replicated(v.less_in, v.n_sets, v.p_less),
             "exact" if v.method == "exact" else f"{v.n_trials:,} trials",
         ]
