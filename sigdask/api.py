@@ -14,7 +14,7 @@ from sigdask.adjustment import together as take_together
 from sigdask.counts import Counts
 from sigdask.engine import Job, count_jobs
 from sigdask.errors import InputError
-from sigdask.judge import Failed
+from sigdask.judge import Failed, adjusted
 from sigdask.options import Adjust, Alternative, HowCompared, WhatCompared, filled
 from sigdask.questions import AnyMetric, Cell, Question, Wanted
 from sigdask.results import FamilyNote, Result, Results
@@ -297,10 +297,10 @@ def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
 ) -> list[str]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    adjusted = made.p_values([results[k].p_value for k in places], tallies)
-    if adjusted is not None:
-        for k, p in zip(places, adjusted, strict=True):
-            results[k] = replace(results[k], p_adjusted=float(p))
+    p_values = made.p_values([results[k].p_value for k in places], tallies)
+    if p_values is not None:
+        for k, p in zip(places, p_values, strict=True):
+            results[k] = adjusted(results[k], float(p))
     return obstacles(made, [results[k] for k in places], alpha)
 
 

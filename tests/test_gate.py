@@ -44,6 +44,15 @@ def judged(rule, losses, fdr="none", history=(), **options):
     return judge([rule], results, evidence + Evidence(history={name_of(rule): history}), fdr=fdr)
 
 
+def test_a_p_above_alpha_is_not_printed_as_alpha():
+    _, [result] = results_of([0.01], n=12)
+    above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
+    verdict = judge([NotWorse(0.05)], [above], Evidence({"set": "base"}))
+    for text in (render(verdict), junit(verdict, "plan")):
+        assert "worse, not significantly than base by mean on set" in text
+        assert "p = 0.0501 adjusted" in text
+
+
 def test_a_worse_system_fails_and_a_better_one_does_not():
     rule = NotWorse(0.01)
     assert not judged(rule, [0.0, 0.5]).passed

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, width, write_json
+from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.printable import printable
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome
@@ -79,7 +80,7 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
     if dry_run:
         click.echo(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END")
         return
-    click.echo(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it")
+    say(printable(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it"))
 
 
 @click.command()
@@ -95,7 +96,10 @@ def status(where: str, store: str | None, name: str | None, as_json: bool) -> No
     from sigdask.store import views
 
     found = views.status(*_store_and_plan(where, store, name))
-    say(json.dumps(status_dict(found), indent=1) if as_json else status_text(found, time.time()))
+    if as_json:
+        say_json(json.dumps(status_dict(found), indent=1))
+    else:
+        say(status_text(found, time.time(), width=width()))
 
 
 @click.command()
@@ -108,7 +112,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
     from sigdask.report.overnight import history_text
     from sigdask.store import views
 
-    say(history_text(views.runs(*_store_and_plan(where, store, name), last)))
+    say(history_text(views.runs(*_store_and_plan(where, store, name), last), width=width()))
 
 
 @click.command()

@@ -10,6 +10,7 @@ from scipy import special
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Covered, Run, failures_first, where
 from sigdask.gate.values import POWER, Finding, NonInferior, RuleVerdict, Shown, key_of, name_of
+from sigdask.printable import high_text, p_equals
 
 
 def non_inferior(rule: NonInferior, covered: Sequence[Covered], run: Run) -> RuleVerdict:
@@ -42,7 +43,9 @@ def _within(rule: NonInferior, c: Covered, shown: Shown, sd: float | None) -> Fi
         smallest = math.inf
     words = "is shown to be" if passed else "is not shown to be"
     worst = "" if not sd else _worst(float(special.ndtri(1 - rule.alpha)) * sd - c.gain, rule.alpha)
-    needs = "" if not smallest else f"; an equal system would be shown within {smallest:.3g} with power {POWER:g}"
+    needs = (
+        "" if not smallest else f"; an equal system would be shown within {high_text(smallest)} with power {POWER:g}"
+    )
     if smallest == math.inf:
         needs = "; with so few units or trials nothing can be shown"
     return Finding(
@@ -54,13 +57,13 @@ def _within(rule: NonInferior, c: Covered, shown: Shown, sd: float | None) -> Fi
         passed=passed,
         detectable=smallest,
         text=f"{c.system} {words} within {rule.margin:g} of {c.baseline} by {where(c)}: {c.gain:+.4g}, "
-        f"p = {shown.p_value:.3g} ({shown.method}){worst}{needs}",
+        f"{p_equals(shown.p_value, rule.alpha)} ({shown.method}){worst}{needs}",
     )
 
 
 def _worst(loss: float, alpha: float) -> str:
     """Write the one-sided upper bound of the loss, by the normal approximation."""
-    bound = f"at most {loss:.3g} worse" if loss > 0 else "no worse"
+    bound = f"at most {high_text(loss)} worse" if loss > 0 else "no worse"
     return f"; {bound} at {1 - alpha:.3g} confidence (normal approximation)"
 
 

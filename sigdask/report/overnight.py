@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import UnfinishedError
-from sigdask.printable import printable
+from sigdask.printable import p_equals, printable
 from sigdask.report.files import write_whole
 from sigdask.report.html import write_page
-from sigdask.report.terminal import p_text, plain_table, render
+from sigdask.report.layout import lay_out
+from sigdask.report.terminal import chance, render
 from sigdask.results import Result, Results, as_json
 from sigdask.store import Run
 from sigdask.store.views import Change, Report, Status
@@ -26,14 +27,14 @@ def results_text(found: Mapping[str, Results], *, everything: bool, width: int |
     """Return the tables of all test sets, each under its warnings; what is said once is not said again."""
     parts, told = [], set[str]()
     for name, results in found.items():
-        notes = [f"warning: {w}" for w in results.warnings if w not in told]
+        notes = [printable(f"warning: {w}") for w in results.warnings if w not in told]
         told |= set(results.warnings)
         table = render(results, everything=everything, width=width)
-        parts.append("\n".join([f"== {name} ==", *notes, table]))
+        parts.append("\n".join([printable(f"== {name} =="), *notes, table]))
     return "\n\n".join(parts)
 
 
-def status_text(status: Status, now: float) -> str:
+def status_text(status: Status, now: float, *, width: int | None = None) -> str:
     """Say how far a plan is."""
     run = status.run
     head = f"plan {run.plan}, run {run.number}: {status.state}{f' ({run.message})' if run.message else ''}"
@@ -46,9 +47,9 @@ def status_text(status: Status, now: float) -> str:
         [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", percent(p.kept + p.counted, p.wanted)]
         for p in run.progress
     ]
-    lines = [head, when]
+    lines = [printable(head), printable(when)]
     if rows:
-        lines += ["", plain_table(["test set", "comparisons", "with a bound", "finished", "of trials"], rows)]
+        lines += ["", lay_out(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
         lines += ["", f"{status.have:,} of {status.wanted:,} trials ({percent(status.have, status.wanted)})"]
     if status.state == "running":
         left = status.seconds_left
@@ -60,7 +61,7 @@ def status_text(status: Status, now: float) -> str:
     return "\n".join(lines)
 
 
-def history_text(runs: Sequence[tuple[Run, int]]) -> str:
+def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -> str:
     """List runs, the latest first."""
     rows = []
     for run, changed in runs:
@@ -71,9 +72,8 @@ def history_text(runs: Sequence[tuple[Run, int]]) -> str:
             [str(run.number), clock(run.started), took, run.state, f"{sum(p.comparisons for p in run.progress):,}",
              f"{counted:,}", f"{changed:,}", versions.get("sigdask", ""), run.message]
         )  # fmt: skip
-    return plain_table(
-        ["run", "started", "took", "state", "comparisons", "trials counted", "results changed", "sigdask", ""], rows
-    )
+    names = ["run", "started", "took", "state", "comparisons", "trials counted", "results changed", "sigdask", ""]
+    return lay_out(names, rows, width)
 
 
 def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = False) -> str:
@@ -88,7 +88,7 @@ def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = 
     order = sorted(range(len(changes)), key=lambda k: (_rank(kinds[k]), k))
     told = [k for k in order if everything or _rank(kinds[k]) < 3]
     shown = told if everything else told[:SHOWN]
-    lines = [f"Changed since the run before: {summary}.", *(_line(changes[k], kinds[k]) for k in shown)]
+    lines = [f"Changed since the run before: {summary}.", *(_line(changes[k], kinds[k], alpha) for k in shown)]
     if len(shown) < len(told):
         lines.append(f"    … and {len(told) - len(shown):,} more (--all shows all)")
     return "\n".join(lines)
@@ -97,7 +97,7 @@ def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = 
 def report_text(report: Report, *, everything: bool = False, width: int | None = None) -> str:
     """Return results and what changed."""
     run = report.run
-    lines = [f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}", ""]
+    lines = [printable(f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}"), ""]
     if report.results:
         lines += [results_text(report.results, everything=everything, width=width), ""]
     lines += list(_looks(run))
@@ -105,7 +105,7 @@ def report_text(report: Report, *, everything: bool = False, width: int | None =
         lines += [f"{report.n_incomplete:,} results lack some of their trials; their bounds are valid as they are.", ""]
     if report.before is not None:
         lines.append(changes_text(report.changes, report.alpha, everything=everything))
-    return printable("\n".join(lines), keep="\n")
+    return "\n".join(lines)
 
 
 def report_dict(report: Report) -> dict[str, Any]:
@@ -201,28 +201,28 @@ def _rank(kinds: Sequence[str]) -> int:
     return 0 if "lost" in kinds else 1 if "gained" in kinds and "new" not in kinds else 2 if "scores" in kinds else 3
 
 
-def _line(change: Change, kinds: Sequence[str]) -> str:
+def _line(change: Change, kinds: Sequence[str], alpha: float) -> str:
     r = change.result
     subset = f" ({r.subset['value']})" if r.subset else ""
-    before, now = (None if one is None else one.result for one in (change.before, change.now))
+    before, now = (_side(None if one is None else one.result, alpha) for one in (change.before, change.now))
     what = [kind for kind in kinds if kind != "p"] or ["p"]
-    return (
-        f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {_side(before)} -> {_side(now)}"
-    )
+    return printable(f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {before} -> {now}")
 
 
-def _side(r: Result | None) -> str:
+def _side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "nothing"
-    adjusted = "" if r.p_adjusted is None else f", adjusted {p_text(r.p_adjusted)}"
-    return f"{r.score_a:.4f} / {r.score_b:.4f}, p {p_text(r.p_value)}{adjusted}"
+    adjusted = "" if r.p_adjusted is None else f", adjusted {p_equals(r.p_adjusted, alpha)}"
+    return f"{r.score_a:.4f} / {r.score_b:.4f}, {chance(r, alpha)}{adjusted}"
 
 
 def _looks(run: Run) -> Iterator[str]:
     for name, n in run.details.get("second_looks", {}).items():
-        yield f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
+        yield printable(
+            f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
+        )
     for name, share in run.details.get("savings", {}).items():
-        yield f"stopping early left out {share:.1%} of the first run's trials of {name}"
+        yield printable(f"stopping early left out {share:.1%} of the first run's trials of {name}")
 
 
 def _why(run: Run) -> str:
