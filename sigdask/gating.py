@@ -10,8 +10,9 @@ from sigdask.clusters import Cluster
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import HeldError, SigdaskError, UnfinishedError
-from sigdask.evidence import Count, gather
+from sigdask.evidence import gather
 from sigdask.gate import Evidence, GateVerdict, judge
+from sigdask.margin_tests import Count
 from sigdask.overnight import Outcome, kept
 from sigdask.overnight.stop import Stop, Stopped
 from sigdask.plan import Plan, TestSet
@@ -48,7 +49,7 @@ def judge_plan(
     read : callable
         Returns a test set's counts, where they are at hand; otherwise they are read again.
     count : callable
-        Counts what non-inferiority takes.
+        Counts what tests of margins take.
     waiting : callable
         Surrounds what may be interrupted.
     """
@@ -94,7 +95,7 @@ def hold(
     outcome : Outcome
         Of a run that counted all it should.
     cluster, workers
-        Where non-inferiority is counted, instead of the plan's; its counts are kept as all others are.
+        Where shifted scores are counted, instead of the plan's; its counts are kept as all others are.
     deadline : float, optional
         When to stop, in seconds since 1970.
 
