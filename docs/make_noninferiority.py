@@ -16,7 +16,7 @@ from scipy import stats
 
 from sigdask.adjustment import FEW_UNITS
 from sigdask.margin_tests import SKEWED
-from sigdask.matched_proportions import EXACT_UP_TO, Matched, design_effect
+from sigdask.matched_proportions import EXACT_UP_TO, Matched
 
 PAGE = Path(__file__).parent / "statistics.md"
 BEGIN, END = "<!-- made by docs/make_noninferiority.py: begin -->", "<!-- made by docs/make_noninferiority.py: end -->"
@@ -85,8 +85,7 @@ def cluster_size(n: int, within: int, margin: float, won: float, dependence: flo
         lost = rng.beta(mean * strength, (1 - mean) * strength, n) if np.isfinite(strength * mean) else np.full(n, mean)
         losses = u < lost[units]
         wins = ~losses & (u < lost[units] + won / (1 - mean) * (1 - lost[units]))
-        effect = design_effect(wins.astype(float) - losses, units)
-        matched = Matched(int(wins.sum()), int(losses.sum()), len(u), effect, n)
+        matched = Matched.of(wins.astype(float) - losses, units)
         shown += matched.p_value(margin, ALPHA) <= ALPHA
     return shown / N_SETS
 

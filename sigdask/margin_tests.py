@@ -21,7 +21,7 @@ from sigdask.api import prepare
 from sigdask.counts import Counts
 from sigdask.engine import Job
 from sigdask.gate import Equivalent, Key, Shown, WithinMargin, key_of
-from sigdask.matched_proportions import Matched, design_effect
+from sigdask.matched_proportions import Matched
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.panels import Units
 from sigdask.questions import Wanted
@@ -71,12 +71,7 @@ class Pair:
         both = {0.0, worth if (self.above > 0).any() else -worth}
         if not len(self.below) or not (self.below == 1).all() or not set(np.unique(self.above)) <= both:
             return None
-        differences = side * np.sign(self.above[:, 0] - self.above[:, 1])
-        n, n_units = len(self.below), len(np.unique(self.units))
-        wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-        if n_units == n:
-            return Matched(wins, losses, n, worth=worth)
-        return Matched(wins, losses, n, design_effect(differences, self.units), n_units, worth)
+        return Matched.of(side * np.sign(self.above[:, 0] - self.above[:, 1]), self.units, worth)
 
     def unit_sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the differences and weights of the units, shape (n_units,) each."""

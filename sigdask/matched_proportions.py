@@ -54,6 +54,8 @@ class Matched:
         Units of several items; None where each item is a unit.
     worth : float
         Of a right item; margins are in this scale, so that 0/100 scores take percentage points.
+    as_items : bool
+        Whether each cluster counts as one item, since nothing tells how losses cluster.
     """
 
     wins: int
@@ -62,6 +64,30 @@ class Matched:
     design_effect: float = 1.0
     n_clusters: int | None = None
     worth: float = 1.0
+    as_items: bool = False
+
+    @staticmethod
+    def of(differences: NDArray[Any], clusters: NDArray[Any], worth: float = 1.0) -> Matched:
+        """Count items that differ, and how they cluster where clusters hold several items.
+
+        Parameters
+        ----------
+        differences : array, shape (n_items,)
+            Of the system from the baseline: -1 for a loss, 1 for a win, 0 where they agree.
+        clusters : int array, shape (n_items,)
+            The unit of each item.
+        worth : float
+            Of a right item.
+        """
+        n_items, n_clusters = len(differences), len(np.unique(clusters))
+        wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+        if n_clusters == n_items:
+            return Matched(wins, losses, n_items, worth=worth)
+        effect = design_effect(differences, clusters)
+        as_items = effect is None
+        return Matched(
+            wins, losses, n_items, mean_size(clusters) if effect is None else effect, n_clusters, worth, as_items
+        )
 
     @property
     def is_exact(self) -> bool:
@@ -72,7 +98,8 @@ class Matched:
     def method(self) -> str:
         """What the test is called."""
         if self.n_clusters is not None:
-            return f"cluster-robust score test, {self.n_clusters:,} units, design effect {self.design_effect:.3g}"
+            how = "each counted as one item" if self.as_items else f"design effect {self.design_effect:.3g}"
+            return f"cluster-robust score test, {self.n_clusters:,} units, {how}"
         return "unconditional exact test" if self.is_exact else "score test"
 
     def p_value(self, margin: float, alpha: float) -> float:
@@ -213,28 +240,28 @@ def _crossing(falls: Callable[[float], float], level: float, *, least: float = -
     return high
 
 
-def design_effect(differences: NDArray[Any], clusters: NDArray[Any]) -> float:
+def design_effect(differences: NDArray[Any], clusters: NDArray[Any]) -> float | None:
     """Return by how much clusters widen the variance of the mean difference, 1 or more.
+
+    The variance from sums over clusters over that from items (Obuchowski 1998; Rao & Scott 1992). None where
+    fewer than `FEW_CLUSTERS` have more losses than wins, which cannot tell how losses cluster.
 
     Parameters
     ----------
-    differences : array, shape (n_items,)
-        Of the system from the baseline: -1 for a loss, 1 for a win, 0 where they agree.
-    clusters : int array, shape (n_items,)
-        The unit of each item.
-
-    Notes
-    -----
-    The variance from sums over clusters over that from items (Obuchowski 1998; Rao & Scott 1992). Where
-    fewer than `FEW_CLUSTERS` units have more losses than wins these cannot tell how losses cluster, and each
-    unit counts as one item: the design effect is the mean size of the unit that an item is in.
+    differences, clusters
+        As in `Matched.of`.
     """
     _, index = np.unique(clusters, return_inverse=True)
-    sizes = np.bincount(index).astype(np.float64)
-    n_clusters, n_worse = len(sizes), int((np.bincount(index, weights=differences) < 0).sum())
+    sums = np.bincount(index, weights=differences)
     centred = differences - differences.mean()
     within = float((centred**2).sum())
-    if n_worse < FEW_CLUSTERS or within == 0:
-        return float((sizes**2).sum() / sizes.sum())
-    sums = np.bincount(index, weights=centred)
-    return max(n_clusters / (n_clusters - 1) * float((sums**2).sum()) / within, 1.0)
+    if np.count_nonzero(sums < 0) < FEW_CLUSTERS or within == 0:
+        return None
+    around = np.bincount(index, weights=centred)
+    return max(len(sums) / (len(sums) - 1) * float((around**2).sum()) / within, 1.0)
+
+
+def mean_size(clusters: NDArray[Any]) -> float:
+    """Return the mean size of the cluster that an item is in: the design effect of items that are all alike."""
+    sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
+    return float((sizes**2).sum() / sizes.sum())

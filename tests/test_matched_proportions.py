@@ -197,16 +197,21 @@ def test_copies_of_items_count_as_one_item():
     assert design_effect(copies, clusters) == pytest.approx(7 * 400 / 399)
     wins, losses = (int((once == sign).sum()) for sign in (1, -1))
     one = Matched(wins, losses, 400).p_value(0.08, 0.05)
-    many = Matched(7 * wins, 7 * losses, 2800, design_effect(copies, clusters), 400).p_value(0.08, 0.05)
+    many = Matched.of(copies, clusters).p_value(0.08, 0.05)
     assert many == pytest.approx(one, rel=0.05)
 
 
 def test_few_clusters_that_differ_count_as_one_item_each():
     d = np.zeros(300, int)
     d[: 10 * (FEW_CLUSTERS - 1) : 10] = -1
-    assert design_effect(d, np.repeat(np.arange(30), 10)) == 10
-    assert design_effect(np.where(d < 0, d, 1), np.repeat(np.arange(30), 10)) == 10  # wins tell nothing of losses
-    assert design_effect(-np.ones(40), np.repeat(np.arange(20), 2)) == 2
+    clusters = np.repeat(np.arange(30), 10)
+    assert Matched.of(d, clusters) == Matched(0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True)
+    assert Matched.of(np.where(d < 0, d, 1), clusters).as_items  # wins tell nothing of losses
+    assert Matched.of(-np.ones(40), np.repeat(np.arange(20), 2)).design_effect == 2
+    uneven = np.repeat([0, 1], [2, 6])
+    assert Matched.of(np.zeros(8), uneven).design_effect == (2 * 2 + 6 * 6) / 8
+    assert "each counted as one item" in Matched.of(d, clusters).method
+    assert Matched.of(d, np.arange(300)) == Matched(0, FEW_CLUSTERS - 1, 300)
 
 
 @pytest.mark.slow
@@ -229,7 +234,6 @@ def test_the_size_of_the_cluster_robust_test(n_clusters, within, margin, won, de
             lost = rng.beta((margin + won) * strength, (1 - margin - won) * strength, n_clusters)
         losses = u < lost[clusters]
         wins = ~losses & (u < lost[clusters] + won / (1 - margin - won) * (1 - lost[clusters]))
-        effect = design_effect(wins.astype(int) - losses, clusters)
-        matched = Matched(int(wins.sum()), int(losses.sum()), len(u), effect, n_clusters)
+        matched = Matched.of(wins.astype(int) - losses, clusters)
         shown += matched.p_value(margin, 0.05) <= 0.05
     assert shown / 1000 <= 0.071
