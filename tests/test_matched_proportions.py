@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from sigdask import matched_proportions
 from sigdask.matched_proportions import (
     FEW_CLUSTERS,
     Matched,
@@ -107,6 +108,24 @@ def test_the_exact_p_is_the_largest_sum_over_all_tables(wins, losses, n, margin)
     found = exact_p(wins, losses, n, float(margin), alpha)
     assert found >= float(most) - 1e-12
     assert found == pytest.approx(float(most), rel=1e-4)
+
+
+def test_a_finer_grid_of_the_nuisance_parameter_finds_no_larger_tail(monkeypatch):
+    tables = [(2, 5, 200, 0.05), (0, 3, 200, 0.02), (30, 30, 200, 0.1), (1, 0, 60, 0.03), (12, 2, 150, -0.01)]
+    found = [exact_p(*table, 0.05) for table in tables]
+    monkeypatch.setattr(matched_proportions, "GRID", 4000)
+    assert found == pytest.approx([exact_p(*table, 0.05) for table in tables], rel=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.5, 0.8])
+@pytest.mark.parametrize("n", [40, 400])
+def test_any_level_and_any_margin_has_an_answer(n, alpha):
+    for matched in (Matched(0, 0, n), Matched(2, 1, n), Matched(0, n, n), Matched(n, 0, n)):
+        p_values = [matched.p_value(margin, alpha) for margin in (1e-9, 0.2, 0.9999, 1.0, 50.0)]
+        assert all(0 <= p <= 1 for p in p_values)
+        assert p_values == sorted(p_values, reverse=True)
+        assert -1 <= matched.smallest_margin(alpha) <= 1
+        assert 0 <= matched.power(0.1, alpha) <= 1
 
 
 @pytest.mark.parametrize("n", [1, 10, 200])
