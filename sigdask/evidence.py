@@ -11,7 +11,7 @@ from sigdask.comparisons import Asked, bound, list_comparisons
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
-from sigdask.margin_tests import AnyBound, Count, tested
+from sigdask.margin_tests import AnyBound, Count, margins_shown
 from sigdask.panels import Units
 from sigdask.questions import Wanted
 from sigdask.results import Result
@@ -65,7 +65,7 @@ def gather(
         if not isinstance(rule, NotWorse):
             covered = [r for r in own if covers(rule, r, baseline)]
             for name in dict.fromkeys(r.metric for r in covered):
-                of_metric = tested(
+                of_metric = margins_shown(
                     counts,
                     rule,
                     metrics[name],

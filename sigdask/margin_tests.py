@@ -81,7 +81,7 @@ class Pair:
         return differences, weights
 
 
-def tested(
+def margins_shown(
     counts: Counts,
     rule: WithinMargin,
     metric: AnyBound,

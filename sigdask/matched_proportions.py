@@ -176,6 +176,19 @@ def score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -
     return np.where(below > 0, above / np.sqrt(np.where(below > 0, below, 1.0)), 0.0)
 
 
+def score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
+    """Return the smallest margin that the score test shows: minus the lower limit of the difference.
+
+    Examples
+    --------
+    The 90 % interval of the cross-over trial of Tango 1998 (Statistics in Medicine 17:891).
+
+    >>> round(-score_margin(0, 1, 44, 0.05), 3), round(score_margin(1, 0, 44, 0.05), 3)
+    (-0.096, 0.037)
+    """
+    return _crossing(lambda margin: -float(score(wins, losses, n, margin)), float(special.ndtri(alpha)))
+
+
 def exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> float:
     """Return the unconditional exact p: the probability of tables as good or better, at its worst.
 
@@ -198,8 +211,7 @@ def exact_margin(wins: int, losses: int, n: int, alpha: float) -> float:
 
 def _least_wins(wins: int, losses: int, n: int, alpha: float) -> NDArray[np.int64]:
     """Return with how many wins a table of 0 to n losses is as good as this one; more than fit where none is."""
-    z = -float(special.ndtri(alpha))
-    at = _crossing(lambda margin: -float(score(wins, losses, n, margin)), -z)
+    at = score_margin(wins, losses, n, alpha)
     both = np.arange(n + 1)
     table = score(both, both[:, None], n, at)  # (losses, wins)
     as_good = table >= float(score(wins, losses, n, at)) - 1e-9

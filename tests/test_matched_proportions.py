@@ -16,6 +16,7 @@ from sigdask.matched_proportions import (
     exact_p,
     loss_probability,
     score,
+    score_margin,
 )
 
 
@@ -41,9 +42,10 @@ def interval(wins, losses, n, confidence):
     ],
 )
 def test_limits_are_those_of_published_examples(wins, losses, n, confidence, low, high):
-    digits = len(str(low).split(".")[1])
-    found = interval(wins, losses, n, confidence)
+    digits, alpha = len(str(low).split(".")[1]), (1 - confidence) / 2
+    found = -score_margin(wins, losses, n, alpha), score_margin(losses, wins, n, alpha)
     assert found == pytest.approx((low, high), abs=0.5 * 10**-digits + 1e-9)
+    assert found == pytest.approx(interval(wins, losses, n, confidence), abs=1e-9)
 
 
 def test_the_statistic_of_the_cross_over_trial():
