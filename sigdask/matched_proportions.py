@@ -8,8 +8,8 @@ falls as the margin grows, and the smallest margin that is shown is where it cro
 
 References
 ----------
-Tango 1998, Statistics in Medicine 17:891. Hsueh, Liu & Chen 2001, Biometrics 57:478. Lloyd & Moldovan
-2007, Statistics in Medicine 26:3369. Rao & Scott 1992, Biometrics 48:577.
+Tango 1998, Statistics in Medicine 17:891. Hsueh, Liu & Chen 2001, Biometrics 57:478. Buehler 1957, Journal
+of the American Statistical Association 52:482. Rao & Scott 1992, Biometrics 48:577.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def loss_probability(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: A
 
     References
     ----------
-    Tango 1998, equation 13.
+    Tango 1998.
     """
     wins, losses, n, margin = (np.asarray(x, np.float64) for x in (wins, losses, n, margin))
     b = wins + losses + margin * (2 * n - wins + losses)
@@ -197,7 +197,7 @@ def exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> floa
 
     References
     ----------
-    Lloyd & Moldovan 2007; that the worst case has a loss of just the margin: Hsueh, Liu & Chen 2001.
+    Buehler 1957; that the worst case is worse by just the margin: Hsueh, Liu & Chen 2001.
     """
     return _largest_tail(_least_wins(wins, losses, n, alpha), n, margin)
 
