@@ -105,9 +105,9 @@ def low_text(value: float, digits: int = 3) -> str:
     return _rounded(value, digits, ROUND_FLOOR)
 
 
-def high_text(value: float, digits: int = 3) -> str:
-    """Write an upper limit, rounded up."""
-    return _rounded(value, digits, ROUND_CEILING)
+def high_text(value: float, digits: int = 3, *, level: float | None = None) -> str:
+    """Write an upper limit, rounded up, on the side of a level where it stands."""
+    return _telling(value, level, digits, ROUND_CEILING)
 
 
 def _digits(value: float, place: int) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sigdask.gate.coverage import Run, covered_by
 from sigdask.gate.losses import not_worse
-from sigdask.gate.margins import non_inferior
-from sigdask.gate.values import Evidence, Fdr, GateVerdict, NonInferior, Rule, RuleVerdict, name_of
+from sigdask.gate.margins import within_margin
+from sigdask.gate.values import Evidence, Fdr, GateVerdict, NotWorse, Rule, RuleVerdict, name_of
 from sigdask.results import Result
 
 
@@ -29,7 +29,7 @@ def judge(
     results : sequence of Result
         Of all test sets, adjusted as the plan says.
     evidence : Evidence
-        Baselines, spreads, tests of non-inferiority, history.
+        Baselines, spreads, tests of margins, history.
     family : {"metric", "test-set", "plan"}
         Within which the plan adjusted.
     fdr : {"none", "lord++", "lond"}
@@ -51,4 +51,4 @@ def _verdict(rule: Rule, run: Run) -> RuleVerdict:
     if not covered:
         notes = ("speaks of no comparison: nothing was shown",)
         return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, notes)
-    return non_inferior(rule, covered, run) if isinstance(rule, NonInferior) else not_worse(rule, covered, run)
+    return not_worse(rule, covered, run) if isinstance(rule, NotWorse) else within_margin(rule, covered, run)

@@ -9,8 +9,9 @@ from datetime import datetime
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError
-from sigdask.evidence import Count, gather
+from sigdask.evidence import gather
 from sigdask.gate import Evidence, GateVerdict, judge
+from sigdask.margin_tests import Count
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
@@ -45,7 +46,7 @@ def judge_plan(
     read : callable
         Returns a test set's counts, where they are at hand; otherwise they are read again.
     count : callable
-        Counts what non-inferiority takes.
+        Counts what tests of margins take.
     waiting : callable
         Surrounds what may be interrupted.
     """

@@ -173,7 +173,21 @@ class NonInferiorKeys:
     metrics: Annotated[Names | None, Field(description="By default all.")] = None
 
 
-RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys, Discriminator("rule")]
+@dataclass(frozen=True, slots=True)
+class EquivalentKeys:
+    """Every system is shown to differ by less than a margin, whichever is better."""
+
+    __pydantic_config__ = CLOSED
+
+    rule: Literal["equivalent"]
+    margin: Annotated[float, Field(strict=True, gt=0, description="On the metric's own scale.")]
+    alpha: Annotated[Share | None, Field(description="Of each one-sided test; by default the plan's.")] = None
+    baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
+    test_sets: Annotated[Names | None, Field(description="By default all.")] = None
+    metrics: Annotated[Names | None, Field(description="By default all.")] = None
+
+
+RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys | EquivalentKeys, Discriminator("rule")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from panel_of import rng_of
 
 from sigdask.cli import commands
 from sigdask.errors import HeldError, InputError
+from sigdask.margin_tests import RUNGS
 from sigdask.overnight import counting, gate, run_plan
 from sigdask.overnight.gate import earlier
 from sigdask.plan import TestSet, load_plan
@@ -107,12 +108,27 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     scores(folder, 0.0)
     run(folder)
     before = tallies_in(folder / "plan.sqlite")
-    assert len(before) == 2  # the comparison, and the one with the margin
+    assert len(before) == 2 + len(RUNGS)  # the comparison, the one with the margin, those about the smallest margin
     first = json.loads((folder / "gate.json").read_text())
     monkeypatch.setattr(counting, "run_tasks", None)
     assert run(folder)[0] == 0
     assert tallies_in(folder / "plan.sqlite") == before
     assert json.loads((folder / "gate.json").read_text()) == first
+
+
+def test_margins_of_0_1_scores_take_no_trials(folder):
+    rng = rng_of(4)
+    base = (rng.random(250) < 0.8).astype(int)
+    rows = np.column_stack([base, np.where(rng.random(250) < 0.03, 1 - base, base)])
+    (folder / "scores.csv").write_text("base,new\n" + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
+    rules = '[{ rule = "non-inferior", margin = 0.1 }, { rule = "equivalent", margin = 0.1 }]'
+    (folder / "plan.toml").write_text(PLAN.partition("rules =")[0] + f'rules = {rules}\njson = "gate.json"\n')
+    status, text = run(folder)
+    assert (status, text.count("(score test)")) == (0, 2), text
+    assert "shown equivalent to base within 0.1" in text
+    assert len(tallies_in(folder / "plan.sqlite")) == 1  # the comparison alone
+    written = json.loads((folder / "gate.json").read_text())
+    assert [rule["findings"][0]["smallest_margin"] < 0.1 for rule in written["rules"]] == [True, True]
 
 
 @pytest.mark.parametrize("how", ["signal", "deadline"])
