@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from sigdask.errors import InputError
 from sigdask.fields import Array, LabelFields, Reordered
 from sigdask.identity import known_as
-
-Missing = Literal["error", "pairwise", "zero"]
+from sigdask.options import Missing
 
 
 @known_as("Outputs", "systems gold")

@@ -15,9 +15,9 @@ from sigdask.counts import Counts
 from sigdask.engine import Job, count_jobs
 from sigdask.gate import Evidence, Key, NonInferior, Rule, Shown, covers, key_of
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.options import Alternative
 from sigdask.panels import Units
 from sigdask.questions import Wanted
-from sigdask.randomization import Alternative
 from sigdask.results import Result
 from sigdask.spread import normal_p, shifted, swap_sd
 from sigdask.tallies import Tally

@@ -17,9 +17,10 @@ from sigdask.errors import InputError, SigdaskError
 from sigdask.kernels.exceedances import TIE
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
+from sigdask.options import Alternative
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import Alternative, bound, interval, p_value, trials_to_decide
+from sigdask.randomization import bound, interval, p_value, trials_to_decide
 from sigdask.results import Exact, Result, SecondRun
 from sigdask.tallies import TAILS, Tally
 

@@ -18,7 +18,7 @@ from sigdask.api import compare, compare_all
 from sigdask.clusters import connect
 from sigdask.crosscheck import ALARM, count_fits
 from sigdask.formats import read
-from sigdask.randomization import Alternative
+from sigdask.options import Alternative
 from sigdask.results import Results
 from sigdask.shuffles import philox, stream_key, swap_bits
 

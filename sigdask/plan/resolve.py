@@ -15,7 +15,7 @@ from sigdask.clusters.description import describe
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
 from sigdask.gate import NonInferior, NotWorse, Rule
-from sigdask.multiplicity import Adjust
+from sigdask.options import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons
 from sigdask.plan.complaints import Complaint, nearest, shown
