@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sigdask.counts import Counts
-from sigdask.formats import read
-
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"
 LONG = ("slow", "cluster", "chaos")
@@ -44,7 +41,9 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def yeh() -> Counts:
+def yeh():
+    from sigdask.formats import read
+
     return read(YEH)
 
 

@@ -352,7 +352,7 @@ def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_r
     assert whole == tallies_in(tmp_path / "calm.sqlite")
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "deadline"])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", pytest.param("deadline", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "cluster",
     ["none", pytest.param("threads", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.cluster)],
