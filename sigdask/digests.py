@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.lattice import MOST_DIGITS, Lattice
+from sigdask.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
 from sigdask.presence import PresencePanel
@@ -44,7 +44,8 @@ def digests(panel: Any) -> Digests:
         return found
     if isinstance(panel, PresencePanel):
         return _of_sets(panel)
-    return np.array([[_digest(panel)]], object)
+    widened = [mark for member in getattr(panel, "members", ()) for mark in _widened(member.panel, member.metric)]
+    return np.array([[_digest((panel, *widened) if widened else panel)]], object)
 
 
 def is_whole(panel: Any) -> bool:
@@ -55,7 +56,8 @@ def is_whole(panel: Any) -> bool:
 def _of_pairs(panel: Panel, m: int) -> list[str]:
     own = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in own]
-    header = _digest(("pair", panel.key, panel.enumerated, panel.metrics[m].form, [_kind(x) for x in lattices]))
+    form = (panel.metrics[m].form, [_kind(x) for x in lattices], *_widened(panel, m))
+    header = _digest(("pair", panel.key, panel.enumerated, *form))
     scales = np.array([_factor(lattice) for lattice in lattices], np.uint64)
     totals = panel.totals[:, own].astype(np.uint64) * scales  # (n_systems, n_fields)
     sums = _sums(panel, own, scales)
@@ -120,8 +122,16 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _kind(lattice: Lattice) -> tuple[str, int]:
+def _widened(panel: Panel, m: int) -> tuple[str, ...]:
+    """Mark counts whose ties are wider than those of 0.1: scores of inexact sums, and weighted ones."""
+    plain = max((panel.lattices[f].slack for f in panel.compared(m)), default=0)
+    return ("widened",) if panel.is_approximate(m) or panel.steps(m) > plain else ()
+
+
+def _kind(lattice: Lattice) -> tuple[Any, ...]:
     """Return what of a lattice belongs to the pair: decimals stand for the same scores on any of them."""
+    if isinstance(lattice, RoundedLattice):
+        return "rounded", lattice.exponent, lattice.rounding
     return ("decimal", 0) if lattice.digits is not None else ("binary", lattice.exponent)
 
 
