@@ -21,6 +21,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.precision import Numbers
 from sigdask.presence import PresencePanel
 
 ComparedPanel = Panel | PresencePanel | OutputsPanel
@@ -89,6 +90,8 @@ def shifted(counts: Counts, metric: BoundMetric, baseline: str, margin: float) -
     below = sum((w * f for w, f in zip(form.denominators[0], fields, strict=True)), np.zeros(shape))
     if not (below == below[:, :1]).all():
         return None
+    off = [np.array(metric.rounding(name, counts)) for name in metric.fields]
+    rounding = sum((abs(w) * r for w, r in zip(form.numerators[0], off, strict=True)), np.zeros(counts.n_systems))
     decimals = all(Scale.of(column).digits is not None for column in (*above.T, np.array([margin])))
     sign = 1 if metric.higher_is_better else -1
     moved = np.array([name != baseline for name in counts.systems])
@@ -96,10 +99,13 @@ def shifted(counts: Counts, metric: BoundMetric, baseline: str, margin: float) -
     items = below[:, :1]
     return replace(
         counts,
-        fields={
-            "score": np.round(scores, MOST_DIGITS) if decimals else scores,
-            "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
-        },
+        fields=Numbers(
+            {
+                "score": np.round(scores, MOST_DIGITS) if decimals else scores,
+                "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
+            },
+            {"score": tuple(rounding.tolist())} if rounding.any() else {},
+        ),
         labels=(),
         predicted_labels=(),
         outputs=None,
