@@ -358,5 +358,5 @@ def as_counts(scores: Any, **options: Any) -> Counts:
     **options
         As in `Counts.from_scores`.
     """
-    columns = scores.to_dict(as_series=False) if hasattr(scores, "get_column") else dict(scores.items())
+    columns = scores.to_dict(as_series=True) if hasattr(scores, "get_column") else dict(scores.items())
     return Counts.from_scores({str(name): np.asarray(column) for name, column in columns.items()}, **options)

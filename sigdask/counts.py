@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.fields import Array, LabelFields, Reordered
+from sigdask.fields import Array, LabelFields, Reordered, rounding_of
 from sigdask.identity import known_as
 from sigdask.options import Missing
+from sigdask.precision import BITS, Column, Numbers
 
 
 @known_as("Outputs", "systems gold")
@@ -104,6 +105,13 @@ class Counts:
             _check_unique(self.ids, "item id")
         if self.unit != "item":
             self.group(self.unit)
+        if isinstance(self.fields, dict):
+            self._read_numbers(Numbers.of(self.fields, self.systems))
+
+    def _read_numbers(self, numbers: Numbers) -> None:
+        """Take fields as they were meant, and say so."""
+        object.__setattr__(self, "fields", numbers)
+        object.__setattr__(self, "warnings", (*self.warnings, *numbers.notes))
 
     @property
     def n_systems(self) -> int:
@@ -127,6 +135,11 @@ class Counts:
         except KeyError:
             known = ", ".join(self.fields) or "none"
             raise InputError(f"these data have no field {name!r}; they have: {known}") from None
+
+    def rounding(self, name: str) -> tuple[float, ...]:
+        """Return how far the numbers of each system in one field may lie from those that were meant."""
+        own = rounding_of(self.fields).get(name, (0.0,))
+        return own * self.n_systems if len(own) == 1 else own
 
     def group(self, column: str) -> tuple[str, ...]:
         """Return a grouping column, or say which there are."""
@@ -172,9 +185,10 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        columns = {system: _numbers(values, system) for system, values in scores.items()}
-        n_items = _one_length({s: len(c) for s, c in columns.items()})
-        values = np.column_stack(list(columns.values())) if columns else np.empty((0, 0))
+        _check_names(tuple(scores))
+        columns = {system: Column.of(_numbers(values, system)) for system, values in scores.items()}
+        n_items = _one_length({s: len(c.numbers) for s, c in columns.items()})
+        values = np.column_stack([c.numbers for c in columns.values()])
         present = ~np.isnan(values)
         if missing == "error" and not present.all():
             item, system = np.argwhere(~present)[0]
@@ -187,9 +201,11 @@ class Counts:
         if missing == "zero":
             present = np.ones_like(present)
         fields = {"score": np.nan_to_num(values, nan=0.0), "items": np.ones((n_items, 1), np.int64)}
+        own = [replace(c, numbers=column) for c, column in zip(columns.values(), fields["score"].T, strict=True)]
+        numbers = Numbers.of_columns({"score": own}, fields, tuple(columns))
         return Counts(
             systems=tuple(columns),
-            fields=fields,
+            fields=numbers,
             n_items=n_items,
             name=name,
             ids=_ids(ids, n_items),
@@ -197,7 +213,7 @@ class Counts:
             present=None if present.all() else present,
             outputs=Outputs(tuple((np.nan_to_num(values) if missing == "zero" else values).T.astype(object))),
             suggested=("mean",),
-            warnings=tuple(warnings),
+            warnings=(*warnings, *numbers.notes),
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:
@@ -386,15 +402,20 @@ def _check_unique(names: Sequence[str], what: str) -> None:
         seen.add(key)
 
 
-def _numbers(values: Sequence[float] | Array, system: str) -> NDArray[np.float64]:
+def _numbers(values: Sequence[float] | Array, system: str) -> Array:
+    """Return numbers in float64, or in what less exact type they came."""
     try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        numbers = np.asarray(values)
+        if numbers.dtype.name not in BITS:
+            numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"scores of {system!r}: {error}") from None
     if numbers.ndim != 1:
         raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
     if np.isinf(numbers).any():
-        raise InputError(f"scores of {system!r}: item {int(np.argmax(np.isinf(numbers)))} is infinite")
+        raise InputError(
+            f"scores of {system!r}: the item at position {int(np.argmax(np.isinf(numbers))) + 1} is infinite"
+        )
     return numbers
 
 

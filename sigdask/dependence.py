@@ -61,6 +61,8 @@ class Grams:
     sizes : int64 array, shape (n_groups,)
         Units in each group.
     sums : float64 array, shape (n_columns,)
+    scale : float64 array, shape (n_columns,)
+        The power of two that each column is divided by in the cross products.
     total, between : float64 array, shape (n_columns, n_columns)
         Cross products of what units have above their share by items, and of the group means of it
         weighted by size.
@@ -69,6 +71,7 @@ class Grams:
     column: str
     sizes: NDArray[np.int64]
     sums: NDArray[np.float64]
+    scale: NDArray[np.float64]
     total: NDArray[np.float64]
     between: NDArray[np.float64]
 
@@ -88,15 +91,18 @@ class Grams:
             Items in each unit: a long document has more of any difference.
         """
         sizes = np.bincount(groups)
+        scale = np.ldexp(1.0, np.frexp(np.abs(values).max(axis=0, initial=0.0))[1])  # squares stay within range
         total = values.sum(axis=0)
-        centred = values - np.outer(n_items / n_items.sum(), total)
+        centred = (values - np.outer(n_items / n_items.sum(), total)) / scale
         sums = np.zeros((len(sizes), values.shape[1]))
         np.add.at(sums, groups, centred)
-        return Grams(column, sizes, total, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
+        return Grams(column, sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
 
     def dependence(self, weights: NDArray[np.float64]) -> Dependence | None:
         """Return the dependence of one combination of columns; None where nothing varies."""
         n, k = int(self.sizes.sum()), len(self.sizes)
+        weights = weights * self.scale
+        weights = np.ldexp(weights, -np.frexp(np.abs(weights).max(initial=0.0))[1])
         total = float(weights @ self.total @ weights)
         if k < 2 or n <= k or total <= 1e-12 * float(np.abs(weights) @ np.abs(self.total) @ np.abs(weights)):
             return None

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
-from sigdask.lattice import MOST_DIGITS, Lattice
+from sigdask.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.precision import Numbers
 from sigdask.presence import PresencePanel
 from sigdask.shuffles import SCHEME
 
@@ -45,7 +46,8 @@ def digests(panel: Any) -> Digests:
         return found
     if isinstance(panel, PresencePanel):
         return _of_sets(panel)
-    return np.array([[_digest(panel)]], object)
+    widened = [mark for member in getattr(panel, "members", ()) for mark in _widened(member.panel, member.metric)]
+    return np.array([[_digest((panel, *widened) if widened else panel)]], object)
 
 
 def is_whole(panel: Any) -> bool:
@@ -56,7 +58,8 @@ def is_whole(panel: Any) -> bool:
 def _of_pairs(panel: Panel, m: int) -> list[str]:
     own = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in own]
-    header = _digest(("pair", panel.key, panel.enumerated, panel.metrics[m].form, [_kind(x) for x in lattices]))
+    form = (panel.metrics[m].form, [_kind(x) for x in lattices], *_widened(panel, m))
+    header = _digest(("pair", panel.key, panel.enumerated, *form))
     scales = np.array([_factor(lattice) for lattice in lattices], np.uint64)
     totals = panel.totals[:, own].astype(np.uint64) * scales  # (n_systems, n_fields)
     sums = _sums(panel, own, scales)
@@ -121,8 +124,16 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _kind(lattice: Lattice) -> tuple[str, int]:
+def _widened(panel: Panel, m: int) -> tuple[str, ...]:
+    """Mark counts whose ties are wider than those of 0.1: scores of inexact sums, and weighted ones."""
+    plain = max((panel.lattices[f].slack for f in panel.compared(m)), default=0)
+    return ("widened",) if panel.is_approximate(m) or panel.steps(m) > plain else ()
+
+
+def _kind(lattice: Lattice) -> tuple[Any, ...]:
     """Return what of a lattice belongs to the pair: decimals stand for the same scores on any of them."""
+    if isinstance(lattice, RoundedLattice):
+        return "rounded", lattice.exponent, lattice.rounding
     return ("decimal", 0) if lattice.digits is not None else ("binary", lattice.exponent)
 
 
@@ -146,6 +157,8 @@ def _add(digest: Any, value: Any) -> None:
     """Add a value's type and content, each part delimited."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Numbers) and not value.rounding:
+        value = dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
     known = _known(type(value))
     digest.update(f"<{known.tag if known else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:

@@ -31,6 +31,17 @@ class Reordered(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self.fields)
 
+    @property
+    def rounding(self) -> Mapping[str, tuple[float, ...]]:
+        """How far numbers may lie from those that were meant, which no order changes."""
+        return rounding_of(self.fields)
+
+
+def rounding_of(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]:
+    """Return of fields that came in less than float64 how far the numbers of each column may be off; see `Numbers`."""
+    found: Mapping[str, tuple[float, ...]] = getattr(fields, "rounding", {})
+    return found
+
 
 @known_as("LabelFields", "gold predicted labels")
 @dataclass(frozen=True, slots=True, eq=False)

@@ -196,6 +196,8 @@ def _difference(c: Comparison, a: float, b: float) -> float:
     width = float(TIE) * (abs(a) + abs(b))
     if isinstance(c.panel, Panel) and c.panel.linear[c.column]:
         width = max(width, float(c.panel.slack[c.row, c.column]) * c.panel.unit_of(c.column))
+    elif isinstance(c.panel, Panel):
+        width += float(c.panel.observed_movement[c.row, c.column])
     return 0.0 if abs(a - b) <= width else a - b
 
 

@@ -4,6 +4,7 @@ Sums of integers do not depend on order, tiling or machine, and ties are ties. A
 decimal of at most nine digits (0.25, 37.5, trec_eval's four digits) becomes an integer exactly. No
 lattice makes other reals exact (three thirds are not one), so these carry a slack of two lattice
 steps a unit: every true tie counts as an exceedance, and p errs upwards (STATISTICS, section 3).
+Numbers that were rounded before they came (float32) carry that rounding as well.
 
 The scale of a pair depends on its own two systems and the number of items alone.
 """
@@ -68,20 +69,40 @@ class Lattice:
         return np.asarray(np.ldexp(sums.astype(np.float64), self.exponent))
 
 
+@known_as("RoundedLattice", "digits exponent rounding")
+@dataclass(frozen=True, slots=True)
+class RoundedLattice(Lattice):
+    """A binary lattice for numbers that were rounded before they came, as float32 is.
+
+    Attributes
+    ----------
+    rounding : int
+        Steps by which a unit's two values together may lie off what they were rounded from.
+    """
+
+    rounding: int = 0
+
+    @property
+    def slack(self) -> int:
+        """Steps of slack for each discordant unit: those of the lattice and of the numbers themselves."""
+        return SLACK_STEPS + self.rounding
+
+
 COUNTS = Lattice(digits=0)
 """The lattice of integers themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What one system's scores need: decimal digits where they are decimals, and their size."""
+    """What one system's scores need: decimal digits where they are decimals, their size, and how exact they are."""
 
     digits: int | None
     exponent: int
+    rounding: float = 0.0
 
     @staticmethod
-    def of(values: NDArray[np.float64]) -> Scale:
-        """Look at one system's item scores.
+    def of(values: NDArray[np.float64], rounding: float = 0.0) -> Scale:
+        """Look at one system's item scores, each of which may lie `rounding` off the number that was meant.
 
         Examples
         --------
@@ -92,7 +113,8 @@ class Scale:
         """
         largest = float(np.abs(values).max(initial=0.0))
         fitting = [d for d in range(MOST_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
-        return Scale(_decimal_digits(values, fitting), math.frexp(largest)[1])
+        digits = None if rounding else _decimal_digits(values, fitting)
+        return Scale(digits, math.frexp(largest)[1], rounding)
 
 
 def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) -> Lattice:
@@ -118,7 +140,9 @@ def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) 
         if own == 0 or size + own * math.log2(10) < 54:
             return Lattice(digits=own)
     bits = min(_MOST_BITS, _LIMIT_BITS - n_items.bit_length())
-    return Lattice(exponent=max(max(a.exponent, b.exponent) - bits, -1074))
+    exponent = max(max(a.exponent, b.exponent) - bits, -1074)
+    rounding = math.ceil(math.ldexp(a.rounding + b.rounding, -exponent))
+    return RoundedLattice(exponent=exponent, rounding=rounding) if rounding else Lattice(exponent=exponent)
 
 
 def _decimal_digits(values: NDArray[np.float64], among: Iterable[int]) -> int | None:

@@ -12,7 +12,6 @@ from sigdask.kernels.differences import raise_linear, raise_maxima
 from sigdask.kernels.exceedances import TIE
 from sigdask.kernels.relabel import relabelled_sums
 from sigdask.kernels.sums import layout
-from sigdask.lattice import SLACK_STEPS
 from sigdask.shuffles import relabel_word
 from sigdask.slabs import Slab, slab_size, slabs
 from sigdask.tallies import Tally
@@ -145,20 +144,22 @@ def _raise_ranges(member: Member, run: int, first: int, ranges: NDArray[np.float
     fixed = panel.totals - panel.values.sum(axis=0)
     sums = np.empty((min(size, len(ranges)), *panel.totals.shape), np.int64)
     key, word = np.array(panel.key, np.uint32), relabel_word(run)
-    slack = _lattice_slack(member)
     for start in range(0, len(ranges), size):
         here = sums[: len(ranges) - start]
         relabelled_sums(key, word, first + start, panel.addresses, panel.values, fixed, enumerated, here)
         scores = panel.metrics[m].form.score(panel.sums(m, here))
+        slack = _lattice_slack(member, here)
         high, low = scores.max(axis=1), scores.min(axis=1)
         reach = (high - low + 2 * TIE * (np.abs(high) + np.abs(low)) + slack) * member.weight
         now = ranges[start : start + len(here)]
         np.maximum(now, reach, out=now)
 
 
-def _lattice_slack(member: Member) -> float:
-    """Return how far a sum of lattice scores can miss a true tie, in units of the score."""
+def _lattice_slack(member: Member, sums: NDArray[np.int64]) -> Any:
+    """Return how far a range can miss a true tie, in units of the score: a number, or one a trial."""
     panel, m = member.panel, member.metric
+    if panel.is_approximate(m):
+        return 2 * panel.movement(m, sums).max(axis=1) + panel.observed_movement[:, m].max()
     if not panel.linear[m] or all(panel.lattices[f].slack == 0 for f in panel.compared(m)):
         return 0.0
-    return 2 * SLACK_STEPS * float(panel.sizes.sum()) * panel.unit_of(m)
+    return 2 * panel.steps(m) * float(panel.sizes.sum()) * panel.unit_of(m)

@@ -16,6 +16,8 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.panels import Pair, Panel, PanelMetric, Units
 
 MOST_SUMMED = 2**62
+LARGEST_SUM = 1e304
+"""Of real scores: differences of sums, and some multiples of them, then stay within float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +58,7 @@ def build(
     """
     found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
     names, fields = tuple(found), list(found.values())
-    scales = _scales(fields, counts)
+    scales = _scales(fields, _rounding(metrics, counts), counts)
     by_system = None if counts.present is None else np.ascontiguousarray(counts.present.T)
     groups: dict[Any, list[int]] = {}
     for k, pair in enumerate(pairs):
@@ -95,32 +97,55 @@ def joint(
             "item; use max-t, or leave the system out"
         )
     fields = [metric.field(name, counts) for name in metric.fields]
-    scales = _scales(fields, counts)
+    scales = _scales(fields, _rounding([metric], counts), counts)
     lattices = []
     for f in range(len(fields)):
         own = [scales[f][s] for s in systems] if f in scales else []
         digits = None if any(s.digits is None for s in own) else max((s.digits or 0 for s in own), default=0)
-        widest = Scale(digits, max((s.exponent for s in own), default=0))
+        widest = Scale(digits, max((s.exponent for s in own), default=0), max((s.rounding for s in own), default=0.0))
         lattices.append(lattice_for(widest, widest, counts.n_items) if own else COUNTS)
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
     return _panel(units, fields, lattices, pairs, (bound,), mask)
 
 
-def _scales(fields: Sequence[NDArray[Any]], counts: Counts) -> dict[int, list[Scale]]:
+def _rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple[float, ...]]:
+    """Return how far the numbers of each system may be off, for each field that the metrics sum."""
+    return list({name: metric.rounding(name, counts) for metric in metrics for name in metric.fields}.values())
+
+
+def _scales(
+    fields: Sequence[NDArray[Any]], rounding: Sequence[Sequence[float]], counts: Counts
+) -> dict[int, list[Scale]]:
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
             columns = np.broadcast_to(field, (counts.n_items, counts.n_systems)).T
             if counts.present is not None:
                 columns = np.where(counts.present.T, columns, 0.0)
-            if not np.isfinite(columns).all():
-                system, item = np.argwhere(~np.isfinite(columns))[0]
-                where = repr(counts.ids[item]) if counts.ids is not None else f"at position {item + 1}"
-                raise InputError(
-                    f"system {counts.systems[system]!r}, item {where}: {columns[system, item]} is no finite number"
-                )
-            scales[f] = [Scale.of(column) for column in columns]
+            _refuse_immeasurable(columns, counts)
+            scales[f] = [Scale.of(column, off) for column, off in zip(columns, rounding[f], strict=True)]
     return scales
+
+
+def _refuse_immeasurable(columns: NDArray[np.float64], counts: Counts) -> None:
+    """Refuse what is no finite number, and numbers whose sums float64 does not hold; shape (n_systems, n_items)."""
+    if not np.isfinite(columns).all():
+        system, item = np.argwhere(~np.isfinite(columns))[0]
+        raise InputError(f"{_place(counts, system, item)}: {columns[system, item]} is no finite number")
+    with np.errstate(over="ignore"):
+        sums = np.abs(columns).sum(axis=1)
+    if (sums >= LARGEST_SUM).any():
+        system = int(np.argmax(sums))
+        item = int(np.argmax(np.abs(columns[system])))
+        raise InputError(
+            f"{_place(counts, system, item)}: {columns[system, item]:g} is too large to add up in {counts.n_items:,} "
+            f"items; sums must stay below {LARGEST_SUM:.0e}, so give scores on a smaller scale"
+        )
+
+
+def _place(counts: Counts, system: int, item: int) -> str:
+    where = repr(counts.ids[item]) if counts.ids is not None else f"at position {item + 1}"
+    return f"system {counts.systems[system]!r}, item {where}"
 
 
 def _sharing(

@@ -20,7 +20,7 @@ from sigdask.counts import Counts, canonical
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.lattice import COUNTS, Lattice
-from sigdask.metrics.forms import Form, Ratios
+from sigdask.metrics.forms import Form, Ratios, any_formula, movement
 from sigdask.shuffles import Key, stream_key
 from sigdask.tallies import Manner
 
@@ -172,10 +172,70 @@ class Panel:
     @cached_property
     def slack(self) -> NDArray[np.int64]:
         """Lattice steps within which a sum may miss a true tie, shape (n_pairs, n_metrics)."""
-        steps = [max((self.lattices[f].slack for f in self.compared(k)), default=0) for k in range(len(self.metrics))]
+        steps = [self.steps(m) for m in range(len(self.metrics))]
         if not any(steps):
             return np.zeros(self.shape, np.int64)
         return np.asarray(self._discordant(self.sizes) * np.array(steps))
+
+    def steps(self, m: int) -> int:
+        """Return the steps of slack that a discordant item has under one metric."""
+        own = self.metrics[m]
+        if not self.linear[m]:
+            return max((self.lattices[f].slack for f in own.fields), default=0)
+        assert isinstance(own.form, Ratios)
+        return sum(abs(w) * self.lattices[f].slack for f, w in zip(own.fields, own.form.numerators[0], strict=True))
+
+    def is_approximate(self, metric: int) -> bool:
+        """Whether a score that no integers decide is made of sums that are not exact as it takes them."""
+        own = self.metrics[metric]
+        if self.linear[metric]:
+            return False
+        lattices = [self.lattices[f] for f in own.fields]
+        return any(x.slack for x in lattices) or (any_formula(own.form) and any(x.digits for x in lattices))
+
+    def movement(self, metric: int, totals: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far a metric's scores may lie from those of the true sums.
+
+        Parameters
+        ----------
+        metric : int
+            One that is approximate.
+        totals : int64 array, shape (..., n_fields)
+            Integer sums.
+
+        Returns
+        -------
+        float64 array, shape (...)
+        """
+        sums = np.asarray(self.sums(metric, totals), np.float64)
+        errors = np.zeros_like(sums)
+        for k, f in enumerate(self.metrics[metric].fields):
+            lattice = self.lattices[f]
+            if lattice.slack:
+                moved = (sums[..., k] != 0) | ~self._positive[f]  # nothing is rounded in a sum of zeros
+                errors[..., k] = np.where(moved, self.n_items * lattice.slack * lattice.step, 0.0)
+            elif lattice.digits:
+                errors[..., k] = np.spacing(np.abs(sums[..., k]))
+        return movement(self.metrics[metric].form, sums, errors)
+
+    @cached_property
+    def observed_movement(self) -> NDArray[np.float64]:
+        """How far observed differences may lie from the true ones, shape (n_pairs, n_metrics).
+
+        Of metrics that are approximate; the ties of others are known in steps (`slack`) or exactly.
+        """
+        found = np.zeros(self.shape)
+        for m in range(len(self.metrics)):
+            if self.is_approximate(m):
+                by_system = self.movement(m, self.totals)
+                found[:, m] = by_system[self.pairs[:, 0]] + by_system[self.pairs[:, 1]]
+        return found
+
+    @cached_property
+    def _positive(self) -> NDArray[np.bool_]:
+        """Which fields have no negative part, so that a sum of 0 is one of zeros, shape (n_fields,)."""
+        rest = self.totals - self.values.sum(axis=0, dtype=np.int64)
+        return np.asarray((self.values >= 0).all(axis=(0, 1)) & (rest >= 0).all(axis=0))
 
     def compared(self, metric: int) -> list[int]:
         """Return the fields whose sums are compared: of a linear metric those of the numerator."""

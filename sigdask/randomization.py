@@ -76,7 +76,7 @@ def black_box_tally(panel: OutputsPanel, *, run: int, first: int, n_trials: int)
             a[start + k], b[start + k] = panel.score(swapped)
     counts = np.zeros((*panel.shape, len(TAILS)), np.int64)
     observed = panel.scores[0, 0] - panel.scores[1, 0]
-    count_scores(a, b, observed, counts[0, 0])
+    count_scores(a, b, np.zeros_like(a), observed, counts[0, 0])
     return Tally(n_trials, counts)
 
 
@@ -88,7 +88,7 @@ def presence_tally(panel: PresencePanel, *, run: int, first: int, n_trials: int)
     for p, found in distinct_terms(panel, run=run, first=first, n_trials=n_trials):
         for m, metric in enumerate(panel.metrics):
             a, b = scores_of(found, n_gold, metric.form)
-            count_scores(a, b, observed[p, m], counts[p, m])
+            count_scores(a, b, np.zeros_like(a), observed[p, m], counts[p, m])
     return Tally(n_trials, counts)
 
 

@@ -183,14 +183,17 @@ class Slab:
             self._prepared[m] = *fused, moved, self.panel.totals[:, fields].astype(np.float64)
         return self._prepared[m]
 
-    def _scores(self, m: int, p: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the scores of both pseudo-systems of a pair, shape (n_trials,) each."""
+    def _scores(self, m: int, p: int) -> tuple[NDArray[np.float64], ...]:
+        """Return the scores of both pseudo-systems of a pair and their difference's slack, shape (n_trials,) each."""
         panel, (i, j) = self.panel, self.panel.pairs[p]
         shift = np.zeros((self.n_trials, panel.totals.shape[1]), np.int64)
         for f in panel.metrics[m].fields:
             shift[:, f] = self._row(j, f) - self._row(i, f)
-        form = panel.metrics[m].form
-        return form.score(panel.sums(m, panel.totals[i] + shift)), form.score(panel.sums(m, panel.totals[j] - shift))
+        form, both = panel.metrics[m].form, (panel.totals[i] + shift, panel.totals[j] - shift)
+        a, b = (form.score(panel.sums(m, totals)) for totals in both)
+        if not panel.is_approximate(m):
+            return a, b, np.zeros(self.n_trials)
+        return a, b, panel.movement(m, both[0]) + panel.movement(m, both[1]) + panel.observed_movement[p, m]
 
     def _row(self, s: int, f: int) -> Any:
         column = self.arranged.column_of[s, f]

@@ -23,6 +23,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
+from sigdask.precision import Numbers
 from sigdask.presence import PresencePanel
 
 ComparedPanel = Panel | PresencePanel | OutputsPanel
@@ -124,14 +125,18 @@ def shifted(
     by = np.array([0.0, *(margin for _, margin in moves)]) * (1 if metric.higher_is_better else -1)
     decimals = all(Scale.of(column).digits is not None for column in (*above[:, columns].T, by))
     scores = above[:, columns] + by * items
+    rounding = _rounding(counts, metric)[columns]
     names = {move: f"{move[0]} within {float(move[1])!r}" for move in moves}
     data = replace(
         counts,
         systems=(baseline, *names.values()),
-        fields={
-            "score": np.round(scores, MOST_DIGITS) if decimals else scores,
-            "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
-        },
+        fields=Numbers(
+            {
+                "score": np.round(scores, MOST_DIGITS) if decimals else scores,
+                "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
+            },
+            {"score": tuple(rounding.tolist())} if rounding.any() else {},
+        ),
         present=None if counts.present is None else counts.present[:, columns],
         labels=(),
         predicted_labels=(),
@@ -140,6 +145,14 @@ def shifted(
         suggested=("mean",),
     )
     return data, names
+
+
+def _rounding(counts: Counts, metric: BoundMetric) -> NDArray[np.float64]:
+    """Return how far what an item adds to a mean may lie from what was meant, shape (n_systems,)."""
+    form = metric.form
+    assert isinstance(form, Ratios)
+    off = [np.array(metric.rounding(name, counts)) for name in metric.fields]
+    return sum((abs(w) * r for w, r in zip(form.numerators[0], off, strict=True)), np.zeros(counts.n_systems))
 
 
 def normal_p(difference: float, sd: float) -> float:

@@ -7,8 +7,9 @@ from scipy import stats
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.kernels.relabel import relabelled_sums
 from sigdask.panels import Units
-from sigdask.shuffles import counting_words, philox, stream_key, swap_bits
+from sigdask.shuffles import counting_words, philox, relabel_word, stream_key, swap_bits
 
 ONES = 0xFFFFFFFF
 # Random123 1.14, tests/kat_vectors, lines "philox4x32 10": counter, key, words
@@ -53,6 +54,56 @@ def test_the_stream_of_scheme_1_is_frozen():
     assert stream_key(0, "", 3) == (3124904427, 461010963)
     bits = swap_bits(stream_key(0, "newstest", ["a", "b"]), run=1, first=2**33, n_trials=4, n_units=128)
     assert np.packbits(bits[:, :32]).tobytes().hex() == "499b248bc79e0d40252289df7b340330"
+
+
+@pytest.mark.parametrize(
+    ("run", "word", "golden"),
+    [
+        (0, 1 << 24, [[131, 422, 313, 244], [133, 411, 342, 224], [222, 141, 333, 414], [324, 241, 113, 432]]),
+        (
+            1,
+            1 << 24 | 1 << 16,
+            [[342, 124, 211, 433], [113, 331, 222, 444], [421, 144, 313, 232], [141, 333, 422, 214]],
+        ),
+    ],
+)
+def test_the_stream_of_relabellings_is_frozen(run, word, golden):
+    # system k gives k + 1, ten or a hundred times as much in the second and third unit: digits are labels
+    key = stream_key(0, "newstest", ["a", "b", "c"])
+    values = (10 ** np.arange(3))[:, None, None] * np.arange(1, 5)[None, :, None]
+    sums = np.zeros((4, 4, 1), np.int64)
+    relabelled_sums(
+        np.array(key, np.uint32),
+        relabel_word(run),
+        2**33,
+        np.arange(3),
+        values,
+        np.zeros((4, 1), np.int64),
+        False,
+        sums,
+    )
+    assert sums[:, :, 0].tolist() == golden
+    assert int(relabel_word(run)) == word
+    labels = reference.relabellings(key, run, 2**33, 4, 3, 4) + 1  # (trial, unit, system)
+    assert (labels * [[1], [10], [100]]).sum(axis=1).tolist() == golden
+
+
+@pytest.mark.parametrize(
+    ("ids", "names", "apart", "together"),
+    [
+        (None, ("1 1", "2 1", "1 2", "2 2"), (2274628915, 1991497708), (119172427, 527132453)),
+        (("x", "y"), ("x 1", "y 1", "x 2", "y 2"), (3342317052, 1286540232), (516149483, 345921770)),
+    ],
+)
+def test_the_names_of_replicates_are_frozen(ids, names, apart, together):
+    # they are items of the set that is shuffled, and so part of the key of its stream
+    one = Counts.from_scores({"a": [1, 2], "b": [2, 1]}, ids=ids)
+    counts = Counts.of_replicates([one, one], apart=True)
+    assert counts.ids == names
+    assert counts.groups["segment"] == (ids or ("1", "2")) * 2
+    assert Units.of(counts, 0).key == stream_key(0, "", sorted(names)) == apart
+    assert Units.of(counts.with_unit("segment"), 0).key == stream_key(0, "", ["x", "y"] if ids else ["1", "2"])
+    assert Units.of(Counts.of_replicates([one, one]), 0).key == together
 
 
 def test_key_depends_on_seed_name_and_units_and_on_nothing_else():

@@ -84,7 +84,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     options.only("long")
     _no_gold(gold, "long")
     cells: dict[tuple[str, str], tuple[float, Path, int]] = {}
-    systems: dict[str, None] = {}
+    systems: dict[str, str] = {}
     items: dict[str, tuple[str, ...]] = {}
     for source in sources:
         table = read_table(source.path, options.ignore)
@@ -102,10 +102,12 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
                 )
             if items.setdefault(key, group) != group:
                 raise InputError(f"{table.path}, line {line}: item {key!r} is in {group}, elsewhere in {items[key]}")
-            systems[name] = None
+            systems[name] = table.kinds.get(score, "float64")
             cells[name, key] = (float(value), table.path, line)
     absent = (np.nan, Path(), 0)
-    scores = {name: np.array([cells.get((name, key), absent)[0] for key in items]) for name in systems}
+    scores = {
+        name: np.array([cells.get((name, key), absent)[0] for key in items], kind) for name, kind in systems.items()
+    }
     columns = {name: [group[k] for group in items.values()] for k, name in enumerate(options.groups)}
     return Counts.from_scores(
         scores, ids=list(items), groups=columns, name=options.name, missing=options.missing_policy

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError, missing_extra
@@ -33,6 +32,9 @@ HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "p
 """Names that stand in headers alone."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
+KINDS = {"float": "float32", "halffloat": "float16"}
+"""Arrow's names of numbers in less than float64, and NumPy's."""
+
 LOOKED_AT = 10_000
 """Rows looked at to tell whether the first is a header."""
 
@@ -53,6 +55,8 @@ class Table:
         Whether the file named its columns itself; if not, they are called 1, 2, ..., or "" where it has one.
     notes : sequence of str
         What to tell of how it was read.
+    kinds : mapping of str to str
+        Of columns that hold numbers in less than float64: "float32" or "float16".
     """
 
     path: Path
@@ -60,6 +64,7 @@ class Table:
     lines: Sequence[int]
     header: bool = True
     notes: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -74,10 +79,10 @@ class Table:
             raise InputError(f"{self.path}: no column {name!r}; columns: {', '.join(self.columns)}{hint}")
         return self.columns[name]
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        """Return a column of numbers, NaN where a cell is missing."""
+    def numbers(self, name: str) -> NDArray[Any]:
+        """Return a column of numbers, in the type in which the file has them, NaN where a cell is missing."""
         try:
-            return to_numbers(self.column(name))
+            return to_numbers(self.column(name)).astype(self.kinds.get(name, "float64"), copy=False)
         except NotANumberError as error:
             raise InputError(f"{self.path}, line {self.lines[error.index]}, column {name!r}: {error}") from None
 
@@ -239,4 +244,5 @@ def _parquet(path: Path, ignore: Collection[str]) -> Table:
         raise InputError(f"{path}: has no rows, expected one row an item")
     columns: dict[str, list[Any]] = loaded.to_pydict()
     texts = {name: [as_text(cell).strip() for cell in column] for name, column in columns.items()}
-    return Table(path, texts, range(1, loaded.num_rows + 1))
+    kinds = {f.name: KINDS[str(f.type)] for f in loaded.schema if str(f.type) in KINDS}
+    return Table(path, texts, range(1, loaded.num_rows + 1), kinds=kinds)

@@ -76,11 +76,11 @@ def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, t
 
 
 @njit(nogil=True, cache=True)
-def add_scores(a, b, weight, out, tie):
-    """Add the differences of one pair's scores, shape (n_trials,)."""
+def add_scores(a, b, slack, weight, out, tie):
+    """Add the differences of one pair's scores; a, b and slack as in `count_scores`."""
     for k in range(a.shape[0]):
         out[k] += (a[k] - b[k]) * weight
-        tie[k] += 2.0 * TIE * (abs(a[k]) + abs(b[k])) * weight
+        tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
 
 
 @njit(nogil=True, cache=True)

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+LARGEST_32 = 2**30
+
 TIE = 64 * np.finfo(np.float64).eps
 """Relative slack of floating-point scores: differences within TIE (|A| + |B|) are ties."""
 
@@ -37,7 +39,8 @@ def count_linear(moved, pairs, observed, slack, counts):
         if t < 0:  # mirrored, so that the observed difference is not negative
             i, j = j, i
         a, b, size = moved[i], moved[j], abs(t)
-        tie, reached, opposite = number(slack[p]), number(-slack[p]), number(slack[p] - size)
+        wide = min(slack[p], LARGEST_32) if a.itemsize == 4 else slack[p]  # no sum of 32 bits is larger
+        tie, reached, opposite = number(wide), number(-wide), number(wide - size)
         greater, less, far = number(0), number(0), number(0)
         for k in range(n_trials):  # |t + 2 D| >= t  <=>  D >= 0 or D <= -t
             d = number(b[k] - a[k])
@@ -95,13 +98,15 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
 
 
 @njit(nogil=True, cache=True)
-def count_scores(a, b, observed, counts):
+def count_scores(a, b, slack, observed, counts):
     """Count one pair by its scores.
 
     Parameters
     ----------
     a, b : float64 array, shape (n_trials,)
         Scores of the two pseudo-systems.
+    slack : float64 array, shape (n_trials,)
+        How far a difference may miss a true tie, besides rounding.
     observed : float
     counts : int64 array, shape (3,)
         Added to.
@@ -110,7 +115,7 @@ def count_scores(a, b, observed, counts):
     greater, less, either = np.int32(0), np.int32(0), np.int32(0)
     for k in range(a.shape[0]):
         difference = a[k] - b[k]
-        tie = TIE * (abs(a[k]) + abs(b[k]))
+        tie = TIE * (abs(a[k]) + abs(b[k])) + slack[k]
         greater += np.int32(difference >= observed - tie)
         less += np.int32(difference <= observed + tie)
         either += np.int32(abs(difference) >= size - tie)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.fields import Array
+from sigdask.fields import Array, rounding_of
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.travel import address_of, folder_of, function_at
@@ -47,6 +47,12 @@ class BoundMetric:
     def field(self, name: str, counts: Counts) -> Array:
         """Return one of the fields it sums."""
         return self.own[name] if name in self.own else counts.field(name)
+
+    def rounding(self, name: str, counts: Counts) -> tuple[float, ...]:
+        """Return how far the numbers of each system in one of these fields may lie from those that were meant."""
+        if name not in self.own:
+            return counts.rounding(name)
+        return rounding_of(self.own).get(name, (0.0,) * counts.n_systems)
 
 
 @known_as("BoundSets", "name form fields higher_is_better")

@@ -96,7 +96,7 @@ class Formula:
         """Score sums of shape (..., n_fields)."""
         try:
             with np.errstate(divide="ignore", invalid="ignore"):
-                scores = np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
+                scores = self.values(sums)
         except Exception as error:
             raise InputError(f"metric {self.name} failed: {type(error).__name__}: {error}") from error
         if scores.shape != sums.shape[:-1]:
@@ -108,6 +108,10 @@ class Formula:
             at = np.argwhere(~np.isfinite(scores))[0]
             raise InputError(f"metric {self.name}: {scores[tuple(at)]} for sums {sums[tuple(at)].tolist()}")
         return scores
+
+    def values(self, sums: Array) -> NDArray[np.float64]:
+        """Return what the function gives, be it a score or not."""
+        return np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
 
 
 def _formula_at(name: str, address: str, folder: str) -> Formula:
@@ -191,6 +195,56 @@ class ChrF:
         factor = self.beta**2
         below = factor * precision + recall
         return np.asarray(100 * (1 + factor) * precision * recall / np.where(below == 0, 1.0, below))
+
+
+def movement(form: Form, sums: Array, errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far scores can move where each sum may lie within an error of the true one.
+
+    To first order, one field after the other, at both ends of each error; an end that the score is
+    not defined at (a root of what is below 0) is none that the true sum can be at.
+
+    Parameters
+    ----------
+    form : Form
+        The score.
+    sums, errors : float64 array, shape (..., n_fields)
+        As the form takes them; the error is 0 where a sum is exact.
+
+    Returns
+    -------
+    float64 array, shape (...)
+    """
+    total = np.zeros(sums.shape[:-1])
+    with np.errstate(all="ignore"):
+        scores = _defined(form, sums)
+        for f in np.flatnonzero(errors.reshape(-1, errors.shape[-1]).any(axis=0)):
+            most = np.zeros_like(total)
+            for side in (errors[..., f], -errors[..., f]):
+                beside = sums.copy()
+                beside[..., f] += side
+                moved = np.abs(_defined(form, beside) - scores)
+                most = np.fmax(most, np.where(np.isfinite(moved), moved, 0.0))
+            total += most
+    return total
+
+
+def _defined(form: Form, sums: Array) -> NDArray[np.float64]:
+    """Score sums, NaN where that fails."""
+    if isinstance(form, MeanOf):
+        parts = np.split(sums, np.cumsum(form.widths)[:-1], axis=-1)
+        scores = [_defined(one, part) for one, part in zip(form.forms, parts, strict=True)]
+        return np.asarray(np.mean(scores, axis=0))
+    if not isinstance(form, Formula):
+        return form.score(sums)
+    try:
+        return np.broadcast_to(form.values(sums), sums.shape[:-1])
+    except Exception:  # noqa: BLE001 - the user's function may raise anything where it is not defined
+        return np.full(sums.shape[:-1], np.nan)
+
+
+def any_formula(form: Form) -> bool:
+    """Whether a user's function has a part in a score."""
+    return any(map(any_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)
 
 
 def gradient(form: Form, sums: Array) -> NDArray[np.float64]:

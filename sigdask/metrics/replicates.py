@@ -6,7 +6,7 @@ controlling for optimizer instability".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sigdask.fields import Array
 from sigdask.lattice import Lattice, Scale
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric
 from sigdask.metrics.forms import MeanOf, Ratios
+from sigdask.precision import Numbers
 
 
 def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
@@ -29,12 +30,15 @@ def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
     first = bound[0]
     shares = _shares(first, fields) if all(b.form == first.form for b in bound) else None
     if shares is None:
-        own = _blocks(first.name, fields, counts)
+        own: Mapping[str, Array] = Numbers(_blocks(first.name, fields, counts), _of_blocks(bound, counts))
         form = MeanOf(tuple(b.form for b in bound), tuple(len(b.fields) for b in bound))
         return BoundMetric(first.name, tuple(own), form, first.higher_is_better, own, first.signature)
     assert isinstance(first.form, Ratios)
     above, below = (np.concatenate(part) if counts.apart else _sum(part) for part in shares)
-    own = {f"{first.name}@above": above, f"{first.name}@below": below}
+    own = Numbers(
+        {f"{first.name}@above": above, f"{first.name}@below": below},
+        {f"{first.name}@above": _of_sums(bound, counts)},
+    )
     ratio = Ratios(((1, 0),), ((0, 1),), first.form.zero_division)
     return BoundMetric(first.name, tuple(own), ratio, first.higher_is_better, own, first.signature)
 
@@ -57,6 +61,25 @@ def _blocks(name: str, fields: Sequence[Sequence[Array]], counts: Counts) -> dic
         for k, field in enumerate(of_replicate):
             own[f"{name}@{r}#{k}"] = _placed(field, r, counts) if counts.apart else field
     return own
+
+
+def _of_blocks(bound: Sequence[BoundMetric], counts: Counts) -> dict[str, tuple[float, ...]]:
+    """Return how far the numbers of these fields may be off."""
+    return {
+        f"{bound[0].name}@{r}#{k}": b.rounding(name, replicate)
+        for r, (b, replicate) in enumerate(zip(bound, counts.replicates, strict=True))
+        for k, name in enumerate(b.fields)
+    }
+
+
+def _of_sums(bound: Sequence[BoundMetric], counts: Counts) -> tuple[float, ...]:
+    """Return how far the numerators added up over replicates may be off, for each system."""
+    total = np.zeros(counts.n_systems)
+    for b, replicate in zip(bound, counts.replicates, strict=True):
+        assert isinstance(b.form, Ratios)
+        for name, weight in zip(b.fields, b.form.numerators[0], strict=True):
+            total += abs(weight) * np.array(b.rounding(name, replicate))
+    return tuple(total.tolist())
 
 
 def _placed(field: Array, r: int, counts: Counts) -> Array:

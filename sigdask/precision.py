@@ -1,0 +1,189 @@
+"""Numbers as they were meant: binary fractions that stand for decimals, and what float32 leaves open.
+
+A tenth in float32 is 0.10000000149011612 in float64, and sums of such numbers tie no more where the
+tenths do. A column that holds nothing but decimals is read as those; of other numbers in less than
+float64 it is kept how far they may lie from what they were rounded from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.fields import Array
+from sigdask.identity import known_as
+
+DIGITS = {"float16": 3, "float32": 6, "float64": 9}
+"""Significant digits of the decimals that a column may stand for: those of which float16 and float32 hold every one
+(FLT16_DIG, FLT_DIG), and of float64 fewer than any computed number has."""
+
+BITS = {"float16": 11, "float32": 24}
+"""Of the significand."""
+
+LARGEST_POWER = 22
+"""Of ten that float64 holds exactly, so that a whole number divided by it is the decimal itself."""
+
+NEAR = 1e-14
+"""Relative distance from its decimal of a float64 that was computed from others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One system's numbers in float64.
+
+    Attributes
+    ----------
+    numbers : float64 array, shape (n_items,)
+        As decimals, where all stand for some.
+    rounding : float
+        How far each may lie from the number that it was rounded from.
+    note : str
+        What was done, empty where nothing was.
+    """
+
+    numbers: NDArray[np.float64]
+    rounding: float = 0.0
+    note: str = ""
+
+    @staticmethod
+    def of(values: Array) -> Column:
+        """Read one system's numbers; NaN and infinities stay as they are.
+
+        Examples
+        --------
+        >>> Column.of(np.array([1, 2], np.float32) / 10).numbers
+        array([0.1, 0.2])
+        >>> Column.of(np.array([0.1 + 0.2])).numbers
+        array([0.3])
+        >>> Column.of(np.array([1 / 3], np.float32)).rounding == 2**-26
+        True
+        """
+        kind = values.dtype.name if values.dtype.name in DIGITS else "float64"
+        wide = values.astype(np.float64)
+        meant = _decimals(wide, kind)
+        if meant is not None:
+            changed = (meant != wide) & ~np.isnan(wide)
+            return Column(meant, note=_as_decimals(wide, meant, changed, kind) if changed.any() else "")
+        if kind == "float64":
+            return Column(wide)
+        exponent = math.frexp(float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))[1]
+        ulp = math.ldexp(1.0, exponent - BITS[kind])
+        return Column(wide, ulp / 2, f"numbers of {kind} are taken as they are, sums within {ulp:.2g} a unit as ties")
+
+
+def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
+    """Return the decimals of few digits that all numbers stand for; None where some stand for none."""
+    finite = np.isfinite(wide)
+    found = wide.copy()
+    some = wide[finite]
+    for part in (slice(0, 64), slice(0, None)):  # most columns that are no decimals show it at once
+        meant, fits = _nearest(some[part], kind)
+        if not fits.all():
+            return None
+    found[finite] = meant
+    return found
+
+
+def _nearest(some: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the decimals nearest to numbers, and which of these stand for them."""
+    meant, fits = some.copy(), _are_exact(some, kind)
+    rest = some[~fits]
+    places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(rest)))
+    held = np.abs(places) <= LARGEST_POWER
+    power = 10.0 ** np.where(held, np.abs(places), 0.0)
+    nearest = np.where(places > 0, np.rint(rest * power) / power, np.rint(rest / power) * power)
+    if kind == "float64":
+        near = np.abs(nearest - rest) <= NEAR * np.abs(rest)
+    else:
+        near = nearest.astype(kind).astype(np.float64) == rest
+    meant[~fits] = nearest
+    fits[~fits] = held & near
+    return meant, fits
+
+
+def _are_exact(some: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
+    """Say which numbers are what they stand for: whole ones, and float64 of up to nine decimal places."""
+    largest = 2.0 ** BITS.get(kind, 53)
+    fits = np.zeros(len(some), np.bool_)
+    for places in range(DIGITS[kind] + 1 if kind == "float64" else 1):
+        left = np.flatnonzero(~fits & (np.abs(some) < largest / 10.0**places))
+        fits[left] = np.rint(some[left] * 10.0**places) / 10.0**places == some[left]
+    return fits
+
+
+def _as_decimals(wide: NDArray[np.float64], meant: NDArray[np.float64], changed: NDArray[np.bool_], kind: str) -> str:
+    k = int(np.argmax(changed))
+    return (
+        f"numbers of {kind} are read as the decimals of up to {DIGITS[kind]} digits that they stand for "
+        f"({float(meant[k])!r} for {float(wide[k])!r})"
+    )
+
+
+@known_as("Numbers", "fields rounding", apart_from="notes")
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers(Mapping[str, Array]):
+    """Fields by name whose real numbers are in float64, as they were meant.
+
+    Attributes
+    ----------
+    fields : mapping of str to array
+        The fields.
+    rounding : mapping of str to tuple of float
+        Of fields that came in less than float64: how far the numbers of each column may lie from
+        those that were meant.
+    notes : tuple of str
+        What was done.
+    """
+
+    fields: Mapping[str, Array]
+    rounding: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(fields: Mapping[str, Array], systems: Sequence[str]) -> Numbers:
+        """Read fields of shape (n_items, n_systems) or (n_items, 1)."""
+        columns = {
+            name: [Column.of(column) for column in values.T] for name, values in fields.items() if _is_real(values)
+        }
+        return Numbers.of_columns(columns, fields, systems)
+
+    @staticmethod
+    def of_columns(
+        columns: Mapping[str, Sequence[Column]], fields: Mapping[str, Array], systems: Sequence[str]
+    ) -> Numbers:
+        """Put columns that are read in the place of their fields."""
+        read = {name: np.column_stack([c.numbers for c in own]) for name, own in columns.items()}
+        rounding = {
+            name: tuple(c.rounding for c in own) for name, own in columns.items() if any(c.rounding for c in own)
+        }
+        return Numbers({**fields, **read}, rounding, tuple(_notes(columns, systems)))
+
+    def __getitem__(self, name: str) -> Array:
+        return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+def _is_real(values: Array) -> bool:
+    return values.dtype.kind == "f" and values.ndim == 2
+
+
+def _notes(columns: Mapping[str, Sequence[Column]], systems: Sequence[str]) -> Iterator[str]:
+    """Yield a note for each field and kind of reading, with the systems that it is about."""
+    for name, own in columns.items():
+        told: dict[str, tuple[str, list[str]]] = {}
+        for k, column in enumerate(own):
+            if column.note:
+                kind = column.note.partition(" (")[0]
+                told.setdefault(kind, (column.note, []))[1].append(systems[k] if len(own) > 1 else "all systems")
+        for note, who in told.values():
+            more = f" and {len(who) - 3} more" if len(who) > 3 else ""
+            yield f"{', '.join(who[:3])}{more}, {name}: {note}"

@@ -1,0 +1,76 @@
+"""The scheme of random streams as docs/statistics.md tells it: its own code gives the counts of the program."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sigdask import compare, compare_all
+from sigdask.counts import Counts
+
+PAGE = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text()
+N_TRIALS = 600
+
+
+@pytest.fixture(scope="module")
+def page():
+    """What the page's block of code defines."""
+    section = PAGE[PAGE.index("## Random streams: scheme 1") :]
+    code = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    defined = {}
+    exec(compile(code[1], "docs/statistics.md", "exec"), defined)
+    return defined
+
+
+def whole_scores(n_items, n_systems=2):
+    return np.random.default_rng(n_items).integers(0, 9, (n_systems, n_items))
+
+
+# ids out of order, beyond ASCII, one in decomposed form (e and a combining accent), which is sorted as composed
+IDS = [f"q{k}" for k in range(140, 3, -1)] + ["Ω", "e\u0301", "z"]
+
+
+@pytest.mark.parametrize("ids", [None, IDS], ids=["positions", "ids"])
+@pytest.mark.parametrize("seed", [0, 5_000_000_000])
+def test_the_page_gives_the_counts_of_items_in_both_runs(page, ids, seed):
+    scores = whole_scores(140)
+    result = compare(*scores, ids=ids, seed=seed, trials=N_TRIALS)
+    units = ids or 140
+    assert result.n_extreme == page["exceedances"](scores, units, N_TRIALS, seed=seed)
+    assert result.second_run.n_extreme == page["exceedances"](scores, units, N_TRIALS, seed=seed, run=1)
+
+
+def test_the_page_gives_the_counts_of_larger_units_of_a_named_set(page):
+    scores = whole_scores(120)
+    documents = [f"doc {k * 7 % 31}" for k in range(120)]
+    counts = Counts.from_scores(
+        dict(zip("ab", scores, strict=True)), ids=[f"i{k}" for k in range(120)], groups={"document": documents},
+        name="newstest",
+    )  # fmt: skip
+    [result] = compare_all(counts, metrics=["mean"], unit="document", seed=3, trials=N_TRIALS)
+    assert result.n_extreme == page["exceedances"](scores, documents, N_TRIALS, seed=3, name="newstest")
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_page_gives_the_counts_of_replicates(page, apart):
+    scores = whole_scores(30).reshape(2, 1, 30) + np.random.default_rng(1).integers(0, 4, (2, 3, 30))
+    parts = [Counts.from_scores({"a": scores[0, r], "b": scores[1, r]}) for r in range(3)]
+    [result] = compare_all(Counts.of_replicates(parts, apart=apart), metrics=["mean"], trials=N_TRIALS)
+    flat, units = scores.sum(axis=1), 30
+    if apart:
+        flat, units = scores.reshape(2, 90), [f"{item} {r}" for r in (1, 2, 3) for item in range(1, 31)]
+    assert result.n_extreme == page["exceedances"](flat, units, N_TRIALS)
+
+
+@pytest.mark.parametrize("n_systems", [3, 7])
+def test_the_page_gives_the_counts_of_tukeys_test(page, n_systems):
+    names, ids = "abcdefg"[:n_systems], [f"i{k}" for k in range(30)]
+    scores = whole_scores(30, n_systems)
+    counts = Counts.from_scores(dict(zip(names, scores, strict=True)), ids=ids)
+    results = compare_all(counts, metrics=["mean"], adjust="tukey", trials=120)
+    want = page["tukey_exceedances"](scores, ids, 120)
+    for result in results:
+        own = want[names.index(result.a), names.index(result.b)]
+        assert result.p_adjusted == pytest.approx(max((own + 1) / 121, result.p_value), rel=1e-12)
+    assert any((own + 1) / 121 > r.p_value for own, r in zip(want.values(), results, strict=True))

@@ -1,0 +1,186 @@
+"""Numbers as they were meant: float32, float16 and computed float64 against Fractions of what they stand for."""
+
+import re
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from sigdask import compare, compare_all, read
+from sigdask.api import as_counts
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics import metric
+from sigdask.precision import Column
+
+
+def exact(differences):
+    """Two-sided p by enumeration in Fractions."""
+    some = [d for d in differences if d]
+    t = abs(sum(some))
+    sums = (sum(s * d for s, d in zip(signs, some, strict=True)) for signs in product((1, -1), repeat=len(some)))
+    return sum(abs(s) >= t for s in sums) / 2 ** len(some)
+
+
+def whole_numbers(seed, n_items=10, most=60):
+    a, b = np.random.default_rng(seed).integers(0, most, (2, n_items))
+    return a, b, lambda below: exact([Fraction(int(x - y), below) for x, y in zip(a, b, strict=True)])
+
+
+@pytest.mark.parametrize(("kind", "most"), [("float32", 99999), ("float32", 60), ("float16", 99), ("float16", 9)])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_tenths_of_few_bits_are_tenths(kind, most, seed):
+    a, b, want = whole_numbers(seed, most=most)
+    result = compare((a / 10).astype(kind), (b / 10).astype(kind), method="exact")
+    assert result.p_value == want(10)
+    assert result.score_a == pytest.approx(float(Fraction(int(a.sum()), 100)), rel=1e-15)
+
+
+@pytest.mark.parametrize("below", [3, 6, 7, 9])
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_other_numbers_of_few_bits_miss_no_tie(kind, below, seed):
+    a, b, want = whole_numbers(seed, most=12)
+    result = compare((a / below).astype(kind), (b / below).astype(kind), method="exact")
+    assert result.p_value == want(below)
+    own = metric(lambda score, items: score / items, name="own")
+    formula = compare((a / below).astype(kind), (b / below).astype(kind), metric=own, method="exact")
+    assert formula.p_value == want(below)
+    mixed = compare((a / below).astype(kind), b / below, method="exact")
+    assert mixed.p_value == want(below)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**31), below=st.sampled_from([10, 100, 1000]))
+def test_decimals_that_were_computed_are_those_decimals(seed, below):
+    a, b, want = whole_numbers(seed, most=300)
+    computed = [np.array([sum([1 / below] * int(x)) if x else 0.0 for x in own]) for own in (a, b)]  # 0.1 + 0.1 + 0.1
+    assert (computed[0] != a / below).any()
+    assert compare(*computed, method="exact").p_value == want(below)
+
+
+def test_what_each_kind_of_number_is_read_as():
+    third = np.array([1 / 3, 0.5])
+    assert not Column.of(third).note
+    assert (Column.of(third).numbers == third).all()
+    for values in ([0.1, 37.5, 1e-7, 123456, -0.25], [16777215.0, 3.0], [1.5e20, 2e-15]):
+        single = np.array(values, np.float32)
+        assert Column.of(single).numbers.tolist() == values
+        assert Column.of(single).rounding == 0
+    seven = np.array([0.1234567, 0.1], np.float32)  # seven digits: kept as it is
+    assert Column.of(seven).numbers.tolist() == seven.astype(np.float64).tolist()
+    assert Column.of(seven).rounding == 2.0**-28
+    near = np.array([0.1 + 0.2, 57 * 0.01, 1 / 3, 0.0])
+    assert (Column.of(near).numbers == near).all()  # one that is none keeps all as they are
+    assert Column.of(near[[0, 1, 3]]).numbers.tolist() == [0.3, 0.57, 0.0]
+    for far in (0.3 * (1 + 2e-14), 0.1234567891, 1e300, 1e-300, 2.0**53 + 2, 123456789000.0001, 123456789.5):
+        assert Column.of(np.array([far])).numbers.tolist() == [far]
+    absent = Column.of(np.array([np.nan, 0.1], np.float32))
+    assert str(absent.numbers.tolist()) == "[nan, 0.1]"
+
+
+def test_a_note_says_what_was_read_and_whose():
+    tenths, thirds = np.arange(1, 9) / 10, np.arange(1, 9) / 3
+    counts = Counts.from_scores(
+        {
+            "a": tenths.astype(np.float32),
+            "b": thirds.astype(np.float32),
+            "c": np.arange(1, 9) * 0.1,
+            "d": tenths,
+            "e": thirds,
+        }
+    )
+    decimals = "are read as the decimals of up to {} digits that they stand for"
+    assert list(counts.warnings) == [
+        f"a, score: numbers of float32 {decimals.format(6)} (0.1 for 0.10000000149011612)",
+        "b, score: numbers of float32 are taken as they are, sums within 2.4e-07 a unit as ties",
+        f"c, score: numbers of float64 {decimals.format(9)} (0.3 for 0.30000000000000004)",
+    ]
+    assert any("float32" in w for w in compare_all(counts, metrics=["mean"]).warnings)
+
+
+def test_other_systems_of_few_bits_change_no_count():
+    rng = np.random.default_rng(4)
+    scores = {"a": rng.random(60), "b": rng.random(60)}
+    alone = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=5000)[0]
+    beside = compare_all(
+        Counts.from_scores({**scores, "c": rng.random(60).astype(np.float32)}), metrics=["mean"], trials=5000
+    )
+    assert beside[0].n_extreme == alone.n_extreme
+
+
+def test_single_precision_does_not_widen_p_of_ordinary_data():
+    a, b = np.random.default_rng(7).random((2, 300))
+    single = compare(a.astype(np.float32), b.astype(np.float32), trials=50_000)
+    assert single.n_extreme == pytest.approx(compare(a, b, trials=50_000).n_extreme, abs=3)
+
+
+def test_fields_frames_and_replicates_are_read_alike():
+    a, b, want = whole_numbers(3)
+    single = {"a": (a / 10).astype(np.float32), "b": (b / 10).astype(np.float32)}
+    ones = np.ones((10, 1), np.int64)
+    made = [
+        Counts(("a", "b"), {"score": np.column_stack(list(single.values())), "items": ones}, 10),
+        as_counts(pd.DataFrame(single)),
+        Counts.of_replicates([Counts.from_scores(single)] * 3),
+    ]
+    for counts in made:
+        [result] = compare_all(counts, metrics=["mean"], method="exact")
+        assert result.p_value == want(10)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_replicates_of_other_numbers_miss_no_tie(apart):
+    # each replicate for itself as an item, or their sums: of sevenths the same differences, three times over
+    a, b, _ = whole_numbers(5, n_items=6, most=8)
+    one = Counts.from_scores({"a": (a / 7).astype(np.float32), "b": (b / 7).astype(np.float32)})
+    [result] = compare_all(Counts.of_replicates([one] * 3, apart=apart), metrics=["mean"], method="exact")
+    times = 3 if apart else 1
+    assert result.p_value == exact([Fraction(int(x - y), 7) for x, y in zip(a, b, strict=True)] * times)
+
+
+@pytest.mark.parametrize("below", [10, 7])
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_columns_of_parquet_keep_their_type(tmp_path, below, kind):
+    a, b, want = whole_numbers(11, most=12)
+    ids = [f"i{k}" for k in range(len(a))]
+    columns = {"id": ids, "a": (a / below).astype(kind), "b": (b / below).astype(kind)}
+    parquet.write_table(pa.table(columns), tmp_path / "wide.parquet")
+    long = {"id": ids * 2, "system": ["a"] * 10 + ["b"] * 10, "score": np.concatenate([columns["a"], columns["b"]])}
+    parquet.write_table(pa.table(long), tmp_path / "long.parquet")
+    for name in ("wide", "long"):
+        counts = read(tmp_path / f"{name}.parquet", format=name)
+        assert any(kind in note for note in counts.warnings)
+        [result] = compare_all(counts, metrics=["mean"], method="exact")
+        assert result.p_value == want(below)
+
+
+@pytest.mark.parametrize("ids", [None, ["x", "y", "z"]])
+def test_sums_beyond_float64_are_refused_by_item(ids):
+    with pytest.raises(InputError, match=r"system 'A', item ('y'|at position 2): -1\.5e\+308 is too large to add up"):
+        compare([1e308, -1.5e308, 3.0], [1.0, 2.0, 3.0], ids=ids)
+
+
+@pytest.mark.parametrize(("value", "what"), [(10**400, "too large"), (float("inf"), "position 2 is infinite")])
+def test_a_number_that_float64_does_not_hold_is_refused(value, what):
+    with pytest.raises(InputError, match=f"scores of 'B': .*{what}"):
+        compare([1, 2, 3], [1, value, 3])
+
+
+@pytest.mark.parametrize("size", [1e300, 1e200, 1e154])
+@pytest.mark.parametrize("adjust", ["none", "max-t", "tukey", "holm"])
+def test_the_largest_scores_print_no_nan(size, adjust):
+    rng = np.random.default_rng(2)
+    counts = Counts.from_scores(
+        {name: rng.random(30) * size for name in "abc"}, groups={"document": ["a", "b", "c"] * 10}
+    )
+    found = compare_all(counts, metrics=["mean"], trials=2000, adjust=adjust)
+    assert not {"NaN", "Infinity"} & set(re.findall(r"[A-Z][A-Za-z]+", found.to_json()))
