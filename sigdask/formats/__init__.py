@@ -15,6 +15,7 @@ from sigdask.errors import InputError
 from sigdask.formats import replicates
 from sigdask.formats.files import open_bytes
 from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
+from sigdask.formats.summaries import without_summaries
 from sigdask.formats.tables import Table, read_table
 
 __all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
@@ -198,7 +199,7 @@ def _table(path: Path, options: Options) -> Table:
     with open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
-        return read_table(path, options.ignore)
+        return without_summaries(read_table(path, options.ignore), options)
     except InputError as error:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
@@ -250,5 +251,7 @@ def _responses_or_labels(table: Table, gold: str, options: Options, n_sources: i
     if n_sources > 1:
         return "labels"
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+    if table.nested.keys() & {gold, *columns}:
+        return "labels"
     cells = {cell.lower() for column in {gold, *columns} for cell in table.column(column)}
     return "responses" if cells <= TRUE | FALSE else "labels"
