@@ -13,6 +13,7 @@ from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import replicates
+from sigdask.formats.by_metric import format_of
 from sigdask.formats.files import open_bytes
 from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.summaries import without_summaries
@@ -173,7 +174,7 @@ def _read_own(address: str, sources: Sequence[Source], gold: Path | None, option
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
-    """Say what format the files are in, by their columns and cells.
+    """Say what format the files are in, by the metrics asked for, their columns and cells.
 
     Raises
     ------
@@ -183,6 +184,9 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     sources = replicates.by_replicate(sources)[0]
     if options.documents is not None or options.references:
         return "segments"
+    asked = None if gold is None else format_of(options.metrics, [source.path for source in sources], gold)
+    if asked is not None:
+        return asked
     for name, address in SNIFFERS.items():
         sniff: Sniffer = _load(address)
         if sniff(sources, gold, options):

@@ -80,6 +80,8 @@ class Options:
         File of the document of each segment, one a line.
     name : str
         The test set's name.
+    metrics : tuple of str
+        Metrics that will be asked for: one that a single format has tells the format.
     own : mapping of str to str
         What one format alone takes, written after its name: `conll:scheme=IOBES,column=3`.
     """
@@ -97,6 +99,7 @@ class Options:
     references: tuple[Path, ...] = ()
     documents: Path | None = None
     name: str = ""
+    metrics: tuple[str, ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
 
     @property
