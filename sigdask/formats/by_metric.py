@@ -9,6 +9,8 @@ from pathlib import Path
 from sigdask import metrics
 from sigdask.errors import InputError
 from sigdask.formats.files import head_lines, is_parquet
+from sigdask.formats.rows import header_of
+from sigdask.formats.tables import HEADER_NAMES
 from sigdask.metrics import retrieval
 
 FORMATS = {
@@ -68,4 +70,7 @@ def _is_lines(path: Path) -> bool:
         return False
     lines = [line for line in head_lines(path)[:20] if line.strip()]
     columns = {line.count("\t") for line in lines}
-    return bool(lines) and not JSON.match(lines[0]) and (len(columns) > 1 or columns == {0})
+    if not lines or JSON.match(lines[0]) or (len(columns) == 1 and columns != {0}):
+        return False
+    names = {name.lower() for name in header_of(lines[0])}
+    return len(names) < 2 or HEADER_NAMES.isdisjoint(names)

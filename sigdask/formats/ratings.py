@@ -45,6 +45,7 @@ from sigdask.formats.rating_rows import (
 )
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
+from sigdask.formats.summaries import summary_keys
 from sigdask.formats.tables import ID_NAMES, Table
 
 NAMES = {
@@ -212,7 +213,9 @@ class Ratings:
         if not items:
             raise InputError(f"none of {len(self.items):,} items has a rating")
         absent = len(self.items) - len(items)
-        notes = [*notes]
+        summaries, said = summary_keys(items, self.cells.values())
+        items = {item: name for item, name in items.items() if item not in summaries}
+        notes = [*notes, *said]
         if absent:
             notes.append(f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, several = repeated(self.cells)

@@ -28,6 +28,9 @@ NO_SCORE_NAMES = frozenset({"rank", "n", "count", "support", "size", "length", "
                             "epoch", "time", "seconds", "line", "lineno", "line_number", "position"})  # fmt: skip
 """Columns that stand beside systems and are none."""
 
+SPREADS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
+"""Endings of such columns."""
+
 MOST_CLASSES = 20
 SCORE_NAMES = ("score", "value", "rating")
 
@@ -82,7 +85,7 @@ def _doubts(
         yield f"{path}: columns {listed} look like a summary with a row a system; rows are taken for items"
         return
     for name in scores:
-        if name.lower() in NO_SCORE_NAMES:
+        if name.lower() in NO_SCORE_NAMES or name.lower().endswith(SPREADS):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
     n_items = len(next(iter(scores.values())))
     if len(scores) > n_items > 1 and len(tables) == 1:

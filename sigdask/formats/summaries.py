@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 Statistic = Callable[[Array], Any]
 
 MEANS = frozenset({"all", "mean", "means", "average", "averages", "avg", "amean", "overall", "macro", "micro", "total",
-                   "totals", "sum"})  # fmt: skip
+                   "totals", "sum", "accuracy", "acc"})  # fmt: skip
 FILLERS = frozenset({"score", "scores", "value", "of", "the", "over", "across", "task", "tasks", "item", "items",
                      "topic", "topics", "query", "queries", "row", "grand", "weighted", "result", "results",
                      "datasets"})  # fmt: skip
@@ -100,6 +100,17 @@ def summary_items(items: Sequence[str], scores: Sequence[Array]) -> tuple[set[in
     return dropped, [*notes.values()]
 
 
+def summary_keys(
+    names: Mapping[Hashable, str], cells: Iterable[Mapping[Hashable, float | list[float]]]
+) -> tuple[set[Hashable], list[str]]:
+    """Return the items, by what they are known by, that sum up the others in all columns of values, and notes."""
+    if not any(LIKE.search(name) and is_summary(name) for name in names.values()):
+        return set(), []
+    columns = [np.array([np.mean(own.get(key, math.nan)) for key in names]) for own in cells]
+    dropped, notes = summary_items(list(names.values()), columns)
+    return {key for k, key in enumerate(names) if k in dropped}, notes
+
+
 def ends_in_means(scores: Sequence[Array]) -> bool:
     """Whether the last row, which has no name, holds the means or totals of the others, with a value that none has."""
     last = len(scores[0]) - 1
@@ -117,11 +128,9 @@ def _judged(named: Mapping[int, str], columns: Sequence[Sequence[str]], n_rows: 
     verdicts = summed_up(named, columns, n_rows)
     dropped = {row for row, is_one in verdicts.items() if is_one}
     notes = {row: f"{named[row]!r} sums up the other rows: no item, left out" for row in dropped}
-    for row in sorted(verdicts.keys() - dropped):
-        if all(k in named for k in range(row)) or all(k in named for k in range(row, n_rows)):  # first or last
-            notes[row] = (
-                f"{named[row]!r} is called like a summary, but is not the mean or total of the others: taken as an item"
-            )
+    if dropped or 0 in named or n_rows - 1 in named:
+        problem = "is called like a summary, but is not the mean or total of the others: taken as an item"
+        notes |= {row: f"{named[row]!r} {problem}" for row in named.keys() - dropped}
     return dropped, dict(sorted(notes.items()))
 
 
@@ -159,6 +168,8 @@ def _named_rows(table: Table, options: Options) -> dict[int, str]:
     for name in dict.fromkeys((table.id_name(options), first, *options.groups)):
         column = table.columns.get(name or "", [])
         names = {cell for cell in set(column) if LIKE.search(cell) and is_summary(cell)}
+        if name not in options.groups:
+            names = {cell for cell in names if column.count(cell) == 1}
         if names and (name not in options.groups or len(names) < len(set(column))):
             found |= {row: cell for row, cell in enumerate(column) if cell in names and row not in found}
     return found
@@ -190,15 +201,19 @@ def summed_up(named: Mapping[int, str], columns: Sequence[Sequence[str]], n_rows
     if not filled.any():
         return {}
     digits = max(_decimals(column[row]) for column in columns for row in rows)
+    printed = {row: np.array([_decimals(column[row]) for column in columns]) for row in named}
     return {
-        row: _sums_up(
-            values[row, filled], base[:, filled], name, max(_decimals(column[row]) for column in columns), digits
-        )
+        row: _sums_up(values[row, filled], base[:, filled], name, _places(printed[row])[filled], digits)
         for row, name in named.items()
     }
 
 
-def _sums_up(cells: Array, base: Array, name: str, printed: int, digits: int) -> bool:
+def _places(decimals: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return to how many decimals each cell of a summary is printed; of fewer than two, to as many as the others."""
+    return np.where(decimals >= 2, decimals, decimals.max())
+
+
+def _sums_up(cells: Array, base: Array, name: str, printed: NDArray[np.int64], digits: int) -> bool:
     """Whether cells printed to some decimals are a statistic of the rows of `base`, shape (n_rows, n_columns)."""
     n = len(base)
     unit = 0.0 if digits == 0 else 10.0**-digits
@@ -222,13 +237,15 @@ def _statistics(name: str, n: int) -> list[tuple[Statistic, int, float]]:
     return [(mean, 1, 1.0), (total, n, 1.0), (mean, 1, 100.0)]
 
 
-def _are_equal(cells: Array, base: Array, expected: Array, printed: int, slack: float, n_summed: int) -> bool:
+def _are_equal(
+    cells: Array, base: Array, expected: Array, printed: NDArray[np.int64], slack: float, n_summed: int
+) -> bool:
     """Whether all cells that are there are as expected, and one of them could have been otherwise."""
     spread = np.nanmax(base, axis=0) - np.nanmin(base, axis=0)
     exact = EXACT * np.maximum(1, np.abs(expected))
-    half = 0.5 * 10.0**-printed * (1 + EXACT)
-    tolerances = [size for size in (half, half + slack) if size <= LOOSEST * n_summed * spread.max()]
-    allowed = exact + max(tolerances, default=0.0)
+    half = 0.5 * 10.0 ** -printed.astype(float) * (1 + EXACT)
+    loosest = LOOSEST * n_summed * spread.max()
+    allowed = exact + np.where(half + slack <= loosest, half + slack, np.where(half <= loosest, half, 0))
     there = ~np.isnan(cells)
     return bool((spread[there] > 0).any() and (np.abs(cells - expected) <= allowed)[there].all())
 

@@ -85,3 +85,9 @@ def test_a_plan_reads_by_the_metric(files, tmp_path):
     counts = load_plan(plan).test_sets[0].read()
     assert counts.suggested == ("BLEU", "chrF")
     assert counts.n_items == 5
+
+
+def test_a_table_with_a_header_is_not_read_line_by_line(tmp_path):
+    for name in ("gold", "x"):
+        (tmp_path / name).write_text("id,text\na,hello world\nb,one two\n")
+    assert format_of(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None

@@ -195,3 +195,34 @@ def test_a_summary_is_left_out_of_groups_too(tmp_path):
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     counts = read(tmp_path / "t.jsonl", options=Options(groups=("task",)))
     assert counts.groups["task"] == ("a", "b") * 3
+
+
+def test_cells_of_a_summary_may_be_printed_each_in_its_own_way(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,0.123,0.456\nb,0.223,0.356\nc,0.323,0.756\nmean,0.22,0.5227\n")
+    assert read(tmp_path / "t.csv").n_items == 3
+
+
+def test_summaries_of_parts_are_noted_where_one_sums_up_all(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,1,2\nmean 1,1,2\nb,5,6\nc,6,4\nmean 2,5.5,5\nmean,4,4\n")
+    counts = read(tmp_path / "t.csv")
+    assert counts.n_items == 5
+    assert [name in "".join(counts.warnings) for name in ("'mean 1'", "'mean 2'", "'mean'")] == [True] * 3
+
+
+def test_samples_and_ratings_have_no_summary_among_their_items(tmp_path):
+    items = [*"abcd", "mean"]
+    for name, values in (("x", [0, 1, 0, 1, 0.5]), ("y", [1, 1, 1, 0, 0.75])):
+        rows = [{"__index_level_0__": k, "id": i, "acc": v} for k, (i, v) in enumerate(zip(items, values, strict=True))]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", format="samples")
+    assert (counts.n_items, counts.suggested) == (4, ("acc",))
+    assert any("'mean' sums up the other rows" in warning for warning in counts.warnings)
+    rows = [(s, i, v) for s in "ab" for i, v in (("1", 2.5), ("2", 4), ("all", 3.25))]
+    text = "".join(f"{s}\t{i}\tr\t{v}\n" for s, i, v in rows)
+    (tmp_path / "t.tsv").write_text("system\tseg_id\trater\tscore\n" + text)
+    assert read(tmp_path / "t.tsv", format="ratings").ids == ("1", "2")
+
+
+def test_columns_of_errors_beside_scores_are_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,x_std,y\na,1,0.1,2\nb,2,0.2,1\nc,0,0.1,1\nd,1,0.3,1\n")
+    assert any("column 'x_std' is taken for a system" in warning for warning in read(tmp_path / "t.csv").warnings)
