@@ -111,6 +111,7 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
         references=tuple(Path(path) for path in options["references"]),
         documents=Path(options["documents"]) if options["documents"] else None,
         name=options["name"],
+        metrics=options["metrics"],
     )
     sources = [formats.parse_source(text) for text in options["systems"]]
     gold = Path(options["gold"]) if options["gold"] else None

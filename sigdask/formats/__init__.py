@@ -13,8 +13,10 @@ from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import replicates
+from sigdask.formats.by_metric import format_of
 from sigdask.formats.files import open_bytes
 from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
+from sigdask.formats.summaries import without_summaries
 from sigdask.formats.tables import Table, read_table
 
 __all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
@@ -172,7 +174,7 @@ def _read_own(address: str, sources: Sequence[Source], gold: Path | None, option
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
-    """Say what format the files are in, by their columns and cells.
+    """Say what format the files are in, by the metrics asked for, their columns and cells.
 
     Raises
     ------
@@ -182,6 +184,9 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     sources = replicates.by_replicate(sources)[0]
     if options.documents is not None or options.references:
         return "segments"
+    asked = None if gold is None else format_of(options.metrics, [source.path for source in sources], gold)
+    if asked is not None:
+        return asked
     for name, address in SNIFFERS.items():
         sniff: Sniffer = _load(address)
         if sniff(sources, gold, options):
@@ -198,7 +203,7 @@ def _table(path: Path, options: Options) -> Table:
     with open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
-        return read_table(path, options.ignore)
+        return without_summaries(read_table(path, options.ignore), options)
     except InputError as error:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
@@ -250,5 +255,7 @@ def _responses_or_labels(table: Table, gold: str, options: Options, n_sources: i
     if n_sources > 1:
         return "labels"
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+    if table.nested.keys() & {gold, *columns}:
+        return "labels"
     cells = {cell.lower() for column in {gold, *columns} for cell in table.column(column)}
     return "responses" if cells <= TRUE | FALSE else "labels"

@@ -24,7 +24,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.log_records import Record, first_record, lookup, records
-from sigdask.formats.options import Options, Source
+from sigdask.formats.options import Options, Source, twice
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.sample import number
 
@@ -66,7 +66,7 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
     found = Judgements(options)
     for source in sources:
         for where, record in records(source.path):
-            found.add(where, record, source.name)
+            found.add(where, record, source)
     return found.counts()
 
 
@@ -96,8 +96,9 @@ class Judgements:
     undecided: int = 0
     inconsistent: int = 0
     kinds: set[tuple[str, str]] = field(default_factory=set)
+    homes: dict[str, Path] = field(default_factory=dict)
 
-    def add(self, where: str, record: Record, name: str | None) -> None:
+    def add(self, where: str, record: Record, source: Source) -> None:
         """Add a row; one without a verdict is counted and left out."""
         names = _models(record)
         if names is None or not _has_verdict(record):
@@ -106,8 +107,10 @@ class Judgements:
             )
         self.kinds.add(names)
         a, b = (str(record[key] or "").strip() for key in names)
-        if name is not None:
-            b = _named(where, names, name)
+        if source.name is not None:
+            b = _named(where, names, source.name)
+        if names == ALPACA and self.homes.setdefault(b, source.path) != source.path:
+            raise twice(source.path, b, self.homes[b])  # a file holds the annotations of one run of a model
         if not a or not b or a == b:
             raise InputError(f"{where}: {names[0]} is {a!r} and {names[1]} {b!r}, expected two different models")
         score = _score(where, record, a, b)

@@ -28,14 +28,17 @@ from sigdask.formats.conll_heads import (
     DOCSTART,
     cells_of,
     is_conllu,
+    is_end,
+    is_header,
     place_of,
     plain_labels,
     tag_columns,
+    trimmed,
+    width_of,
 )
 from sigdask.formats.files import empty, open_text
 from sigdask.formats.options import Options, Source, system_names
 from sigdask.formats.sentences import (
-    UTTERANCE_END,
     Codes,
     Collector,
     Integers,
@@ -46,6 +49,7 @@ from sigdask.formats.sentences import (
     groups_of,
     outputs_of,
     sums,
+    unbroken,
 )
 
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
@@ -116,7 +120,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     tags = _Tags.of(labels, scheme, options)
     for file in (first, *others):
         tags.check(file, scheme)
-    notes = [_plain_note(own)] if own else []
+    notes = [*([_plain_note(own)] if own else []), *unbroken(first)]
     return _counts(sources, files, first, right, tags, options, [*notes, *altered_tokens(first, others, tokens)])
 
 
@@ -269,7 +273,7 @@ def _layout(options: Options, scheme: str, *, beside: bool, only_gold: bool = Fa
 
 
 def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
-    width, where = _width(path)
+    width, where = width_of(path)
     _check_layout(path, layout, width, where)
     # a column alone holds labels and no tokens
     places = {layout.label % width, (layout.label if layout.gold is None else layout.gold) % width}
@@ -278,17 +282,16 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
     collector = Collector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
-            cells = cells_of(line)
-            if not cells or _is_end(cells, line):
+            cells = trimmed(cells_of(line), width)
+            if is_end(cells, line):
                 collector.end()
                 continue
             if line.startswith(DOCSTART):
                 collector.document(None)
                 if layout.docstart == "skip":
                     continue
-            if collector.between and line.startswith("#") and _is_comment(line, cells, width, layout):
-                if match := NEWDOC.match(line):
-                    collector.document((match[1] or "").strip() or None)
+            if collector.between and _is_aside(line, cells, width, layout, first=not collector.has_tokens):
+                _take_aside(line, collector)
                 continue
             if len(cells) != width:
                 raise _ragged(path, number, cells, width, where)
@@ -301,27 +304,17 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
     return collector.tagged()
 
 
-def _is_end(cells: list[str], line: str) -> bool:
-    return (len(cells) == 1 and cells[0] == UTTERANCE_END) or not line.strip()
+def _is_aside(line: str, cells: list[str], width: int, layout: Layout, *, first: bool) -> bool:
+    """Tell a header, and a comment before a sentence, from tokens: the token "#" has all columns, and a label."""
+    if first and is_header(cells):
+        return True
+    is_other = len(cells) != width or COMMENT.match(line) is not None or not layout.is_tag(cells[layout.label])
+    return line.startswith("#") and is_other
 
 
-def _is_comment(line: str, cells: list[str], width: int, layout: Layout) -> bool:
-    """Tell a comment before a sentence from a token "#": it has other columns, or no label in its place."""
-    return len(cells) != width or COMMENT.match(line) is not None or not layout.is_tag(cells[layout.label])
-
-
-def _width(path: Path) -> tuple[int, int]:
-    """Return the number of columns and the line that shows it: the first that is surely a token's."""
-    first = (0, 0)
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            cells = cells_of(line)
-            if not cells or _is_end(cells, line) or line.startswith(DOCSTART):
-                continue
-            if not line.startswith("#"):
-                return len(cells), number
-            first = first if first[0] else (len(cells), number)
-    return first
+def _take_aside(line: str, collector: Collector) -> None:
+    if match := NEWDOC.match(line):
+        collector.document((match[1] or "").strip() or None)
 
 
 def _check_layout(path: Path, layout: Layout, width: int, where: int) -> None:

@@ -8,19 +8,25 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.chunks import TAG, are_suffixed
-from sigdask.formats.files import head_lines
+from sigdask.formats.files import head_lines, open_text
 from sigdask.formats.options import Options, Source
 from sigdask.formats.sentences import UTTERANCE_END
 
 DOCSTART = "-DOCSTART-"
 CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
 
+TOKEN_NAMES = frozenset({"token", "tokens", "word", "words", "form", "text"})
+LABEL_NAMES = frozenset({"tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags", "ne", "entity", "chunk",
+                         "chunks", "chunk_tag", "chunk_tags", "pos", "pos_tag", "pos_tags", "upos", "xpos", "gold",
+                         "pred", "prediction", "predicted", "gold_label", "gold_tag"})  # fmt: skip
+"""Names of columns, in headers."""
+
 Rows = list[list[str]]
 """Cells of tokens; none between sentences."""
 
 
 def cells_of(line: str) -> list[str]:
-    r"""Split a line at tabs, or at runs of blanks where it has none.
+    r"""Split a line at tabs, or at runs of blanks where it has none; an empty cell between or after tabs is one.
 
     Other white space (no-break, ideographic) is part of tokens.
 
@@ -28,16 +34,70 @@ def cells_of(line: str) -> list[str]:
     --------
     >>> cells_of("New York\tB-LOC\r\n"), cells_of("\tO\n"), cells_of("the  DT O \n")
     (['New York', 'B-LOC'], ['', 'O'], ['the', 'DT', 'O'])
+    >>> cells_of("York\t\n"), cells_of("\t\n")
+    (['York', ''], [])
     """
-    line = line.rstrip(" \t\r\n")
+    if not line.strip(" \t\r\n"):
+        return []
     if "\t" in line:
-        return line.split("\t")
-    return [cell for cell in line.split(" ") if cell]
+        return line.rstrip("\r\n").rstrip(" ").split("\t")
+    return [cell for cell in line.rstrip("\r\n").split(" ") if cell]
+
+
+def trimmed(cells: list[str], width: int) -> list[str]:
+    """Return cells without the empty ones that a tab at the end of each line makes, beyond the width of the file."""
+    return cells[:width] if len(cells) > width and not any(cells[width:]) else cells
+
+
+def is_end(cells: list[str], line: str) -> bool:
+    """Whether a line ends a sentence."""
+    return not cells or cells == [UTTERANCE_END] or not line.strip()
+
+
+def is_header(cells: Sequence[str]) -> bool:
+    """Whether the first row names columns: one of the tokens, and after it one of the labels.
+
+    Examples
+    --------
+    >>> is_header(["# Word", "POS", "ner_tags"]), is_header(["word", "label"]), is_header(["text", "NN", "O"])
+    (True, True, False)
+    """
+    names = [cell.lstrip("# ").lower() for cell in cells]
+    return not TOKEN_NAMES.isdisjoint(names[:2]) and not LABEL_NAMES.isdisjoint(names[1:])
+
+
+def width_of(path: Path) -> tuple[int, int]:
+    """Return the number of columns and the line that shows it: the first that is surely a token's.
+
+    Where that line ends in a tab, a later one that fills the cell after it shows that it is one.
+    """
+    comment, first, full, bare = (0, 0), 0, 0, 0
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            cells = cells_of(line)
+            if is_end(cells, line) or line.startswith(DOCSTART) or (not first and is_header(cells)):
+                continue
+            if line.startswith("#"):
+                comment = comment if comment[0] else (len(cells), number)
+                continue
+            filled = n_filled(cells)
+            if not first:
+                first, full, bare = number, len(cells), filled
+            if filled >= full or full == bare:
+                return full, first
+    return (bare, first) if first else comment
+
+
+def n_filled(cells: Sequence[str]) -> int:
+    """Return how many cells there are up to the last that is not empty."""
+    return next((n for n in range(len(cells), 0, -1) if cells[n - 1]), 0)
 
 
 def is_conllu(path: Path) -> bool:
-    """Whether a file's rows have the ten columns of CoNLL-U, the first an id."""
-    rows = [line.split("\t") for line in head_lines(path)[:200] if line.strip() and not line.startswith("#")]
+    """Whether a file's rows have the ten columns of CoNLL-U, the first an id; a header may stand before."""
+    lines = (line for line in head_lines(path)[:200] if line.strip() and not line.startswith("#"))
+    rows = [line.split("\t") for line in lines]
+    rows = rows[1:] if rows and is_header(rows[0]) else rows
     return bool(rows) and all(len(row) == 10 and CONLLU_ID.fullmatch(row[0]) for row in rows)
 
 
@@ -50,7 +110,7 @@ def place_of(option: str, text: str) -> int:
 
 def tag_columns(path: Path) -> list[str]:
     """Return the numbers of the last columns that hold nothing but tags."""
-    rows = [cells for line in head_lines(path) if not line.startswith(("#", DOCSTART)) if (cells := cells_of(line))]
+    rows = [cells for cells in _rows(path) if cells]
     columns: list[str] = []
     for place, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
         if not _are_tags(column):
@@ -75,15 +135,14 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 def _are_tagged(path: Path) -> bool:
     """Say whether a file has equal columns, tags in the last, and empty lines between."""
-    lines = head_lines(path)
     if is_conllu(path):
         return True
-    rows = [cells_of(line) for line in lines if not line.startswith(("#", DOCSTART))]
+    rows = _rows(path)
     breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
     rows = [row for row in rows if row and row != [UTTERANCE_END]]
     if not rows or len({len(row) for row in rows}) != 1:
         return False
-    last = [row[-1] for row in rows]
+    last = [row[-1] for row in rows if row[-1]]
     chunks = _are_tags(last)
     bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in last)
     return (chunks or bare) and (len(rows[0]) > 1 or breaks > 0)
@@ -128,17 +187,38 @@ def _differing(right: Sequence[Sequence[str]], others: Sequence[Sequence[Sequenc
 
 
 def _rows(path: Path) -> Rows:
-    return [cells_of(line) for line in head_lines(path) if not line.startswith(("#", DOCSTART))]
+    """Return the first rows without comments and header, as wide as the file."""
+    rows = [cells_of(line) for line in head_lines(path) if not line.startswith(("#", DOCSTART))]
+    first = next((k for k, cells in enumerate(rows) if cells), None)
+    if first is None:
+        return rows
+    if is_header(rows[first]):
+        del rows[first]
+    filled = [cells for cells in rows if cells]
+    full = len(filled[0]) if filled else 0
+    bare = n_filled(filled[0]) if filled else 0
+    width = full if any(n_filled(cells) >= full for cells in filled) else bare
+    return [trimmed(cells, width) for cells in rows]
 
 
 def _are_the_same_tokens(one: Rows, other: Rows) -> bool:
-    """Whether two files have nearly the same tokens in their first columns, equal columns, and the same sentences."""
+    """Whether two files have nearly the same tokens in their first columns, equal columns, and the same sentences.
+
+    A file without any end of a sentence among the other's tokens is one that lacks them.
+    """
+    if sum(not row for row in one[:-1]) == 0 or sum(not row for row in other[:-1]) == 0:
+        marked = any(not row for row in one[:-1]) or any(not row for row in other[:-1])
+        rows = [[row for row in rows if row] for rows in (one, other)]
+        return marked and 2 * min(map(len, rows)) > max(map(len, rows)) and _are_alike(*rows)
     shared = min(len(one), len(other))
     while shared and not (one[shared - 1] and other[shared - 1]):
         shared -= 1
-    pairs = list(zip(one[:shared], other[:shared], strict=True))
+    ends = all(bool(a) == bool(b) for a, b in zip(one[:shared], other[:shared], strict=True))
+    return any(not row for row in one[:shared]) and ends and _are_alike(one[:shared], other[:shared])
+
+
+def _are_alike(one: Rows, other: Rows) -> bool:
+    pairs = list(zip(one, other, strict=False))
     widths = {len(row) for pair in pairs for row in pair} - {0}
-    breaks = any(not row for row in one[:shared])
     same = sum(a[:1] == b[:1] for a, b in pairs)
-    ends = all(bool(a) == bool(b) for a, b in pairs)
-    return breaks and ends and len(widths) == 1 and min(widths) > 1 and 10 * same >= 9 * shared
+    return len(widths) == 1 and min(widths) > 1 and 10 * same >= 9 * len(pairs)

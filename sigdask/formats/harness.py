@@ -16,6 +16,7 @@ from sigdask.formats.files import stem
 from sigdask.formats.log_records import Record, first_record, lookup, records
 from sigdask.formats.options import Options
 from sigdask.formats.sample import Log, Sample, Value, number
+from sigdask.formats.tables import ROW_NAMES
 
 FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d:.\-]+)?\.jsonl?(?:\.gz)?$")
 """What the harness calls its files."""
@@ -131,7 +132,7 @@ def _flat(named: Mapping[str, Any], prefix: str = "", *, strict: bool) -> Iterat
     Numbers in text are scores where the record lists its metrics; elsewhere only truth values are.
     """
     for name, value in named.items():
-        if name.lower() in NO_METRICS:
+        if name.lower() in NO_METRICS or ROW_NAMES.fullmatch(name):
             continue
         truth = isinstance(value, str) and value in {"True", "False"}
         if isinstance(value, dict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats.alignment import align
 from sigdask.formats.numbers import MISSING, is_number
 from sigdask.formats.options import Options, Source, system_names
+from sigdask.formats.summaries import without_summaries
 from sigdask.formats.tables import Table, read_table
 
 BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
@@ -18,6 +19,9 @@ BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
 
 GOLD_NAMES = (*BESIDE_NAMES, "reference", "truth", "target", "label", "labels")
 ANSWER_NAMES = ("prediction", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
+NO_LABELS = ("-", "-1")
+"""What SNLI's gold column holds where its annotators did not agree, in text and as a number."""
+
 PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 
 
@@ -25,7 +29,7 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
     """Read gold labels and predictions."""
     options.only("labels")
     if gold is None and len(sources) == 1:
-        return _one_table(read_table(sources[0].path, options.ignore), options)
+        return _one_table(without_summaries(read_table(sources[0].path, options.ignore), options), options)
     tables = [read_table(source.path, options.ignore) for source in sources]
     return from_tables(sources, tables, None if gold is None else read_table(gold, options.ignore), options)
 
@@ -43,10 +47,10 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
     predictions: dict[str, list[str]] = {}
     warnings += [text for table in (first, *others) for text in _guesses(table, options)]
     for name, table, order in zip(system_names(sources), tables, orders, strict=True):
-        column = table.columns[_prediction(table, options)]
+        column = table.column(_prediction(table, options))
         predictions[name] = [column[row] for row in order]
     return _counts(
-        first, first.columns[_gold(first, options)], predictions, ids, options, (list(tables), orders), warnings
+        first, first.column(_gold(first, options)), predictions, ids, options, (list(tables), orders), warnings
     )
 
 
@@ -60,7 +64,7 @@ def _one_table(table: Table, options: Options) -> Counts:
     systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]
     systems = answers or systems  # the text beside them is no system
-    predictions = {name: table.columns[name] for name in systems}
+    predictions = {name: table.column(name) for name in systems}
     return _counts(table, right, predictions, table.ids(options), options, ([], []), [*table.notes])
 
 
@@ -73,6 +77,16 @@ def _counts(
     files: tuple[list[Table], list[list[int]]],
     warnings: list[str],
 ) -> Counts:
+    groups = {name: _group(name, first, files) for name in options.groups}
+    if first not in files[0]:
+        groups |= _further_groups(first, gold, set(predictions), options)
+    if (mark := _no_label(gold, predictions.values(), options)) is not None:
+        kept = [k for k, label in enumerate(gold) if label != mark]
+        warnings = [*warnings, f"{first.path}: gold {mark!r} on {len(gold) - len(kept):,} items is no label: left out"]
+        take: Callable[[Sequence[str]], list[str]] = lambda column: [column[k] for k in kept]  # noqa: E731
+        first = replace(first, lines=[first.lines[k] for k in kept])
+        gold, ids = take(gold), None if ids is None else take(ids)
+        predictions, groups = ({name: take(column) for name, column in d.items()} for d in (predictions, groups))
     for what, column in (("gold", gold), *predictions.items()):
         if "" in column:
             where = ids[column.index("")] if ids else f"line {first.lines[column.index('')]}"
@@ -80,14 +94,26 @@ def _counts(
     mapped = options.mapped
     known = {*gold}.union(*predictions.values())
     warnings = warnings + options.unmapped(known)
-    groups = {name: _group(name, first, files) for name in options.groups}
-    if first not in files[0]:
-        groups |= _further_groups(first, gold, set(predictions), options)
     right = [mapped.get(label, label) for label in gold]
     given = {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()}
     return Counts.from_labels(
         right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *_foreign(right, given)]
     )
+
+
+def _no_label(gold: Collection[str], predictions: Iterable[Collection[str]], options: Options) -> str | None:
+    """Return what stands for "no gold label": SNLI's "-" beside words, or its -1 beside the numbers of three classes.
+
+    No system may give it, nor --map name it.
+    """
+    known = set(gold)
+    mark = next((mark for mark in NO_LABELS if mark in known), None)
+    if mark is None or mark in options.mapped or any(mark in column for column in predictions):
+        return None
+    others = known - {mark}
+    words = all(len(label) > 1 and label[0].isalpha() for label in others)
+    counted = others == {str(k) for k in range(len(others))}
+    return mark if len(others) > 1 and (words if mark == "-" else counted and len(others) > 2) else None
 
 
 def _foreign(gold: list[str], predictions: dict[str, list[str]]) -> list[str]:
@@ -109,7 +135,7 @@ def _further_groups(table: Table, gold: list[str], systems: Collection[str], opt
     """
     found = {}
     aside = (table.id_name(options), *options.groups, *options.ignore, *systems)
-    for name in table.others(*aside):
+    for name in table.others(*aside, *table.nested):
         column = table.columns[name]
         n_groups = len(set(column))
         by_label = len(set(zip(gold, column, strict=True))) == len(set(gold))
@@ -130,7 +156,7 @@ def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) 
     if name not in first.columns:
         for table, order in zip(*files, strict=True):
             if name in table.columns:
-                return [table.columns[name][row] for row in order]
+                return [table.column(name)[row] for row in order]
     return first.column(name)
 
 
@@ -201,11 +227,12 @@ def _gold_in_each(tables: Sequence[Table], options: Options) -> str:
 
 def _same_gold(tables: Sequence[Table], orders: list[list[int]], options: Options) -> None:
     name = options.gold_column or ""
-    right = tables[0].columns[name]
+    right = tables[0].column(name)
     for table, order in zip(tables[1:], orders[1:], strict=True):
+        own = table.column(name)
         for k, row in enumerate(order):
-            if table.columns[name][row] != right[k]:
+            if own[row] != right[k]:
                 raise InputError(
-                    f"{table.path}, line {table.lines[row]}: gold {table.columns[name][row]!r}, but {right[k]!r} in "
+                    f"{table.path}, line {table.lines[row]}: gold {own[row]!r}, but {right[k]!r} in "
                     f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree"
                 )

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sigdask.formats.numbers import is_number
@@ -33,6 +33,19 @@ def is_of_judge(header: Sequence[str]) -> bool:
     """
     names = {name.lower() for name in header}
     return "judge" in names and bool(names & {"turn", "judgment"})
+
+
+def cleaned(table: Table, header: Sequence[str], named: Mapping[str, str]) -> tuple[Table, list[str]]:
+    """Leave out what is no rating of a segment, and say what."""
+    notes = []
+    if "score" in named and is_of_judge(header):
+        table, said = without_grades(table, named["score"])
+        notes += said
+    for what, leave in (("type", without_controls), ("whole", without_documents)):
+        if what in named:
+            table, said = leave(table, named[what])
+            notes += said
+    return table, notes
 
 
 def without_grades(table: Table, score: str) -> tuple[Table, list[str]]:

@@ -78,6 +78,8 @@ class Options:
         File of the document of each segment, one a line.
     name : str
         The test set's name.
+    metrics : tuple of str
+        Metrics that will be asked for: one that a single format has tells the format.
     own : mapping of str to str
         What one format alone takes, written after its name: `conll:scheme=IOBES,column=3`.
     """
@@ -95,6 +97,7 @@ class Options:
     references: tuple[Path, ...] = ()
     documents: Path | None = None
     name: str = ""
+    metrics: tuple[str, ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -176,6 +179,46 @@ def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
         if name in seen:
             raise InputError(f"{source.path}: system {name!r} is in {seen[name]} already; name the two NAME=FILE")
         seen[name] = source.path
+
+
+def systems_inside(source: Source, inside: Sequence[str], homes: dict[str, Path], *, alone: bool) -> Sequence[str]:
+    """Return the system of each row of a file that names systems inside, each in one file alone.
+
+    NAME of NAME=FILE is the name of a file of one system; of several it stands before each, unless the file is alone.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    inside : sequence of str
+        What the system of each row is called.
+    homes : dict of str to Path
+        The file of each system so far; those of this file are added.
+    alone : bool
+        Whether no other file is read with it.
+
+    Raises
+    ------
+    InputError
+        A system is in another file already.
+    """
+    names = {name: name for name in inside}
+    if source.name is not None and len(names) == 1:
+        names = dict.fromkeys(names, source.name)
+    elif source.name is not None and not alone:
+        names = {name: f"{source.name}:{name}" for name in names}
+    for name in names.values():
+        if homes.setdefault(name, source.path) != source.path:
+            raise twice(source.path, name, homes[name])
+    return [names[name] for name in inside]
+
+
+def twice(path: Path, system: str, other: Path) -> InputError:
+    """Return the error for a system that is in two files, which would be taken for one."""
+    return InputError(
+        f"{path}: system {system!r} is in {other} already; name the two NAME=FILE to compare them, or join the files "
+        "where they are parts of one system's results"
+    )
 
 
 def parse_source(text: str) -> Source:

@@ -2,7 +2,8 @@
 
 The morphs that are right are those of a longest common subsequence with the gold morphs, as the
 scorer of the SIGMORPHON 2022 shared task counts them; the edit distance is of the morphs joined by
-`|`, character by character.
+`|`, character by character. Of sentences (first cells of several words) blanks part words and ` @@` parts
+morphs: words are compared one by one, as that scorer does at its level "sentence"; of words both part morphs.
 """
 
 from __future__ import annotations
@@ -14,22 +15,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs, canonical
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.listings import as_objects, named, some
 from sigdask.formats.options import Options, Source
-from sigdask.kernels.sequences import common_subsequences, edit_distances
+from sigdask.formats.pair_counts import morph_fields
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
                 "gold", "form", "inflected", "phonemes", "pronunciation")  # fmt: skip
 MARK = " @@"
+"""Before each morph but the first."""
+
+BPE = "@@ "
+"""After each morph but the last, as byte-pair encoders write it."""
+
+SEPARATORS = {"": " ", "space": " ", "blank": " ", "@@": MARK}
+"""What the option `separator` may be called."""
+
 FEATURES = re.compile(r"[A-Z0-9][\w.+/{}(),-]*(;[\w.+/{}(),!:*-]+)*|\w+=\w+(,\w+=[\w/]+)*")
 """A bundle of UniMorph's features (V;IND;PST), or of the tasks before it (pos=V,tense=PST)."""
 
@@ -50,6 +55,8 @@ class Words:
         Further columns, joined by tabs.
     first : int
         The line of the first row.
+    n_marked, n_blank : int
+        Rows parted by ` @@`, and by blanks alone, although the word has none.
     """
 
     path: Path
@@ -57,16 +64,20 @@ class Words:
     targets: list[str]
     rest: list[str]
     first: int
+    n_marked: int = 0
+    n_blank: int = 0
 
 
 def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read words and their morphs, gold and a file a system."""
-    options.only("pairs", separator=(), column=(), match=("lcs", "bag"))
+    options.only("pairs", separator=(), column=(), match=("lcs", "bag"), level=("word", "sentence"))
     if gold is None:
         raise InputError("format pairs: no gold pairs; give --gold FILE")
+    level = options.own.get("level") or _level(gold, options)
+    options = options.with_own({"level": level})
     right = _read(options, gold)
-    warnings: list[str] = []
     files = named(sources, partial(_read, options))
+    warnings = [note for name, file in files.items() for note in _blanks(name, file, right, options)]
     keys = _keys(right, files.values())
     given = {
         name: [file.targets[row] for row in _order(right, file, keys, options, warnings)]
@@ -79,7 +90,9 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     suggested = ("f1", "accuracy", "edit-distance") if segmented else ("accuracy", "edit-distance")
     return Counts(
         systems=tuple(given),
-        fields=_fields(right.targets, columns, bag=options.own.get("match") == "bag"),
+        fields=morph_fields(
+            right.targets, columns, bag=options.own.get("match") == "bag", sentences=level == "sentence"
+        ),
         n_items=n_items,
         name=options.name,
         ids=tuple(_of_row(right, keys)) if unique else None,
@@ -98,7 +111,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if not all(head and all(2 <= len(cells) <= 4 for cells in head) for head in heads):
         return False
     rows = [cells for head in heads for cells in head]
-    marked = any(MARK in cells[1] for cells in rows)
+    marked = any(MARK in cells[1] or BPE in cells[1] for cells in rows)
     spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
     forms = all(map(_are_forms, heads)) and (len(rows[0]) > 2 or (_share_words(*heads) and not _has_sentences(gold)))
     return marked or spelled or forms
@@ -136,8 +149,9 @@ def _head(path: Path) -> list[list[str]]:
 def _read(options: Options, path: Path) -> Words:
     target = _column(options, path)
     separator = options.own.get("separator")
+    sentences = options.own.get("level") == "sentence"
     found = Words(path, [], [], [], 0)
-    width = 0
+    width = n_marked = n_blank = 0
     for number, cells in _rows(path):
         if not width and len(cells) > target and _is_header(cells, target):
             continue
@@ -149,13 +163,16 @@ def _read(options: Options, path: Path) -> Words:
             )
         if width > 1:
             found.words.append(sys.intern(cells[0]))
-        found.targets.append(sys.intern(morphs(cells[target if width > 1 else 0], separator)))
+        text = cells[target if width > 1 else 0]
+        found.targets.append(sys.intern(morphs(text, separator, sentence=sentences)))
+        n_marked += MARK in text or BPE in text
+        n_blank += " " in text and "@@" not in text and " " not in cells[0]
         found.rest.append(sys.intern("\t".join(cells[1:target] + cells[target + 1 :])))
         if len(found.targets) == 1:
             found = replace(found, first=number)
     if not found.targets:
         raise empty(path)
-    return found
+    return replace(found, n_marked=n_marked, n_blank=n_blank)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -186,17 +203,46 @@ def _is_header(cells: list[str], target: int) -> bool:
     return cells[0].strip().lower() in WORD_NAMES and cells[target].strip().lower() in TARGET_NAMES
 
 
-def morphs(text: str, separator: str | None = None) -> str:
-    """Join a word's morphs by `|`; they are apart by ` @@`, spaces or `|` unless a separator is given.
+def morphs(text: str, separator: str | None = None, *, sentence: bool = False) -> str:
+    """Join a word's morphs by `|`; they are apart by ` @@`, `@@ `, blanks or `|` unless a separator is given.
+
+    In a sentence blanks part words and are kept.
 
     Examples
     --------
-    >>> morphs("un @@break @@able"), morphs("un|break able"), morphs("un+break", "+"), morphs("")
+    >>> morphs("un @@break @@able"), morphs("un@@ break able"), morphs("un+break", "+"), morphs("")
     ('un|break|able', 'un|break|able', 'un|break', '')
+    >>> morphs("ad hoc @@ly", "@@"), morphs("un @@able", "space"), morphs("the dog @@s", sentence=True)
+    ('ad hoc|ly', 'un|@@able', 'the dog|s')
     """
     if separator is not None:
-        return text.replace(separator, "|")
-    return text.replace(MARK, "|").replace(" ", "|")
+        mark = SEPARATORS.get(separator, separator)
+        joined = text.replace(mark, "|")
+        return joined.replace(BPE, "|") if mark == MARK else joined
+    joined = text.replace(MARK, "|").replace(BPE, "|")
+    return " ".join(joined.split()) if sentence else joined.replace(" ", "|")
+
+
+def _level(gold: Path, options: Options) -> str:
+    """Say whether rows are words or sentences: most first cells hold several words, and as many as their morphs do."""
+    rows = [cells for cells in _head(gold) if len(cells) > 1]
+    target = _column(options, gold)
+    several = [cells for cells in rows if " " in cells[0].strip() and len(cells) > target]
+    marked = any("@@" in cells[target] for cells in several)
+    even = all(len(cells[0].split()) == len(morphs(cells[target], sentence=True).split()) for cells in several)
+    own = "separator" in options.own
+    return "sentence" if marked and even and not own and 2 * len(several) > len(rows) else "word"
+
+
+def _blanks(name: str, file: Words, right: Words, options: Options) -> list[str]:
+    """Say that blanks of a file are taken for what the gold file marks by ` @@`, or the other way about."""
+    if "separator" in options.own or options.own["level"] == "sentence":
+        return []
+    blank = file if file.n_blank else right
+    if not blank.n_blank or not (file.n_marked or right.n_marked):
+        return []
+    problem = f"{blank.path}: {blank.n_blank:,} words are parted by blanks, others of {name} or gold by ' @@'"
+    return [f"{problem}; both part morphs, as in SIGMORPHON's scorer; take one alone by pairs:separator=@@ or =space"]
 
 
 def _keys(right: Words, files: Iterable[Words]) -> bool:
@@ -256,40 +302,3 @@ def _groups(right: Words) -> dict[str, tuple[str, ...]]:
     """Keep the third column as the category; text, so 001 keeps its zeros."""
     categories = tuple(rest.split("\t", 1)[0] for rest in right.rest)
     return {"category": categories} if all(categories) else {}
-
-
-def _fields(gold: Sequence[str], columns: Sequence[Sequence[str]], *, bag: bool) -> dict[str, NDArray[Any]]:
-    code: dict[str, int] = {}
-    right, characters = _coded(gold, code), _characters(gold)
-    shape = (len(columns), len(gold))
-    tp, edits, predicted, correct = (np.zeros(shape, np.int64) for _ in range(4))
-    for s, column in enumerate(columns):
-        given = _coded(column, code)
-        if bag:
-            tp[s] = [(Counter(a.split("|")) & Counter(b.split("|"))).total() for a, b in zip(gold, column, strict=True)]
-        else:
-            common_subsequences(*right, *given, tp[s])
-        edit_distances(*characters, *_characters(column), edits[s])
-        predicted[s] = np.diff(given[1])
-        correct[s] = [a == b for a, b in zip(gold, column, strict=True)]
-    small = {"tp": tp, "predicted": predicted, "correct": correct, "score[edit-distance]": edits}
-    fields = {name: np.ascontiguousarray(array.T.astype(np.int32)) for name, array in small.items()}
-    return {
-        **fields,
-        "gold": np.diff(right[1]).astype(np.int32)[:, None],
-        "items": np.ones((len(gold), 1), np.int8),
-    }
-
-
-def _coded(column: Sequence[str], code: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    codes = np.array([code.setdefault(morph, len(code)) for target in column for morph in target.split("|")], np.int64)
-    return codes, _starts([target.count("|") + 1 for target in column])
-
-
-def _characters(column: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    codes = np.frombuffer("".join(column).encode("utf-32-le"), np.uint32).astype(np.int64)
-    return codes, _starts([len(text) for text in column])
-
-
-def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

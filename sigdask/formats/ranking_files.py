@@ -17,7 +17,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, open_text
-from sigdask.formats.records import head
+from sigdask.formats.records import head, is_json_lines
 from sigdask.formats.topics import is_finite
 
 RUN = ("topic", "Q0", "document", "rank", "score", "tag")
@@ -143,7 +143,7 @@ def is_qrels(path: Path) -> bool:
 
 def is_json(path: Path) -> bool:
     """Whether a file begins like JSON of topic, document and number."""
-    return JSON.match(head(path)) is not None
+    return JSON.match(head(path)) is not None and not is_json_lines(path)
 
 
 def is_judged(path: Path, judgements: Mapping[str, Container[str]]) -> bool:

@@ -13,6 +13,7 @@ from typing import Literal
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, is_parquet, open_text
 from sigdask.formats.numbers import is_number
+from sigdask.formats.options import twice
 from sigdask.formats.records import is_json, record_rows
 from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged
 from sigdask.formats.tables import Table, read_table, table_of
@@ -58,6 +59,22 @@ def check_once(path: Path, header: Sequence[str], wanted: Iterable[str]) -> None
         if header.count(name) != 1:
             problem = "occurs twice in the header" if name in header else f"is not there; columns: {', '.join(header)}"
             raise InputError(f"{path}: column {name!r} {problem}")
+
+
+def absent(path: Path, header: Sequence[str], what: str, option: str, several: Sequence[str]) -> InputError:
+    """Return the error for a column that is not there, or may be one of several."""
+    problem = f"which column is the {what}, {' or '.join(several)}?" if len(several) > 1 else f"no {what} column;"
+    return InputError(f"{path}: {problem} columns: {', '.join(header)}; name it with {option}")
+
+
+def check_alone(path: Path, owners: Iterable[tuple[str, ...]], homes: dict[tuple[str, ...], Path]) -> None:
+    """Refuse a system (and its test set) that another file holds too: their ratings would be averaged."""
+    for owner in dict.fromkeys(owners):
+        if homes.setdefault(owner, path) != path:
+            raise InputError(
+                f"{twice(path, owner[0], homes[owner])}; or average them as ratings of one system: --format "
+                "ratings:raters=mean"
+            )
 
 
 def _rows(path: Path) -> Iterator[Row]:

@@ -32,7 +32,9 @@ from sigdask.errors import InputError
 from sigdask.formats import left_out
 from sigdask.formats.options import Options, Source
 from sigdask.formats.rating_rows import (
+    absent,
     are_languages,
+    check_alone,
     check_once,
     columns_of,
     header_of,
@@ -43,6 +45,7 @@ from sigdask.formats.rating_rows import (
 )
 from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
+from sigdask.formats.summaries import summary_keys
 from sigdask.formats.tables import ID_NAMES, Table
 
 NAMES = {
@@ -86,7 +89,11 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     weights = _weights(options)
     tables = [_table(source, options, len(sources)) for source in sources]
     found = Ratings(options, _id_parts(tables))
+    homes: dict[tuple[str, ...], Path] = {}
     for table in tables:
+        within = (table.cells(part) for part in found.parts if part in PARTS)
+        if options.own.get("raters") != "mean":
+            check_alone(table.path, zip(table.systems(), *within, strict=True), homes)
         if table.is_errors:
             found.add_errors(table, weights)
         else:
@@ -206,7 +213,9 @@ class Ratings:
         if not items:
             raise InputError(f"none of {len(self.items):,} items has a rating")
         absent = len(self.items) - len(items)
-        notes = [*notes]
+        summaries, said = summary_keys(items, self.cells.values())
+        items = {item: name for item, name in items.items() if item not in summaries}
+        notes = [*notes, *said]
         if absent:
             notes.append(f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, several = repeated(self.cells)
@@ -283,31 +292,16 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     if "system" not in named and n_sources > 1:
         system = source.system
     if "score" not in named and not ("severity" in named and "category" in named):
-        raise _absent(path, header, "score", "--score-column", _scores(header))
+        raise absent(path, header, "score", "--score-column", _scores(header))
     for what, option in (("system", "--system-column"), ("item", "--id")):
         if what not in named and (what, system) != ("system", system or ""):
-            raise _absent(path, header, what, option, [])
+            raise absent(path, header, what, option, [])
     wanted = list(dict.fromkeys((*named.values(), *options.groups)))
-    table, notes = _cleaned(columns_of(path, wanted), header, named)
+    table, notes = left_out.cleaned(columns_of(path, wanted), header, named)
+    if source.name is not None and "system" in named and len(set(table.columns[named["system"]])) == 1:
+        del named["system"]
+        system = source.name
     return RatingTable(path, table, named, system, notes)
-
-
-def _cleaned(table: Table, header: Sequence[str], named: Mapping[str, str]) -> tuple[Table, list[str]]:
-    """Leave out what is no rating of a segment, and say what."""
-    notes = []
-    if "score" in named and left_out.is_of_judge(header):
-        table, said = left_out.without_grades(table, named["score"])
-        notes += said
-    for what, leave in (("type", left_out.without_controls), ("whole", left_out.without_documents)):
-        if what in named:
-            table, said = leave(table, named[what])
-            notes += said
-    return table, notes
-
-
-def _absent(path: Path, header: Sequence[str], what: str, option: str, several: Sequence[str]) -> InputError:
-    problem = f"which column is the {what}, {' or '.join(several)}?" if len(several) > 1 else f"no {what} column;"
-    return InputError(f"{path}: {problem} columns: {', '.join(header)}; name it with {option}")
 
 
 def _named(header: Sequence[str], options: Options) -> dict[str, str]:

@@ -14,6 +14,7 @@ from sigdask.formats.files import HEAD, empty, open_bytes, open_text
 from sigdask.formats.options import DEFAULTS, Options
 from sigdask.formats.rows import Row, as_text
 
+SHOWN = 3
 IsRecord = Callable[[Mapping[str, Any]], bool]
 
 DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "doc", "file_id", "file", "filename",
@@ -93,6 +94,11 @@ def as_object(path: Path, record: Record) -> dict[str, Any]:
 
 
 def record_rows(path: Path) -> Iterator[Row]:
+    """Yield the records of a JSON file as rows of a table, in text; see `record_cells`."""
+    return ((number, list(map(as_text, cells))) for number, cells in record_cells(path))
+
+
+def record_cells(path: Path) -> Iterator[tuple[int, list[Any]]]:
     """Yield the records of a JSON file as rows of a table; the keys of the first record are the header.
 
     A key that a later record lacks gives an empty cell. An object of id to record, or to a single
@@ -111,13 +117,13 @@ def record_rows(path: Path) -> Iterator[Row]:
             cells = {"id": record.key, **(record.value if isinstance(record.value, dict) else {"value": record.value})}
         if not columns:
             columns = dict.fromkeys(cells)
-            yield record.number, tuple(columns)
+            yield record.number, list(columns)
         for key in cells.keys() - columns.keys():
             raise InputError(
                 f"{path}, {record.place}: key {key!r} is not in the first record, which has "
                 f"{', '.join(columns)}; give every record the same keys"
             )
-        yield record.number, [as_text(cells.get(column)) for column in columns]
+        yield record.number, [cells.get(column) for column in columns]
 
 
 def _is_row(record: Mapping[str, Any]) -> bool:
@@ -197,8 +203,20 @@ def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Rec
     if len(lists) == 1:
         yield from _of_list(path, lists[0])
         return
+    if _is_by_columns(document):
+        raise InputError(
+            f"{path}: holds columns ({', '.join(map(repr, list(document)[:SHOWN]))}), each of row numbers to cells, as "
+            'pandas writes a data frame unless told otherwise; write it with to_json(orient="records")'
+        )
     for number, (key, value) in enumerate(document.items(), start=1):
         yield Record(f"key {key!r}", key, value, number)
+
+
+def _is_by_columns(document: Mapping[str, Any]) -> bool:
+    """Whether every value maps the numbers of rows, from 0, to cells."""
+    rows = [list(value) for value in document.values() if isinstance(value, dict)]
+    same = len(rows) == len(document) and all(row == rows[0] for row in rows)
+    return same and rows[0] == [str(k) for k in range(len(rows[0]))] and len(rows[0]) > 1
 
 
 def _of_list(path: Path, values: list[Any]) -> Iterator[Record]:

@@ -12,6 +12,7 @@ from sigdask.errors import InputError
 from sigdask.formats.alignment import group_columns
 from sigdask.formats.listings import named, of_sets
 from sigdask.formats.options import Options, Source
+from sigdask.formats.summaries import without_summaries
 from sigdask.formats.tables import Table, read_table
 
 TRUE = frozenset({"1", "true", "yes", "x", "1.0"})
@@ -27,7 +28,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         raise InputError(
             "format responses: give one table with a column a system, or --gold and a list of ids a system"
         )
-    table = read_table(sources[0].path, options.ignore)
+    table = without_summaries(read_table(sources[0].path, options.ignore), options)
     name = options.gold_column or table.conventional(("gold", "of_interest", "correct"))
     if name is None:
         raise InputError(
@@ -41,6 +42,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         ids=table.ids(options),
         groups=group_columns(table, options),
         name=options.name,
+        warnings=table.notes,
     )
 
 

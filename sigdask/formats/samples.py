@@ -26,6 +26,7 @@ from sigdask.formats.files import stem
 from sigdask.formats.options import Options, Source
 from sigdask.formats.repeats import Column, Key, add, averaged, repeated
 from sigdask.formats.sample import Log, Sample
+from sigdask.formats.summaries import summary_keys
 
 CLOCK = re.compile(
     r"(.*[_. -])?(t_?stamp|time_?stamp|date_?time|(start|end|run|wall)?_?time|date|created|updated|seed)"
@@ -193,10 +194,12 @@ class Gathered:
             odd = f"; {self._odd()}" if self.odd else ""
             raise InputError(f"no metric in {len(self.groups):,} samples{odd}")
         scored: set[Key] = set().union(*(own for column in columns.values() for own in column.cells.values()))
-        places = [place for place in self.groups if place in scored]
+        values = [own for column in columns.values() for own in column.cells.values()]
+        summaries, said = summary_keys({place: place[1] for place in self.groups if place in scored}, values)
+        places = [place for place in self.groups if place in scored and place not in summaries]
         one_task = len({task for task, _ in places}) == 1
         ids: dict[Key, str] = {place: place[1] if one_task else ":".join(place) for place in places}
-        notes = [*self.notes, *self._remarks(columns, len(places))]
+        notes = [*self.notes, *said, *self._remarks(columns, len(places) + len(summaries))]
         groups = {name: [self.groups[place][k] for place in places] for k, name in enumerate(self._group_names())}
         counts = averaged(
             columns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.alignment import align, group_columns
 from sigdask.formats.numbers import MISSING, is_number
-from sigdask.formats.options import Options, Source
-from sigdask.formats.tables import ID_NAMES, Table, no_header, read_table
+from sigdask.formats.options import Options, Source, systems_inside, twice
+from sigdask.formats.summaries import ends_in_means, summary_items, without_mean_columns, without_summaries
+from sigdask.formats.tables import ID_NAMES, ROW_NAMES, Table, no_header, read_table
 
 SYSTEM_NAMES = ("system", "model", "run")
 SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
@@ -22,6 +23,13 @@ SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_w
                            "n_wins_base", "n_draws", "avg_length", "num_battles", "rating_q025", "rating_q975",
                            "elo"})  # fmt: skip
 """Columns of leaderboards, whose rows are systems."""
+
+NO_SCORE_NAMES = frozenset({"rank", "n", "count", "support", "size", "length", "n_tokens", "n_words", "seed", "step",
+                            "epoch", "time", "seconds", "line", "lineno", "line_number", "position"})  # fmt: skip
+"""Columns that stand beside systems and are none."""
+
+SPREADS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
+"""Endings of such columns."""
 
 MOST_CLASSES = 20
 SCORE_NAMES = ("score", "value", "rating")
@@ -31,48 +39,69 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     """Read one table with a column a system, or one file of scores a system."""
     options.only("wide")
     _no_gold(gold, "wide")
-    tables = [read_table(source.path, options.ignore) for source in sources]
+    tables = [without_summaries(read_table(source.path, options.ignore), options) for source in sources]
     further = _further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
     scores: dict[str, NDArray[np.float64]] = {}
+    homes: dict[str, Path] = {}
     for source, table, order in zip(sources, tables, [list(range(tables[0].n_rows)), *orders], strict=True):
         columns = table.others(table.id_name(options), *options.groups, *options.ignore)
         if not table.header and len(table.columns) > 1:
             raise no_header(table.path, table.lines[0])
+        columns, said = without_mean_columns(table, columns)
+        warnings += said
         if not columns:
             raise InputError(f"{table.path}: no column of scores besides ids; columns: {', '.join(table.columns)}")
         for column in columns:
-            name = column if len(columns) > 1 or len(sources) == 1 else source.system
-            if name in scores:
-                raise InputError(f"{table.path}: system {name!r} is in another file already; name it NAME=FILE")
+            name = source.system if len(columns) == 1 < len(sources) else column
+            if source.name is not None and len(columns) > 1 < len(sources):
+                name = f"{source.name}:{column}"
+            if homes.setdefault(name, table.path) != table.path:
+                raise twice(table.path, name, homes[name])
             scores[name or source.system] = table.numbers(column)[order]
     groups = group_columns(tables[0], options)
+    warnings += [
+        f"{table.path}: column {name!r} counts the rows: taken for their ids or left out, no system"
+        for table in tables
+        for name in table.row_columns()
+        if name.lower() not in ID_NAMES and not ROW_NAMES.fullmatch(name)
+    ]
     warnings = [*warnings, *(f"column {name!r} holds no numbers: taken as groups of items" for name in further)]
-    warnings += _doubts(tables, scores)
+    warnings += _doubts(tables, scores, ids)
     return Counts.from_scores(
         scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings
     )
 
 
-def _doubts(tables: Sequence[Table], scores: Mapping[str, NDArray[np.float64]]) -> list[str]:
-    """Say where columns may be no scores of items: those of a leaderboard, and class labels, one a line."""
+def _doubts(
+    tables: Sequence[Table], scores: Mapping[str, NDArray[np.float64]], ids: Sequence[str] | None
+) -> Iterator[str]:
+    """Say where columns may be no scores of items: of a leaderboard, class labels, counts; and rows no items."""
     path = tables[0].path
     summary = [name for name in scores if name.lower() in SUMMARY_NAMES]
     if len(summary) > 1:
         listed = ", ".join(summary[:3])
-        return [f"{path}: columns {listed} look like a summary with a row a system; rows are taken for items"]
+        yield f"{path}: columns {listed} look like a summary with a row a system; rows are taken for items"
+        return
+    for name in scores:
+        if name.lower() in NO_SCORE_NAMES or name.lower().endswith(SPREADS):
+            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
+    n_items = len(next(iter(scores.values())))
+    if len(scores) > n_items > 1 and len(tables) == 1:
+        yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
+    if ids is None and len(scores) > 1 and ends_in_means(list(scores.values())):
+        yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
     if all(list(table.columns) == [""] for table in tables):
         values = np.unique(np.concatenate(list(scores.values())))
         if values[-1] > 1 and len(values) <= MOST_CLASSES and (values == np.arange(len(values)) + values[0]).all():
-            return [f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"]
-    return []
+            yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
 
 
 def _further_groups(table: Table, options: Options) -> list[str]:
     """Return the columns of texts that repeat: groups of items, which need not be named to be told apart."""
     found = []
-    for name in table.others(table.id_name(options), *options.groups, *options.ignore):
+    for name in table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested):
         values = set(table.columns[name])
         if 2 <= len(values) <= table.n_rows / 2 and not any(is_number(v) or v in MISSING for v in values):
             found.append(name)
@@ -86,14 +115,16 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     cells: dict[tuple[str, str], tuple[float, Path, int]] = {}
     systems: dict[str, str] = {}
     items: dict[str, tuple[str, ...]] = {}
+    homes: dict[str, Path] = {}
     for source in sources:
         table = read_table(source.path, options.ignore)
         system, item, score = long_columns(table, options)
+        names = systems_inside(source, table.column(system), homes, alone=len(sources) == 1)
         groups = (
             zip(*(table.column(g) for g in options.groups), strict=True) if options.groups else ((),) * table.n_rows
         )
         for name, key, value, line, group in zip(
-            table.columns[system], table.columns[item], table.numbers(score), table.lines, groups, strict=True
+            names, table.column(item), table.numbers(score), table.lines, groups, strict=True
         ):
             if (name, key) in cells:
                 raise InputError(
@@ -108,9 +139,16 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     scores = {
         name: np.array([cells.get((name, key), absent)[0] for key in items], kind) for name, kind in systems.items()
     }
+    dropped, notes = summary_items(list(items), list(scores.values()))
+    kept = [k for k in range(len(items)) if k not in dropped]
     columns = {name: [group[k] for group in items.values()] for k, name in enumerate(options.groups)}
     return Counts.from_scores(
-        scores, ids=list(items), groups=columns, name=options.name, missing=options.missing_policy
+        {name: column[kept] for name, column in scores.items()},
+        ids=[list(items)[k] for k in kept],
+        groups={name: [column[k] for k in kept] for name, column in columns.items()},
+        name=options.name,
+        missing=options.missing_policy,
+        warnings=[f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes],
     )
 
 

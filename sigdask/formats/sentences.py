@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,12 @@ Integers = NDArray[np.int32]
 
 UTTERANCE_END = "<utt>"
 """Mbt's end of a sentence."""
+
+EMPTY_LINE = "an empty line"
+"""What ends a sentence elsewhere."""
+
+LONGEST = 200
+"""Tokens of what may be one sentence."""
 
 
 @dataclass(slots=True)
@@ -109,6 +116,11 @@ class Collector:
         if token is not None:
             self._tokens.append(self._token.of(token))
 
+    @property
+    def has_tokens(self) -> bool:
+        """Whether a token was taken."""
+        return len(self._lines) > 0
+
     def end(self) -> None:
         """End the sentence, if there is one."""
         self.between = True
@@ -136,9 +148,10 @@ class Collector:
         )
 
 
-def check_structure(first: Tagged, others: Sequence[Tagged]) -> None:
-    """Refuse files whose sentences are not as long as those of the first."""
+def check_structure(first: Tagged, others: Sequence[Tagged], end: str = EMPTY_LINE) -> None:
+    """Refuse files whose sentences are not as long as those of the first; `end` is what ends a sentence."""
     for other in others:
+        _check_breaks(first, other, end)
         n = min(len(first.starts), len(other.starts))
         differs = np.flatnonzero(first.lengths[:n] != other.lengths[:n])
         if len(differs):
@@ -153,6 +166,35 @@ def check_structure(first: Tagged, others: Sequence[Tagged]) -> None:
                 f"{other.path}: {len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first "
                 f"one too many begins on line {longer.line(n)} of {longer.path}); labels are aligned by position"
             )
+
+
+def _check_breaks(first: Tagged, other: Tagged, end: str) -> None:
+    """Refuse a file that lacks ends of sentences, some or all; also the first, where it has none at all."""
+    if len(first.starts) == 1:
+        other, first = first, other
+    missing = np.setdiff1d(first.starts, other.starts)
+    has_none = len(other.starts) == 1
+    alike = len(other.lines) == len(first.lines) and not len(np.setdiff1d(other.starts, first.starts))
+    if not len(missing) or not (alike or has_none):
+        return
+    k = int(missing[0])
+    n_lacking = "all" if has_none else f"{len(missing):,} of"
+    where = f" (the first before line {other.lines[k]})" if k < len(other.lines) else ""
+    awk = f"awk 'NF {{getline < \"{other.path}\"}} 1' {shlex.quote(str(first.path))}"
+    remedy = f"; where tokens are the same, {awk} does it" if has_none and end == EMPTY_LINE else ""
+    raise InputError(
+        f"{other.path}: lacks {n_lacking} the {len(first.starts) - 1:,} sentence breaks of {first.path}{where}; "
+        f"put {end} after each sentence, as there{remedy}"
+    )
+
+
+def unbroken(first: Tagged) -> list[str]:
+    """Return a warning where all of many tokens are one sentence."""
+    n_tokens = len(first.lines)
+    if len(first.starts) > 1 or n_tokens <= LONGEST:
+        return []
+    problem = f"{first.path}: has no sentence break, so its {n_tokens:,} tokens are one item, and nothing can be tested"
+    return [f"{problem}; put an empty line after each sentence"]
 
 
 def check_gold(files: Sequence[Tagged], labels: Codes) -> Integers:

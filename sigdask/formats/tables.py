@@ -13,10 +13,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError, missing_extra
+from sigdask.formats import nested
 from sigdask.formats.files import is_parquet, open_bytes, read_lines
 from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.options import Options
-from sigdask.formats.records import is_json, record_rows
+from sigdask.formats.records import is_json, record_cells
 from sigdask.formats.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text
 
 INDEX = "index"
@@ -26,6 +27,15 @@ ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pai
             "response", "seg_id", INDEX, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id", "question_id",
             "qid", "tweet_id", "tweetid")  # fmt: skip
 """Conventional names of an id column, compared without case."""
+
+ROW_NAMES = re.compile(
+    r"unnamed: 0(\.\d+)*|__index_level_\d+__|level_\d+|row_?(nr|numbers?|names?|num|idx|index|id)|\.\.\.1",
+    re.IGNORECASE,
+)
+"""What pandas, polars, R and Arrow call the rows of a data frame, when they write them as a column."""
+
+FEWEST_COUNTED = 10
+"""Rows from which on a first column that counts them holds their numbers, whatever its name."""
 
 HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
                           "text", "sentence"})  # fmt: skip
@@ -57,6 +67,8 @@ class Table:
         What to tell of how it was read.
     kinds : mapping of str to str
         Of columns that hold numbers in less than float64: "float32" or "float16".
+    nested : mapping of str to sequence
+        Columns with objects or lists in them, whose text is not to be compared; a name with dots leads inside.
     """
 
     path: Path
@@ -65,6 +77,7 @@ class Table:
     header: bool = True
     notes: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    nested: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -72,8 +85,18 @@ class Table:
         return len(self.lines)
 
     def column(self, name: str) -> list[str]:
-        """Return a column, or say which there are."""
+        """Return a column, or say which there are; `prediction.label` is the field of an object in another.
+
+        Raises
+        ------
+        InputError
+            There is no such column, or it holds objects or lists: their fields are named.
+        """
+        if name in self.nested:
+            raise nested.refused(self.path, name, self.lines, self.nested[name])
         if name not in self.columns:
+            if (inner := nested.field(self.nested, name)) is not None:
+                return inner
             close = difflib.get_close_matches(name, self.columns, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise InputError(f"{self.path}: no column {name!r}; columns: {', '.join(self.columns)}{hint}")
@@ -88,6 +111,8 @@ class Table:
 
     def is_numeric(self, name: str) -> bool:
         """Whether every cell of a column is a number or missing."""
+        if name in self.nested:
+            return False
         try:
             to_numbers(self.column(name))
         except NotANumberError as error:
@@ -106,7 +131,28 @@ class Table:
             return options.id_column
         if not self.header and len(self.columns) > 1:
             return "1" if self._are_ids(self.columns["1"]) else None
-        return next((c for c in self.columns if c.lower() in ID_NAMES), None)
+        known = [name for name in self.columns if name.lower() in ID_NAMES]
+        rows = self.row_columns()
+        return next((name for name in known if name not in rows), next(iter((*known, *rows)), None))
+
+    def row_columns(self) -> list[str]:
+        """Return the columns that number or name the rows, as data frames write them: never systems.
+
+        They are known by their names; or the first one by counting the rows, from 0 or 1.
+        """
+        if not self.header:
+            return []
+        first = next(iter(self.columns))
+        found = [name for name in self.columns if name == INDEX or ROW_NAMES.fullmatch(name)]
+        if first not in found and len(self.columns) > 1 and self._counts_rows(first):
+            found.insert(0, first)
+        return found
+
+    def _counts_rows(self, name: str) -> bool:
+        cells = self.columns[name]
+        if self.n_rows < FEWEST_COUNTED or cells[0] not in {"0", "1"}:
+            return False
+        return all(cell == str(k) for k, cell in enumerate(cells, start=int(cells[0])))
 
     @staticmethod
     def _are_ids(cells: Sequence[str]) -> bool:
@@ -119,7 +165,7 @@ class Table:
         if name is None or options.align == "position":
             return None
         seen: dict[str, int] = {}
-        for line, item in zip(self.lines, self.columns[name], strict=True):
+        for line, item in zip(self.lines, self.column(name), strict=True):
             if not item:
                 raise InputError(f"{self.path}, line {line}: column {name!r} is empty, expected an item id")
             if item in seen:
@@ -129,11 +175,13 @@ class Table:
                     f"ids must be unique{remedy}"
                 )
             seen[item] = line
-        return self.columns[name]
+        return self.column(name)
 
     def others(self, *set_aside: str | None) -> list[str]:
-        """Return the columns besides some."""
-        return [column for column in self.columns if column not in set_aside]
+        """Return the columns besides some, and besides those of the rows' own names."""
+        holders = (column for column in self.nested for name in set_aside if name and name.startswith(f"{column}."))
+        aside = {*set_aside, *self.row_columns(), *holders}
+        return [column for column in self.columns if column not in aside]
 
 
 def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
@@ -157,7 +205,7 @@ def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
         start = stream.read(4096)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
     if is_json(path):
-        return table_of(path, list(record_rows(path)))
+        return _of_json(path)
     first = head.split("\n", 1)[0].strip()
     if head and delimiter_of(first) is None:
         return _one_column(path, first)
@@ -165,9 +213,18 @@ def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
     rows = list(delimited_rows(path, quotes=quotes))
     notes = [f"{path}: quotation marks do not enclose whole cells everywhere; taken as part of the text"] * quotes
     if _has_header(rows):
-        return replace(table_of(path, rows, ignore=ignore), notes=notes)
-    names = [str(k) for k in range(1, len(rows[0][1]) + 1)]
-    return replace(table_of(path, [(0, names), *rows], header=False), notes=notes)
+        table = table_of(path, rows, ignore=ignore)
+    else:
+        names = [str(k) for k in range(1, len(rows[0][1]) + 1)]
+        table = table_of(path, [(0, names), *rows], header=False)
+    return replace(table, notes=notes, nested=nested.written_in(table.columns))
+
+
+def _of_json(path: Path) -> Table:
+    rows = list(record_cells(path))
+    table = table_of(path, [(line, list(map(as_text, cells))) for line, cells in rows])
+    holders = nested.columns_of(rows)
+    return replace(table, nested={list(table.columns)[k]: cells for k, cells in holders.items()})
 
 
 def _has_header(rows: Sequence[Row]) -> bool:
@@ -245,4 +302,5 @@ def _parquet(path: Path, ignore: Collection[str]) -> Table:
     columns: dict[str, list[Any]] = loaded.to_pydict()
     texts = {name: [as_text(cell).strip() for cell in column] for name, column in columns.items()}
     kinds = {f.name: KINDS[str(f.type)] for f in loaded.schema if str(f.type) in KINDS}
-    return Table(path, texts, range(1, loaded.num_rows + 1), kinds=kinds)
+    held = {name: column for name, column in columns.items() if any(isinstance(c, dict | list) for c in column)}
+    return Table(path, texts, range(1, loaded.num_rows + 1), kinds=kinds, nested=held)

@@ -150,7 +150,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     end = options.own.get("end", UTTERANCE_END)
     files = [_sentences(source.path, end, labels, tokens) for source in sources]
     first, others = files[0], files[1:]
-    check_structure(first, others)
+    check_structure(first, others, end)
     right = check_gold(files, labels)
     mapped = options.mapped
     names = Codes()

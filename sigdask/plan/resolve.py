@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -105,13 +105,14 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
 
 def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet:
     baseline, pairs = _pairs(own.pairs or keys.pairs)
+    metrics = own.metrics or keys.metrics or ()
     found = TestSet(
         name=own.name,
         sources=_sources(own, at, (*key, "systems")),
         gold=at.path((*key, "gold"), own.gold),
         format=own.format,
-        options=_options(own, at, key),
-        metrics=own.metrics or keys.metrics or (),
+        options=replace(_options(own, at, key), metrics=metrics),
+        metrics=metrics,
         unit=own.unit,
         by=own.by,
         baseline=baseline,

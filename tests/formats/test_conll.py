@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -554,3 +555,89 @@ def test_tagged_words_without_punctuation_are_no_pairs_of_words(tmp_path):
     gold = "The\tDT\ndog\tNN\n\nShe\tPRP\nbarks\tVBZ\n"
     path, _, right = write(tmp_path, gold.replace("NN", "NNP"), gold, gold)
     assert detect([parse_source(str(path))], right) == "conll"
+
+
+HEADERS = {
+    "first": "word ner\n",
+    "before an empty line": "word ner\n\n",
+    "after a document": "-DOCSTART- O\n\nword ner\n",
+    "between comments": "# global.columns = WORD NER\nWord NER\n# sent_id = 1\n",
+    "as a comment": "#word ner\n",
+}
+CHUNKED = "EU B-ORG\nrejects O\n\nGerman B-MISC\ncall O\nnow O\n"
+SPOKEN = "the DT\ndog NN\n\nruns VBZ\nfast RB\n"
+
+
+def of_files(tmp_path, one, two, gold, **options):
+    for name, text in (("one", one), ("two", two), ("gold.conll", gold)):
+        (tmp_path / name).write_text(text)
+    return read(tmp_path / "one", tmp_path / "two", gold=tmp_path / "gold.conll", **options)
+
+
+@pytest.mark.parametrize("tab", [" ", "\t"])
+@pytest.mark.parametrize("head", HEADERS.values(), ids=HEADERS)
+@pytest.mark.parametrize(("gold", "other"), [(CHUNKED, "MISC MISC"), (SPOKEN, "RB JJ")])
+def test_a_header_is_no_token_wherever_it_stands(tmp_path, head, gold, other, tab):
+    old, new = other.split()
+    one = gold.replace(old, new).replace("-MISC", "-ORG")
+    head, one, gold = ((part if part.startswith("-D") else part.replace(" ", tab)) for part in (head, one, gold))
+    counts = of_files(tmp_path, head + one, gold, head + gold)
+    assert counts.field("correct")[:, 1].tolist() == [2, gold.count("\n") - 3]
+    assert counts.field("correct")[:, 0].tolist() == [2, gold.count("\n") - 4]
+
+
+def test_an_empty_last_cell_is_a_cell(tmp_path):
+    gold = SPOKEN.replace(" ", "\t")
+    one = gold.replace("fast\tRB", "fast\t")
+    counts = of_files(tmp_path, one, gold, gold, format="conll:scheme=raw")
+    assert counts.field("correct").tolist() == [[2, 2], [1, 2]]
+    with pytest.raises(InputError, match=r"one, line 6: label '', expected O"):
+        of_files(tmp_path, CHUNKED.replace(" ", "\t")[:-2] + "\n", CHUNKED, CHUNKED)
+
+
+def test_empty_last_cells_of_conllu_are_cells(tmp_path):
+    rows = [f"{k}\t{word}\t_\t{pos}\t_\t_\t0\troot\t_\t" for k, (word, pos) in enumerate([("a", "DET"), ("b", "X")], 1)]
+    gold = "\n".join(["# sent_id = 1", *rows, "", rows[0] + "_", "", ""])
+    counts = of_files(tmp_path, gold.replace("DET", "NOUN"), gold, gold)
+    assert counts.field("correct").tolist() == [[1, 2], [0, 1]]
+
+
+def test_a_tab_at_the_end_of_every_line_makes_no_column(tmp_path):
+    gold = CHUNKED.replace(" ", "\t")
+    counts = of_files(tmp_path, gold.replace("\n", "\t\n"), gold, gold)
+    assert counts.field("correct").tolist() == [[2, 2], [3, 3]]
+
+
+@pytest.mark.parametrize("gold", [CHUNKED, SPOKEN])
+def test_a_file_without_sentence_breaks_is_told_how_to_get_them(tmp_path, gold):
+    lacking = gold.replace("\n\n", "\n")
+    with pytest.raises(
+        InputError, match=r"one: lacks all the 1 sentence breaks of .*gold.conll \(the first before line 3\)"
+    ):
+        of_files(tmp_path, lacking, gold, gold)
+    awk = re.search("awk .* does it", str(error_of(of_files, tmp_path, lacking, gold, gold)))[0].removesuffix(
+        " does it"
+    )
+    mended = subprocess.run(awk, shell=True, capture_output=True, text=True, check=True).stdout
+    assert of_files(tmp_path, mended, gold, gold).field("correct").tolist() == [
+        [2, 2],
+        [len(gold.split()) // 2 - 2] * 2,
+    ]
+
+
+def error_of(function, *arguments):
+    with pytest.raises(InputError) as error:
+        function(*arguments)
+    return error.value
+
+
+def test_some_sentence_breaks_that_lack_are_counted(tmp_path):
+    gold = CHUNKED + "\n" + CHUNKED
+    assert "one: lacks 1 of the 3 sentence breaks" in str(
+        error_of(of_files, tmp_path, gold.replace("\n\n", "\n", 1), gold, gold)
+    )
+
+
+def test_many_tokens_in_one_sentence_are_noted(tmp_path):
+    gold = CHUNKED.replace("\n\n", "\n") * 50
+    assert any("has no sentence break" in w for w in of_files(tmp_path, gold, gold, gold).warnings)

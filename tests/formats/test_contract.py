@@ -27,22 +27,186 @@ TABLES = {
 }
 
 
+# the formats that are no tables: files by name, gold first where there is one; the metric; whether ids align rows
+PROSE = "the cat sat on the mat .\n", "a dog ran away today\n", "it was cold in here again\n"
+WORSE = "the cat sat on a mat .\n", "a dog ran today\n", "it was cold in here again\n"
+SAMPLE = '{"doc_id": %d, "doc": {"q": %d}, "target": "x", "resps": [["a"]], "filtered_resps": ["a"], "acc": %d}\n'
+BATTLE = '{"question_id": %d, "model_a": "%s", "model_b": "%s", "winner": "%s"}\n'
+SPAN = '{"id": "d%d", "text": "%s", "spans": [%s]}\n'
+ONE, TWO = '{"start": 0, "end": 2, "label": "P"}', '{"start": 3, "end": 5, "label": "Q"}'
+FILES = {
+    "segments": ({"gold": [*PROSE], "x": [*WORSE], "y": [*PROSE]}, "chrF", False),
+    "speech": (
+        {
+            "gold": ["one two (s-1)\n", "three four (s-2)\n"],
+            "x": ["one two (s-1)\n", "three for (s-2)\n"],
+            "y": ["won two (s-1)\n", "four (s-2)\n"],
+        },
+        "WER",
+        True,
+    ),
+    "terms": (
+        {
+            name: ["id\tterm_list\n", *(f"{k}\t{term}\n" for k, term in enumerate(terms))]
+            for name, terms in {"gold": ["cat", "dog", "ant"], "x": ["cat", "cow", "ant"], "y": ["cow"] * 3}.items()
+        },
+        "f1",
+        True,
+    ),
+    "spans": (
+        {
+            name: [SPAN % (k, "ab cd", spans) for k, spans in enumerate(found)]
+            for name, found in {"gold": [ONE, TWO, ONE], "x": [ONE, ONE, ""], "y": [f"{ONE}, {TWO}", TWO, ONE]}.items()
+        },
+        "f1",
+        True,
+    ),
+    "pairs": (
+        {
+            "gold": ["undo\tun @@do\n", "redo\tre @@do\n", "cat\tcat\n"],
+            "x": ["undo\tun @@do\n", "redo\tred @@o\n", "cat\tcat\n"],
+            "y": ["undo\tund @@o\n", "redo\tre @@do\n", "cat\tc @@at\n"],
+        },
+        "f1",
+        True,
+    ),
+    "conll": (
+        {
+            "gold": ["EU\tB-ORG\n", "runs\tO\n", "\n", "Ann\tB-PER\n", "\n"],
+            "x": ["EU\tB-ORG\n", "runs\tO\n", "\n", "Ann\tB-LOC\n", "\n"],
+            "y": ["EU\tO\n", "runs\tO\n", "\n", "Ann\tB-PER\n", "\n"],
+        },
+        "f1",
+        False,
+    ),
+    "timbl": (
+        {
+            name: [f"{row} {{ T 2, J 1 }}\n" for row in rows]
+            for name, rows in {
+                "x": ["a,b,T,T", "c,d,J,T", "e,f,T,T"],
+                "y": ["a,b,T,J", "c,d,J,J", "e,f,T,J"],
+            }.items()
+        },
+        "accuracy",
+        False,
+    ),
+    "mbt": (
+        {
+            "x": ["the\t/\tD\tD\n", "cat\t/\tN\tV\n", "<utt>\n", "it\t/\tP\tP\n", "<utt>\n"],
+            "y": ["the\t/\tD\tN\n", "cat\t/\tN\tN\n", "<utt>\n", "it\t/\tP\tV\n", "<utt>\n"],
+        },
+        "accuracy",
+        False,
+    ),
+    "trec": (
+        {
+            "gold": ["1 0 a 1\n", "1 0 b 0\n", "2 0 a 0\n", "2 0 b 1\n"],
+            "x": ["1 Q0 a 1 2.0 x\n", "1 Q0 b 2 1.0 x\n", "2 Q0 b 1 2.0 x\n", "2 Q0 a 2 1.0 x\n"],
+            "y": ["1 Q0 b 1 2.0 y\n", "1 Q0 a 2 1.0 y\n", "2 Q0 b 1 2.0 y\n", "2 Q0 a 2 1.0 y\n"],
+        },
+        "AP",
+        True,
+    ),
+    "samples": (
+        {"x": [SAMPLE % (k, k, k % 2) for k in range(4)], "y": [SAMPLE % (k, k, k // 3) for k in range(4)]},
+        "acc",
+        True,
+    ),
+    "battles": (
+        {
+            "votes": [
+                BATTLE % (k, *models, winner)
+                for k, (models, winner) in enumerate(
+                    [("xy", "model_a"), ("yx", "model_a"), ("xy", "model_a"), ("xy", "tie")]
+                )
+            ]
+        },
+        "win_rate",
+        True,
+    ),
+}
+
+
 def test_every_format_is_under_contract():
-    # not tables: under contract in the test file of their family
-    elsewhere = {
-        "segments",
-        "terms",
-        "spans",
-        "pairs",
-        "speech",
-        "conll",
-        "timbl",
-        "mbt",
-        "trec",
-        "samples",
-        "battles",
+    assert {*TABLES, *FILES} == set(FORMATS)
+
+
+@pytest.fixture(params=FILES)
+def files(request, tmp_path):
+    written, metric, by_id = FILES[request.param]
+    return request.param, written, metric, by_id, tmp_path
+
+
+def outcome_of(folder, written, metric, suffix="", format="auto"):  # noqa: A002  # as on the command line
+    gold = folder / f"gold{suffix}" if "gold" in written else None
+    systems = [folder / f"{name}{suffix}" for name in written if name != "gold"]
+    counts = read(*systems, gold=gold, format=format)
+    results = compare_all(counts, metrics=[metric], method="randomization", trials=500)
+    return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
+
+
+def write_all(folder, written, encode=str.encode, suffix=""):
+    folder.mkdir(exist_ok=True)
+    for name, lines in written.items():
+        (folder / f"{name}{suffix}").write_bytes(encode("".join(lines)))
+    return folder
+
+
+def test_auto_takes_files_for_what_they_are(files):
+    name, written, _, _, folder = files
+    write_all(folder, written)
+    systems = [parse_source(str(folder / other)) for other in written if other != "gold"]
+    assert detect(systems, folder / "gold" if "gold" in written else None) == name
+
+
+ENCODED = {
+    "crlf": lambda text: text.replace("\n", "\r\n").encode(),
+    "bom": lambda text: text.encode("utf-8-sig"),
+    "gz": lambda text: gzip.compress(text.encode()),
+    "no last newline": lambda text: text.rstrip("\n").encode(),
+}
+
+
+@pytest.mark.parametrize("kind", ENCODED)
+def test_encodings_and_line_ends_do_not_matter_to_any_format(files, kind):
+    name, written, metric, _, folder = files
+    plain = outcome_of(write_all(folder / "plain", written), written, metric, format=name)
+    other = write_all(folder / "other", written, ENCODED[kind])
+    assert outcome_of(other, written, metric, format=name) == plain
+    assert plain[0][2] != plain[0][3]  # something was read
+
+
+def test_row_order_changes_nothing_where_rows_have_ids(files):
+    name, written, metric, by_id, folder = files
+    if not by_id:
+        return
+    plain = outcome_of(write_all(folder / "plain", written), written, metric, format=name)
+    # a header stays, and the row that names the first model
+    kept = (name == "terms") + (name == "battles")
+    turned = {
+        other: lines if other == "gold" else [*lines[:kept], *reversed(lines[kept:])]
+        for other, lines in written.items()
     }
-    assert {*TABLES, *elsewhere} == set(FORMATS)
+    assert outcome_of(write_all(folder / "turned", turned), turned, metric, format=name) == plain
+
+
+def test_a_damaged_file_of_any_format_is_an_error_that_names_it(files):
+    name, written, metric, _, folder = files
+    last = list(written)[-1]
+    for bad, message in (
+        (b"", "empty"),
+        (b"caf\xe9 \xff\n", "not UTF-8|invalid"),
+        (gzip.compress(b"x" * 99)[:-9], "gzip"),
+    ):
+        write_all(folder, written)
+        (folder / last).write_bytes(bad)
+        with pytest.raises(InputError, match=message) as error:
+            outcome_of(folder, written, metric, format=name)
+        assert last in str(error.value)
+    (folder / last).unlink()
+    with pytest.raises(InputError, match="no such file") as error:
+        outcome_of(folder, written, metric, format=name)
+    assert last in str(error.value)
 
 
 @pytest.fixture(params=TABLES)

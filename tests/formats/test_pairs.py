@@ -1,6 +1,8 @@
 """Word pairs: the official SIGMORPHON 2022 scores, and pairing by word or by position."""
 
 import json
+import random
+import re
 
 import pytest
 
@@ -177,3 +179,96 @@ def test_quotes_and_empty_predictions_are_texts(tmp_path):
     counts = table(tmp_path, 'a"b\ta" @@b\n"\t"\n', 'a"b\t\n"\t"\n', 'a"b\ta" b\n"\t"\n')
     assert counts.field("predicted").tolist() == [[1, 2], [1, 1]]
     assert counts.field("tp").tolist() == [[0, 2], [1, 1]]
+
+
+def official(gold, given, level):
+    """Read as the scorer of SIGMORPHON 2022 (evaluation/evaluate.py, --level); return (tp, gold, given, distance)."""
+    columns = []
+    for text in (gold, given):
+        column = []
+        for line in text.splitlines():
+            segments = line.split("\t")[1].replace(" @@", "|")
+            column += [segments.replace(" ", "|")] if level == "word" else segments.split(" ")
+        columns.append(column)
+    tp = sum(longest(a.split("|"), b.split("|")) for a, b in zip(*columns, strict=True))
+    return (
+        tp,
+        *(sum(len(word.split("|")) for word in column) for column in columns),
+        sum(edits(a, b) for a, b in zip(*columns, strict=True)),
+    )
+
+
+def longest(a, b):
+    if not a or not b:
+        return 0
+    return longest(a[1:], b[1:]) + 1 if a[0] == b[0] else max(longest(a[1:], b), longest(a, b[1:]))
+
+
+def edits(a, b):
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+    return row[-1]
+
+
+def sums_of(counts, system):
+    names = ("tp", "gold", "predicted", "score[edit-distance]")
+    return tuple(int(counts.field(name)[:, min(system, counts.field(name).shape[1] - 1)].sum()) for name in names)
+
+
+def sentences(rng, n_rows, words):
+    """Return the same sentences segmented twice."""
+    texts = ["", ""]
+    for _ in range(n_rows):
+        row = rng.choices(words, k=rng.randint(2, 5))
+        for k in range(2):
+            cut = [" @@".join(re.findall(rf".{{1,{rng.randint(1, 3)}}}", word)) for word in row]
+            texts[k] += " ".join(row) + "\t" + " ".join(cut) + "\n"
+    return texts
+
+
+def test_words_of_sentences_are_compared_one_by_one(tmp_path):
+    rng = random.Random(3)
+    gold, given = sentences(rng, 60, ["ababa", "bab", "aabb", "abba", "ba"])
+    counts = table(tmp_path, gold, given, gold)
+    assert sums_of(counts, 0) == official(gold, given, "sentence")
+    assert sums_of(counts, 0)[0] < official(gold, given, "word")[0]  # a morph of another word is not right
+    assert sums_of(counts, 1)[:1] == (sums_of(counts, 1)[1],)
+
+
+def test_a_blank_between_words_is_no_boundary_of_morphs(tmp_path):
+    gold = "the dogs bark\tthe dog @@s bark\nun do it\tun do it\n"
+    swapped = "the dogs bark\tthe @@dog s bark\nun do it\tun @@do it\n"
+    counts = table(tmp_path, gold, swapped, gold)
+    assert counts.field("correct").T.tolist() == [[0, 0], [1, 1]]
+    # the|dog against the, s against dog|s, bark; then un|do against un, it against do, and no third word
+    assert counts.field("tp")[:, 0].tolist() == [3, 1]
+    as_words = table(tmp_path, gold, swapped, gold, format="pairs:level=word")
+    assert as_words.field("correct").T.tolist() == [[1, 1], [1, 1]]
+
+
+def test_words_parted_by_blanks_for_marks_are_noted_and_may_be_told_apart(tmp_path):
+    gold = "undoes\tun @@do @@es\nadhoc\tad @@hoc\n"
+    given = "undoes\tun do es\nadhoc\tad hoc\n"
+    counts = table(tmp_path, gold, given, gold)
+    assert sums_of(counts, 0) == official(gold, given, "word")
+    assert any("2 words are parted by blanks" in warning for warning in counts.warnings)
+    apart = table(tmp_path, gold, given, gold, format="pairs:separator=@@")
+    assert apart.field("tp").T.tolist() == [[0, 0], [3, 2]]
+    assert apart.field("predicted").T.tolist() == [[1, 1], [3, 2]]
+
+
+def test_pieces_of_byte_pair_encoders_are_morphs(tmp_path):
+    gold, pieces = "undoes\tun @@do @@es\ncat\tcat\n", "undoes\tun@@ do@@ es\ncat\tca@@ t\n"
+    counts = table(tmp_path, gold, pieces, gold)
+    assert counts.field("tp").T.tolist() == [[3, 0], [3, 1]]
+    assert not counts.warnings
+
+
+@pytest.mark.parametrize("name", ["space", "blank", " "])
+def test_a_blank_can_be_asked_for_as_the_separator(tmp_path, name):
+    gold = "undo\tun do\nredo\tre do\n"
+    counts = table(tmp_path, gold, "undo\tun @@do\nredo\tre do\n", gold, format=f"pairs:separator={name}")
+    assert counts.field("tp").T.tolist() == [[1, 2], [2, 2]]

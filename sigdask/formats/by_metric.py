@@ -1,0 +1,76 @@
+"""Formats known by the metrics asked for: what one format alone has needs no look at the files' words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from sigdask import metrics
+from sigdask.errors import InputError
+from sigdask.formats.files import head_lines, is_parquet
+from sigdask.formats.rows import header_of
+from sigdask.formats.tables import HEADER_NAMES
+from sigdask.metrics import retrieval
+
+FORMATS = {
+    "BLEU": "segments",
+    "chrF": "segments",
+    "chrF++": "segments",
+    "TER": "segments",
+    "WER": "speech",
+    "CER": "speech",
+    "type-precision": "terms",
+    "type-recall": "terms",
+    "type-f1": "terms",
+    "edit-distance": "pairs",
+    "AP": "trec",
+}
+"""Metric to the format that alone has it, beside a gold file; without one it is a column of scores."""
+
+OF_LINES = frozenset({"segments", "speech"})
+"""Formats of text a line: not what is JSON, Parquet or in columns."""
+
+JSON = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
+
+
+def format_of(asked: Sequence[str], paths: Sequence[Path], gold: Path) -> str | None:
+    """Return the format that alone has the metrics asked for; None where they leave it open.
+
+    Parameters
+    ----------
+    asked : sequence of str
+        Metrics as users name them.
+    paths : sequence of Path
+        Files of systems.
+    gold : Path
+        File of what is right.
+    """
+    found = {format_ for name in asked if (format_ := _of(name)) is not None}
+    if len(found) != 1:
+        return None
+    (format_,) = found
+    plain = all(map(_is_lines, (gold, *paths))) if format_ in OF_LINES else True
+    return format_ if plain else None
+
+
+def _of(name: str) -> str | None:
+    try:
+        base = metrics.Spec.of(name).base
+        if base in FORMATS or base.lower() in metrics.METRICS:
+            return FORMATS.get(base)
+        return "trec" if retrieval.measure(name) is not None else None
+    except InputError:  # a metric of the user's own, or a name that is none
+        return None
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether a file is text without columns; XML and SGML hold text too."""
+    if path.is_dir() or is_parquet(path):
+        return False
+    lines = [line for line in head_lines(path)[:20] if line.strip()]
+    columns = {line.count("\t") for line in lines}
+    if not lines or JSON.match(lines[0]) or (len(columns) == 1 and columns != {0}):
+        return False
+    names = {name.lower() for name in header_of(lines[0])}
+    return len(names) < 2 or HEADER_NAMES.isdisjoint(names)

@@ -1,0 +1,93 @@
+"""A metric that one format alone has tells the format."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sigdask.formats import Options, detect, parse_source
+from sigdask.formats.by_metric import format_of
+from sigdask.plan import load_plan
+
+# single words, each once: a list of ids by its looks (responses)
+REFERENCE = ["", "他去了北京", "我们喜欢苹果", "今天下雨了", "天气很好"]
+OUTPUT = ["", "他去了北", "我们喜欢苹果", "今天雨了", "天气好"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, lines in (("gold", REFERENCE), ("x", OUTPUT), ("y", OUTPUT[:1] + REFERENCE[1:])):
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    return [tmp_path / f"{name}.txt" for name in ("gold", "x", "y")]
+
+
+def detected(path, gold, *metrics):
+    return detect([parse_source(str(path))], gold, Options(metrics=metrics))
+
+
+@pytest.mark.parametrize(
+    ("metric", "format_"),
+    [
+        ("BLEU", "segments"),
+        ("BLEU:tokenize=zh", "segments"),
+        ("chrF++", "segments"),
+        ("TER", "segments"),
+        ("WER", "speech"),
+        ("CER", "speech"),
+        ("AP", "trec"),
+        ("nDCG@10", "trec"),
+        ("ndcg_cut_10", "trec"),
+        ("type-f1", "terms"),
+        ("edit-distance", "pairs"),
+    ],
+)
+def test_a_metric_of_one_format_decides(files, metric, format_):
+    gold, path, _ = files
+    assert detected(path, gold, metric) == format_
+    assert detected(path, gold, "accuracy", metric) == format_
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "precision", "mean", "Accuracy", "mine:metric", "nonsense"])
+def test_other_metrics_leave_it_open(files, metric):
+    gold, path, _ = files
+    assert format_of([metric], [path], gold) is None
+
+
+def test_metrics_of_two_formats_leave_it_open(files):
+    gold, path, _ = files
+    assert format_of(["BLEU", "WER"], [path], gold) is None
+
+
+def test_a_table_is_not_read_line_by_line_for_its_texts(tmp_path):
+    for name in ("gold", "x"):
+        (tmp_path / name).write_text("id\tlabel\na\tone two\nb\tthree four\n")
+    assert format_of(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
+    (tmp_path / "x").write_text('{"id": 1, "text": "one two"}\n')
+    assert format_of(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
+
+
+def test_text_in_brackets_is_no_json(tmp_path):
+    for name in ("gold", "x"):
+        (tmp_path / name).write_text("[laughter] yes\n[noise]\n")
+    assert format_of(["WER"], [tmp_path / "x"], tmp_path / "gold") == "speech"
+
+
+def test_the_command_line_reads_by_the_metric(files):
+    gold, *systems = map(str, files)
+    command = [sys.executable, "-m", "sigdask", "compare", *systems, "--gold", gold, "--metric", "CER"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "read as speech: 2 systems" in shown.stderr
+
+
+def test_a_plan_reads_by_the_metric(files, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[test_set]]\nname = "t"\nsystems = ["x.txt", "y.txt"]\ngold = "gold.txt"\nmetrics = ["BLEU"]\n')
+    counts = load_plan(plan).test_sets[0].read()
+    assert counts.suggested == ("BLEU", "chrF")
+    assert counts.n_items == 5
+
+
+def test_a_table_with_a_header_is_not_read_line_by_line(tmp_path):
+    for name in ("gold", "x"):
+        (tmp_path / name).write_text("id,text\na,hello world\nb,one two\n")
+    assert format_of(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None

@@ -1,0 +1,228 @@
+"""Rows and columns beside the scores that are none: means, totals, data frames' own row numbers."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sigdask.errors import InputError
+from sigdask.formats import Options, read
+from sigdask.formats.summaries import is_summary
+
+SCORES = pd.DataFrame(
+    {"bert": [0.61, 0.22, 0.95, 0.4], "gpt": [0.5, 0.13, 0.9, 0.77]}, index=[f"t{k}" for k in range(4)]
+)
+
+
+def scores_of(counts):
+    return {name: counts.field("score")[:, s].tolist() for s, name in enumerate(counts.systems)}
+
+
+def expected(frame=SCORES):
+    return {name: column.tolist() for name, column in frame.items()}
+
+
+def written(tmp_path, frame, **options):
+    frame.to_csv(tmp_path / "t.csv", **options)
+    return tmp_path / "t.csv"
+
+
+def with_row(name, values, first=False):
+    row = pd.DataFrame([values], columns=SCORES.columns, index=[name])
+    return pd.concat([row, SCORES] if first else [SCORES, row])
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("all", SCORES.mean()),
+        ("Mean", SCORES.mean().round(3)),
+        ("AVG", SCORES.mean().round(2)),
+        ("Average (4 tasks)", SCORES.mean().round(3)),
+        ("average", (100 * SCORES.mean()).round(1)),
+        ("total", SCORES.sum()),
+        ("sum", SCORES.sum().round(1)),
+        ("overall", SCORES.mean()),
+        ("macro", SCORES.mean()),
+        ("std", SCORES.std()),
+        ("median", SCORES.median()),
+    ],
+)
+def test_a_row_that_sums_up_the_others_is_no_item(tmp_path, name, values, first):
+    counts = read(written(tmp_path, with_row(name, list(values), first)))
+    assert scores_of(counts) == expected()
+    assert [f"{name!r} sums up the other rows" in warning for warning in counts.warnings] == [True]
+
+
+@pytest.mark.parametrize("name", ["all", "mean", "weighted average"])
+def test_an_item_called_like_a_summary_stays_and_is_noted(tmp_path, name):
+    frame = with_row(name, [0.1, 0.2])
+    counts = read(written(tmp_path, frame))
+    assert scores_of(counts) == expected(frame)
+    assert f"line 6: {name!r} is called like a summary, but is not the mean" in counts.warnings[0]
+
+
+def test_a_mean_of_exact_tenths_is_known_by_its_two_decimals(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,0.1,0.3\nb,0.5,0.4\nc,0.7,0.7\nd,0.8,0.9\nmean,0.53,0.58\n")
+    assert read(tmp_path / "t.csv").n_items == 4  # 0.525 and 0.575
+
+
+def test_an_item_called_all_of_scores_0_and_1_is_not_taken_for_their_rounded_mean(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,1,0\nb,1,1\nc,0,0\nall,1,0\n")  # means 0.67 and 0.33
+    assert read(tmp_path / "t.csv").n_items == 4
+
+
+def test_a_word_among_items_that_is_called_all_needs_no_note(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\nany,1,0\nall,1,1\nnone,0,0\n")
+    counts = read(tmp_path / "t.csv")
+    assert (counts.n_items, counts.warnings) == (3, ())
+
+
+def test_all_that_describe_adds_is_left_out(tmp_path):
+    counts = read(written(tmp_path, pd.concat([SCORES, SCORES.describe()])))
+    assert scores_of(counts) == expected()
+    assert len(counts.warnings) == 8
+
+
+def test_a_mean_row_in_each_of_two_files_is_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text("item,score\nx,1\ny,2\nz,2\nmean,1.67\n")
+    (tmp_path / "b.csv").write_text("item,score\nx,1\ny,4\nz,2\nmean,2.33\n")
+    assert scores_of(read(tmp_path / "a.csv", tmp_path / "b.csv")) == {"a": [1, 2, 2], "b": [1, 4, 2]}
+
+
+def test_a_total_of_responses_does_not_make_them_labels(tmp_path):
+    (tmp_path / "t.csv").write_text("id,gold,x,y\na,1,1,0\nb,0,1,1\nc,1,1,1\ntotal,2,3,2\n")
+    counts = read(tmp_path / "t.csv")
+    assert counts.n_items == 3
+    assert counts.field("tp").tolist() == [[1, 0], [0, 0], [1, 1]]
+
+
+def test_rows_of_means_in_a_long_table_are_no_items(tmp_path):
+    long = SCORES.reset_index(names="item").melt(id_vars="item", var_name="system", value_name="score")
+    means = pd.DataFrame({"item": "all", "system": list(SCORES), "score": SCORES.mean().round(4).to_numpy()})
+    counts = read(written(tmp_path, pd.concat([long, means]), index=False))
+    assert scores_of(counts) == expected()
+    assert "'all' sums up the other rows" in counts.warnings[0]
+
+
+def test_a_column_of_the_systems_means_is_no_system(tmp_path):
+    counts = read(written(tmp_path, SCORES.assign(Average=SCORES.mean(axis=1).round(2))))
+    assert scores_of(counts) == expected()
+    assert "column 'Average' sums up the other columns" in counts.warnings[0]
+
+
+def test_means_in_the_last_row_without_ids_are_noted(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n3,4\n3,5\n2.33,3.67\n")
+    counts = read(tmp_path / "t.csv")
+    assert counts.n_items == 4
+    assert "the last row holds the means or totals of the others" in counts.warnings[0]
+
+
+@pytest.mark.parametrize("name", ["all", "Mean", "TOTAL", "macro avg", "overall_score", "25%"])
+def test_names_of_summaries_are_known(name):
+    assert is_summary(name)
+
+
+@pytest.mark.parametrize("name", ["allow", "summary", "all of it", "t3", "", "meaning", "25"])
+def test_other_names_are_not(name):
+    assert not is_summary(name)
+
+
+NUMBERED = SCORES.reset_index(drop=True)
+
+
+@pytest.mark.parametrize("header", ["", "Unnamed: 0", "Unnamed: 0.1", "__index_level_0__", "level_0", "row_nr", "...1"])
+@pytest.mark.parametrize("start", [0, 1])
+def test_the_index_of_a_data_frame_is_no_system(tmp_path, header, start):
+    frame = NUMBERED.set_index(NUMBERED.index + start)
+    counts = read(written(tmp_path, frame, index_label=header))
+    assert scores_of(counts) == expected()
+
+
+def test_the_index_that_arrow_keeps_is_no_system(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({**{name: NUMBERED[name].to_numpy() for name in NUMBERED}, "__index_level_0__": [3, 1, 2, 0]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    counts = read(tmp_path / "t.parquet")
+    assert scores_of(counts) == expected()
+    assert counts.ids == ("3", "1", "2", "0")
+
+
+def test_the_index_beside_an_id_is_neither_id_nor_system(tmp_path):
+    counts = read(written(tmp_path, SCORES.reset_index(names="item")))
+    assert counts.ids == ("t0", "t1", "t2", "t3")
+    assert scores_of(counts) == expected()
+
+
+def test_a_first_column_that_counts_the_rows_is_no_system_whatever_its_name(tmp_path):
+    frame = pd.DataFrame({"X": range(1, 13), "bert": np.arange(12) / 10, "gpt": np.arange(12)[::-1] / 10})
+    counts = read(written(tmp_path, frame, index=False))
+    assert counts.systems == ("bert", "gpt")
+    assert "column 'X' counts the rows" in counts.warnings[0]
+
+
+def test_the_row_names_of_r_are_ids(tmp_path):
+    (tmp_path / "t.csv").write_text('"","bert","gpt"\n"1",0.5,1\n"2",0.25,0\n')
+    counts = read(tmp_path / "t.csv")
+    assert (counts.systems, counts.ids) == (("bert", "gpt"), ("1", "2"))
+
+
+def test_a_rank_beside_the_scores_is_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("rank,item,x,y\n1,a,0.5,0.4\n2,b,0.7,0.6\n3,c,0.1,0.2\n")
+    assert any("column 'rank' is taken for a system" in warning for warning in read(tmp_path / "t.csv").warnings)
+
+
+def test_a_table_of_more_systems_than_items_is_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("id,arc,mmlu,boolq\nbert,0.5,0.4,0.1\ngpt,0.7,0.6,0.2\n")
+    assert any("are systems rows?" in warning for warning in read(tmp_path / "t.csv").warnings)
+
+
+def test_a_data_frame_written_by_columns_is_refused(tmp_path):
+    (tmp_path / "t.json").write_text(NUMBERED.to_json())
+    with pytest.raises(InputError, match="holds columns.*orient=.records"):
+        read(tmp_path / "t.json")
+    (tmp_path / "t.json").write_text(NUMBERED.to_json(orient="records"))
+    assert scores_of(read(tmp_path / "t.json")) == expected()
+
+
+def test_a_summary_is_left_out_of_groups_too(tmp_path):
+    rows = [{"id": f"t{k}", "task": "ab"[k % 2], "x": k, "y": 2 * k} for k in range(6)]
+    rows.append({"id": "mean", "task": "", "x": 2.5, "y": 5})
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "t.jsonl", options=Options(groups=("task",)))
+    assert counts.groups["task"] == ("a", "b") * 3
+
+
+def test_cells_of_a_summary_may_be_printed_each_in_its_own_way(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,0.123,0.456\nb,0.223,0.356\nc,0.323,0.756\nmean,0.22,0.5227\n")
+    assert read(tmp_path / "t.csv").n_items == 3
+
+
+def test_summaries_of_parts_are_noted_where_one_sums_up_all(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,1,2\nmean 1,1,2\nb,5,6\nc,6,4\nmean 2,5.5,5\nmean,4,4\n")
+    counts = read(tmp_path / "t.csv")
+    assert counts.n_items == 5
+    assert [name in "".join(counts.warnings) for name in ("'mean 1'", "'mean 2'", "'mean'")] == [True] * 3
+
+
+def test_samples_and_ratings_have_no_summary_among_their_items(tmp_path):
+    items = [*"abcd", "mean"]
+    for name, values in (("x", [0, 1, 0, 1, 0.5]), ("y", [1, 1, 1, 0, 0.75])):
+        rows = [{"__index_level_0__": k, "id": i, "acc": v} for k, (i, v) in enumerate(zip(items, values, strict=True))]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", format="samples")
+    assert (counts.n_items, counts.suggested) == (4, ("acc",))
+    assert any("'mean' sums up the other rows" in warning for warning in counts.warnings)
+    rows = [(s, i, v) for s in "ab" for i, v in (("1", 2.5), ("2", 4), ("all", 3.25))]
+    text = "".join(f"{s}\t{i}\tr\t{v}\n" for s, i, v in rows)
+    (tmp_path / "t.tsv").write_text("system\tseg_id\trater\tscore\n" + text)
+    assert read(tmp_path / "t.tsv", format="ratings").ids == ("1", "2")
+
+
+def test_columns_of_errors_beside_scores_are_asked_about(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,x_std,y\na,1,0.1,2\nb,2,0.2,1\nc,0,0.1,1\nd,1,0.3,1\n")
+    assert any("column 'x_std' is taken for a system" in warning for warning in read(tmp_path / "t.csv").warnings)
