@@ -64,6 +64,9 @@ class Counts:
         Labels that only systems use, sorted.
     present : bool array, shape (n_items, n_systems), or None
         Which items each system has; None when all have all.
+    held : mapping of str to bool array, shape (n_items, n_systems)
+        Which items each system has in a field, of fields that some items lack: a metric that some
+        tasks alone have.
     outputs : Outputs or None
         Whole outputs, where a black-box metric can be asked for.
     suggested : tuple of str
@@ -86,6 +89,7 @@ class Counts:
     labels: tuple[str, ...] = ()
     predicted_labels: tuple[str, ...] = ()
     present: NDArray[np.bool_] | None = None
+    held: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     outputs: Outputs | None = None
     suggested: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -130,12 +134,24 @@ class Counts:
             raise InputError(f"no column {column!r} to group items by; columns at hand: {known}")
         return self.groups[column]
 
-    def in_common(self, systems: Sequence[int], subset: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """Return which items, of a subset of them, some systems all have; shape (n_items,)."""
+    def in_common(
+        self,
+        systems: Sequence[int],
+        subset: NDArray[np.bool_] | None = None,
+        held: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.bool_]:
+        """Return which items, of a subset of them, some systems all have; shape (n_items,).
+
+        `held` narrows it to the items that they have in one metric (`BoundMetric.held`).
+        """
         mask = np.ones(self.n_items, np.bool_) if subset is None else subset
-        if self.present is None:
-            return mask
-        return np.asarray(np.logical_and.reduce([mask, *(self.present[:, s] for s in systems)]))
+        gaps = [own[:, s] for own in (self.present, held) if own is not None for s in systems]
+        return np.asarray(np.logical_and.reduce([mask, *gaps])) if gaps else mask
+
+    def held_in(self, fields: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Return which items each system has in all of some fields; None where all have all."""
+        gaps = [self.held[name] for name in fields if name in self.held]
+        return np.asarray(np.logical_and.reduce(gaps)) if gaps else None
 
     def with_unit(self, unit: str) -> Counts:
         """Exchange whole groups of `unit` instead of single items."""
@@ -211,6 +227,7 @@ class Counts:
             ids=tuple(ids),
             groups={name: tuple(column[k] for k in order) for name, column in self.groups.items()},
             present=None if self.present is None else self.present[order],
+            held={name: own[order] for name, own in self.held.items()},
             outputs=outputs,
         )
 
@@ -259,6 +276,7 @@ class Counts:
             ids=ids,
             groups=groups,
             present=None if present is None else np.tile(present, (times, 1)),
+            held={},
             outputs=None,
             warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
             replicates=tuple(ordered),

@@ -102,6 +102,7 @@ def shifted(counts: Counts, metric: BoundMetric, baseline: str, margin: float) -
         },
         labels=(),
         predicted_labels=(),
+        held={} if metric.held is None else {"score": metric.held},
         outputs=None,
         replicates=(),
         suggested=("mean",),

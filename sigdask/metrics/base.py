@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.fields import Array
@@ -33,6 +36,8 @@ class BoundMetric:
         Fields that the metric counted itself, from whole outputs.
     signature : str or None
         What the scorer library says of how it counted, for reports to repeat it.
+    held : bool array, shape (n_items, n_systems), or None
+        Which items each system has in it, where some lack it; it is compared on those alone.
     """
 
     name: str
@@ -41,6 +46,7 @@ class BoundMetric:
     higher_is_better: bool = True
     own: Mapping[str, Array] = field(default_factory=dict)
     signature: str | None = None
+    held: NDArray[np.bool_] | None = None
 
     def field(self, name: str, counts: Counts) -> Array:
         """Return one of the fields it sums."""
