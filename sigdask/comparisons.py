@@ -109,22 +109,21 @@ def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) 
                     yield comparison
 
 
-def left_out(asked: Asked, comparisons: Sequence[Comparison], chosen: Sequence[AnyMetric], by: str | None) -> list[str]:
-    """Name the comparisons that are not made although a system has the metric: the other has no such item."""
-    counts = asked.counts
-    made = {(c.pair, id(c.metric), _value(c.subset)) for c in comparisons}
-    names = []
+def left_out(
+    counts: Counts, pairs: Sequence[Pair], chosen: Sequence[AnyMetric], by: str | None
+) -> Iterator[tuple[str | None, str, str, str]]:
+    """Yield (subset, a, b, metric) of what is not compared although a system has it: the other has no such item."""
+    if counts.present is None and not counts.held and not counts.replicates:
+        return
     for subset, mask in _subsets(counts, by):
         for metric in (bound(m, counts) for m in chosen):
             held = metric.held if isinstance(metric, BoundMetric) else None
-            has = [counts.in_common([s], mask, held).any() for s in range(counts.n_systems)]
-            where = f" in {by} {_value(subset)}" if subset else ""
-            names += [
-                f"{counts.systems[i]} and {counts.systems[j]} by {metric.name}{where}"
-                for i, j in asked.pairs
-                if (has[i] or has[j]) and ((i, j), id(metric), _value(subset)) not in made
-            ]
-    return names
+            own = [counts.in_common([s], mask, held) for s in range(counts.n_systems)]
+            has = np.column_stack(own).astype(np.float32)  # (n_items, n_systems)
+            common = has.T @ has  # numbers of items, above 0 where there are some
+            for i, j in pairs:
+                if not common[i, j] and (common[i, i] or common[j, j]):
+                    yield _value(subset), counts.systems[i], counts.systems[j], metric.name
 
 
 def _value(subset: dict[str, str] | None) -> str | None:

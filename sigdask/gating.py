@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 
+from sigdask import planned
 from sigdask.clusters import Cluster
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
@@ -56,8 +57,10 @@ def judge_plan(
         return None
     evidence = Evidence(history=history)
     for test_set in plan.test_sets:
+        counts = read(test_set)
+        evidence += Evidence(absent=tuple(planned.left_out(plan, test_set, counts)))
         evidence += gather(
-            read(test_set),
+            counts,
             results,
             plan.gate.rules,
             baseline=test_set.baseline,

@@ -118,14 +118,14 @@ class Question:
         Of each comparison, within each coarser column.
     others : tuple of Part
         With other units, for contrast.
-    left_out : tuple of str
-        What is not compared, as one of the systems has no item of it.
+    left_out : tuple of (str or None, str, str, str)
+        Subset, systems and metric of what is not compared, as one of the systems has no item of it.
     """
 
     main: Part
     dependences: tuple[tuple[Dependence, ...], ...]
     others: tuple[Part, ...]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[tuple[str | None, str, str, str], ...] = ()
 
     @staticmethod
     def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Question:
@@ -141,7 +141,7 @@ class Question:
             [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
         )
         others = tuple(Part.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
-        without = left_out(main.asked, main.comparisons, wanted.found(grouped), wanted.by)
+        without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
         return Question(main, dependences, others, tuple(without))
 
     @property
@@ -200,8 +200,12 @@ class Question:
         unit = self.main.asked.counts.unit
         notes = []
         if self.left_out:
+            listed = [
+                f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
+                for subset, a, b, metric in self.left_out[:SHOWN]
+            ]
             more = f" and {len(self.left_out) - SHOWN:,} more" if len(self.left_out) > SHOWN else ""
-            notes.append(f"not compared, as the two have no item in common: {'; '.join(self.left_out[:SHOWN])}{more}")
+            notes.append(f"not compared, as the two have no item in common: {'; '.join(listed)}{more}")
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)

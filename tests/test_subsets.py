@@ -81,7 +81,7 @@ def test_a_task_that_one_system_lacks_is_missed_there_alone_and_said_so(tmp_path
     assert lost == {("base", "new", "f1", "drop"), ("new", "other", "f1", "drop")}
     assert kept(gap).items() <= kept(whole).items()
     [note] = [w for w in gap.warnings if w.startswith("not compared")]
-    assert note.endswith("base and new by f1 in task drop; new and other by f1 in task drop")
+    assert note.endswith("base and new by f1 on drop; new and other by f1 on drop")
 
 
 def samples(path, rows):
