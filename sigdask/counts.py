@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -73,6 +74,8 @@ class Counts:
         Metrics that suit these data, where none is asked for.
     warnings : tuple of str
         What the reader noticed.
+    files : tuple of Path
+        Files that were taken, where folders or patterns were given.
     replicates : tuple of Counts
         Where systems have several replicates (optimizer runs, seeds): the counts of each; a score
         is the mean of theirs. The items here are those of one replicate, swapped in all of them
@@ -93,6 +96,7 @@ class Counts:
     outputs: Outputs | None = None
     suggested: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
 
     def __post_init__(self) -> None:
@@ -279,6 +283,7 @@ class Counts:
             held={},
             outputs=None,
             warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
+            files=tuple(dict.fromkeys(f for r in ordered for f in r.files)),
             replicates=tuple(ordered),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,10 @@ class Log:
         The model it names.
     system : str or None
         The system it belongs to.
+    folder : Path
+        Where it lies in the folder of its system.
+    moment : datetime or None
+        When it was written, in UTC, by its name or by itself.
     is_whole : bool
         Whether the run came to its end.
     notes : list of str
@@ -87,6 +92,8 @@ class Log:
     task: str = ""
     model: str | None = None
     system: str | None = None
+    folder: Path = Path()
+    moment: datetime | None = None
     is_whole: bool = True
     notes: list[str] = field(default_factory=list)
 

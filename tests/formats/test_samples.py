@@ -161,11 +161,11 @@ def test_what_is_no_number_is_no_metric_and_numbers_in_text_are(tmp_path):
         read(*chosen, options=Options(score_column="mcc"))
 
 
-def test_runs_of_one_task_in_a_folder_are_averaged_and_said_so(tmp_path):
+def test_runs_of_one_task_in_a_folder_are_averaged_where_all_are_asked_for(tmp_path):
     for model, values in (("a", (1, 0)), ("b", (1, 1))):
         for seed, value in enumerate(values):
             write(tmp_path / model / f"samples_t_2024-07-0{seed + 1}T12-00-00.1.jsonl", [sample(0, acc=value)])
-    counts = read(tmp_path)
+    counts = read(tmp_path, format="samples:logs=all")
     assert scores_of(counts, "acc") == {"a": 0.5, "b": 1}
     assert counts.warnings == ("acc: 4 values of 2 samples taken more than once are averaged",)
 
