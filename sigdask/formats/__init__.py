@@ -86,6 +86,9 @@ FORMATS: dict[str, tuple[str, str]] = {
 }
 """Name to where its reader stands and what it reads."""
 
+OF_FOLDERS = ("samples", "spans", "terms")
+"""Formats that read folders."""
+
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {

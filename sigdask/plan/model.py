@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -74,11 +75,12 @@ class TestSet:
         counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
         return counts.with_unit(self.unit)
 
-    def files(self) -> tuple[Path, ...]:
-        """Return every file that is read."""
+    def files(self, taken: Sequence[Path] = ()) -> tuple[Path, ...]:
+        """Return every file that may be read; of the systems those `taken`, where that is known (`Counts.files`)."""
         options = self.options
         others = (self.gold, options.documents, *options.references)
-        return (*(source.path for source in self.sources), *(path for path in others if path is not None))
+        systems = taken or [path for source in self.sources for path in source.parts or (source.path,)]
+        return (*systems, *(path for path in others if path is not None))
 
 
 @dataclass(frozen=True, slots=True)

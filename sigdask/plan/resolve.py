@@ -100,7 +100,7 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet
     found = TestSet(
         name=own.name,
         sources=_sources(own, at, (*key, "systems")),
-        gold=at.path((*key, "gold"), own.gold),
+        gold=at.path((*key, "gold"), own.gold, partial(paths.existing, folders=paths.takes_folders(own.format))),
         format=own.format,
         options=_options(own, at, key),
         metrics=own.metrics or keys.metrics or (),
@@ -123,14 +123,15 @@ def _pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
 
 
 def _sources(own: TestSetKeys, at: _Place, key: Key) -> tuple[Source, ...]:
-    found: dict[Path, Source] = {}
-    for source in paths.sources(own.systems, at.folder):
+    found: dict[tuple[Path, ...], Source] = {}
+    for source in paths.sources(own.systems, at.folder, own.format):
         if isinstance(source, InputError):
             at.complain(key, str(source))
-        elif source.path in found:
+            continue
+        files = source.parts or (source.path,)
+        if files in found:
             at.complain(key, f"found {shown(str(source.path))} twice")
-        else:
-            found[source.path] = source
+        found[files] = source
     return tuple(found.values())
 
 
