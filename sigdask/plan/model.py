@@ -112,6 +112,8 @@ class Tell:
         Program and arguments, run without a shell; empty for none.
     webhook : str or None
         URL that the gate's JSON is sent to.
+    body : str or None
+        Template of what is sent there instead (`sigdask.bodies`).
     when : {"always", "failed"}
         Which ends are told.
     timeout : float
@@ -120,6 +122,7 @@ class Tell:
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
+    body: str | None = None
     when: Literal["always", "failed"] = "failed"
     timeout: float = 30.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from sigdask import clusters
+from sigdask import bodies, clusters
 from sigdask.clusters.description import describe
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
@@ -237,6 +238,7 @@ def _gate(own: GateKeys, keys: PlanKeys, at: _Place) -> Gate:
     tell = Tell(
         command=_command(own.command or (), at),
         webhook=_webhook(own.webhook, at),
+        body=_body(own.webhook_body, at),
         when=own.when,
         timeout=own.timeout,
     )
@@ -275,7 +277,18 @@ def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:
 
 
 def _webhook(url: str | None, at: _Place) -> str | None:
-    if url is None:
+    """Return the URL; $NAME stands for an environment variable, which may be empty: there is no web hook then."""
+    key: Key = ("gate", "webhook")
+    if url is not None and url.startswith("$"):
+        name = url[1:]
+        if name not in os.environ:
+            at.complain(key, f"found {shown(url)}, and no such environment variable is set; empty is no web hook")
+            return None
+        url = os.environ[name]
+        found = f"that of the environment variable {name}"
+    else:
+        found = "" if url is None else shown(url)
+    if not url:
         return None
     try:
         parts = urlsplit(url)
@@ -283,5 +296,20 @@ def _webhook(url: str | None, at: _Place) -> str | None:
     except ValueError:
         is_url = False
     if not is_url or any(c.isspace() for c in url):
-        at.complain(("gate", "webhook"), f"found {shown(url)}, expected http://HOST/… or https://HOST/…")
+        at.complain(key, f"found {found}, expected http://HOST/… or https://HOST/…")
     return url
+
+
+def _body(text: str | None, at: _Place) -> str | None:
+    """Return the template in a file, once it has made JSON of a verdict."""
+    key: Key = ("gate", "webhook_body")
+    path = at.path(key, text)
+    if path is None:
+        return None
+    try:
+        template = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        at.complain(key, f"found {shown(text)}, which cannot be read: {error}")
+        return None
+    at.attempt(key, bodies.check, template)
+    return template
