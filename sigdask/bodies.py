@@ -36,10 +36,15 @@ def write(template: str, fields: Mapping[str, Any]) -> bytes:
     b'{"text": "new is \\"worse\\""}'
     """
     from jinja2 import StrictUndefined, TemplateError
+    from jinja2.meta import find_undeclared_variables
     from jinja2.sandbox import SandboxedEnvironment
 
+    known = SandboxedEnvironment(undefined=StrictUndefined)
     try:
-        made = SandboxedEnvironment(undefined=StrictUndefined).from_string(template).render(**fields)
+        unknown = find_undeclared_variables(known.parse(template)) - set(fields) - set(known.globals)
+        if unknown:
+            raise InputError(f"the template takes {', '.join(sorted(unknown))}; there are {', '.join(fields)}")
+        made = known.from_string(template).render(**fields)
     except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"the template{f', line {line},' if line else ''} is wrong: {error}") from None

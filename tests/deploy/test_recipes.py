@@ -181,7 +181,7 @@ webhook_body = "body.j2"
     [
         ('{"text": {{ text | tojson }', r"the template, line 1, is wrong"),
         ('{"text": "{{ text }}"}', r"makes no JSON .* write texts as \{\{ text \| tojson \}\}"),
-        ('{"text": {{ textt | tojson }}}', "'textt' is undefined"),
+        ('{"text": {{ textt | tojson }}}', "the template takes textt; there are "),
         ('{"text": {{ text.__class__.__mro__ | string | tojson }}}', "is unsafe"),
         ("{{ 1 / 0 }}", "division by zero"),
     ],
@@ -193,7 +193,7 @@ def test_a_template_that_could_not_tell_is_refused_with_the_plan(tmp_path, templ
     with pytest.raises(InputError, match=r"line 9: gate.webhook_body: .*" + said):
         load_plan(tmp_path / "plan.toml")
     with pytest.raises(InputError, match=said):
-        write(template, {"text": "x"})
+        write(template, {"text": 'a "b"'})
 
 
 def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkeypatch):
