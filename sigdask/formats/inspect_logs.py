@@ -61,6 +61,7 @@ def open_log(path: Path) -> Log:
         path,
         partial(_samples, path, samples, str(run.get("task", ""))),
         task=str(run.get("task", "")),
+        variant=json.dumps(run.get("task_args") or {}, sort_keys=True),
         model=str(run.get("model", "")) or None,
         moment=moment(str(run.get("created", ""))) or moment(path.name),
         is_whole=status == "success",

@@ -21,6 +21,9 @@ LOGS = ("newest", "all")
 SHOWN = 3
 """Files and tasks that a note names."""
 
+Key = tuple[str | None, str, str]
+"""System, task and variant of a log."""
+
 ALL = "--format samples:logs=all averages them"
 NEWEST = "samples:logs=newest takes the newest of all"
 
@@ -44,12 +47,12 @@ def chosen(logs: Sequence[Log], options: Options) -> tuple[list[Log], list[str]]
     how = options.own.get("logs")
     if how == "all":
         return list(logs), []
-    groups: dict[tuple[str | None, str], list[Log]] = {}
+    groups: dict[Key, list[Log]] = {}
     for log in logs:
-        groups.setdefault((log.system, log.task), []).append(log)
+        groups.setdefault((log.system, log.task, log.variant), []).append(log)
     taken: set[Path] = set()
     notes: list[str] = []
-    older: dict[tuple[str | None, str], list[Log]] = {}
+    older: dict[Key, list[Log]] = {}
     for key, own in groups.items():
         if all(log.moment is None for log in own):
             kept, told = _whole(own)
@@ -58,9 +61,8 @@ def chosen(logs: Sequence[Log], options: Options) -> tuple[list[Log], list[str]]
             kept = [_newest(own, options, anywhere=how == "newest")]
             older[key] = [log for log in own if log not in kept]
         taken |= {log.path for log in kept}
-    notes += _left_out(older)
-    notes += _not_run_again(groups, older)
-    return [log for log in logs if log.path in taken], notes
+    found = [log for log in logs if log.path in taken]
+    return found, [*notes, *_left_out(found, older), *_not_run_again(groups, older)]
 
 
 def _whole(logs: list[Log]) -> tuple[list[Log], list[str]]:
@@ -146,29 +148,33 @@ def _n_items(log: Log, options: Options, *, last: bool) -> int:
     return len(found)
 
 
-def _left_out(older: Mapping[tuple[str | None, str], Sequence[Log]]) -> Iterator[str]:
-    """Name the logs that are not taken, the latest first."""
+def _left_out(taken: Sequence[Log], older: Mapping[Key, Sequence[Log]]) -> Iterator[str]:
+    """Say of when the logs are that are taken, and name those that are not, the latest first."""
     logs = sorted((log for own in older.values() for log in own), key=_when, reverse=True)
-    if logs:
-        one = len(logs) == 1
-        yield (
-            f"of each system and task the newest log is taken; {len(logs):,} older {'one is' if one else 'ones are'} "
-            f"left out: {_listed([log.path for log in logs])} ({ALL})"
-        )
+    if not logs:
+        return
+    dates: dict[str | None, datetime] = {}
+    for log in taken:
+        if log.moment is not None:
+            dates[log.system] = max(dates.get(log.system, log.moment), log.moment)
+    of = _some([f"{system} {date:%Y-%m-%d %H:%M}" for system, date in dates.items()])
+    one = len(logs) == 1
+    yield (
+        f"of each system and task the newest log is taken ({of}); {len(logs):,} older "
+        f"{'one is' if one else 'ones are'} left out: {_listed([log.path for log in logs])} ({ALL})"
+    )
 
 
-def _not_run_again(
-    groups: Mapping[tuple[str | None, str], Sequence[Log]], older: Mapping[tuple[str | None, str], Sequence[Log]]
-) -> Iterator[str]:
+def _not_run_again(groups: Mapping[Key, Sequence[Log]], older: Mapping[Key, Sequence[Log]]) -> Iterator[str]:
     """Name tasks whose newest log is as old as logs of the same system that are left out."""
     ends: dict[str | None, datetime] = {}
-    for (system, _), own in older.items():
+    for (system, *_), own in older.items():
         for log in own:
             ends[system] = max(ends.get(system, _when(log)), _when(log))
     for system, end in ends.items():
         stale = sorted(
             task
-            for (of, task), own in groups.items()
+            for (of, task, _), own in groups.items()
             if of == system and (dates := [log.moment for log in own if log.moment is not None]) and max(dates) <= end
         )
         if stale:

@@ -73,6 +73,8 @@ class Log:
         Options -> the samples.
     task : str
         Its task; "" where the samples say it themselves, or nothing does.
+    variant : str
+        What the task was told, where that is in the log: logs of one task told otherwise are no nights of each other.
     model : str or None
         The model it names.
     system : str or None
@@ -90,6 +92,7 @@ class Log:
     path: Path
     samples: Callable[[Options], Iterator[Sample]]
     task: str = ""
+    variant: str = ""
     model: str | None = None
     system: str | None = None
     folder: Path = Path()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from sigdask.formats import harness, inspect_logs
 from sigdask.formats.newest import LOGS, chosen
 from sigdask.formats.options import Options, Source
 from sigdask.formats.repeats import Column, Key, add, averaged, repeated
-from sigdask.formats.sample import Sample
+from sigdask.formats.sample import Log, Sample
 from sigdask.formats.sample_files import files_of, named_logs
 
 CLOCK = re.compile(
@@ -46,10 +47,14 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
         raise InputError(f"--gold {gold}: format samples holds scores and takes no gold file")
     logs, notes = chosen(named_logs(sources, options), options)
     found = Gathered(options, notes=notes)
+    logs_of = Counter((log.system, log.task) for log in logs if log.moment is not None)
     for log in logs:
         found.notes.extend(log.notes)
+        apart = log if "logs" not in options.own and logs_of[log.system, log.task] > 1 else None
         for sample in log.samples(options):
             found.add(log.system or sample.system, sample)
+            if apart is not None:
+                found.check_log(apart, sample)
     return replace(found.counts(), files=tuple(log.path for log in logs))
 
 
@@ -70,6 +75,7 @@ class Gathered:
     systems: dict[str, None] = field(default_factory=dict)
     groups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     inputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    logs: dict[tuple[str | None, str, str], Path] = field(default_factory=dict)
     odd: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -87,6 +93,15 @@ class Gathered:
                 self._add_parts(column, system, place, value, sample)
             elif not math.isnan(value):
                 self._add(column, system, place, value + 0.0, sample)
+
+    def check_log(self, log: Log, sample: Sample) -> None:
+        """Refuse a sample that another dated log of its system has too: the two would be averaged."""
+        first = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
+        if first != log.path:
+            raise InputError(
+                f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first} too, where the task "
+                "was given other arguments; keep the two in folders of their own; samples:logs=all averages them"
+            )
 
     def counts(self) -> Counts:
         """Return the counts of all samples that some system has a score of."""

@@ -32,10 +32,13 @@ def harness(path, values, metric="acc", **more):
     return path
 
 
-def inspect(path, values, model, task="t", status="success", created=""):
+def inspect(path, values, model, task="t", status="success", created="", first=0, **arguments):
     path.parent.mkdir(parents=True, exist_ok=True)
-    samples = [{"id": k, "epoch": 1, "input": f"q{k}", "scores": {"match": {"value": v}}} for k, v in enumerate(values)]
+    samples = [
+        {"id": k + first, "epoch": 1, "input": f"q{k}", "scores": {"match": {"value": v}}} for k, v in enumerate(values)
+    ]
     header = {"version": 2, "status": status, "eval": {"task": task, "model": model, "created": created}}
+    header["eval"]["task_args"] = arguments
     if path.suffix == ".json":
         path.write_text(json.dumps(header | {"samples": samples}))
         return path
@@ -59,7 +62,10 @@ def test_the_second_night_is_not_averaged_with_the_first(tmp_path):
     assert means(counts) == {"base": 0.75, "new": 0}
     assert [path.name for path in counts.files] == [f"samples_t_{SECOND}.jsonl"] * 2
     [note] = counts.warnings
-    assert note.startswith("of each system and task the newest log is taken; 2 older ones are left out: ")
+    assert note.startswith(
+        "of each system and task the newest log is taken (base 2024-05-02 02:00, new 2024-05-02 02:00); 2 older ones are "
+        "left out: "
+    )
     assert f"base/samples_t_{FIRST}.jsonl" in note
     assert f"new/samples_t_{FIRST}.jsonl" in note
     both = read(tmp_path / "base", tmp_path / "new", format="samples:logs=all")
@@ -119,6 +125,22 @@ def test_inspect_logs_without_a_date_in_their_names_say_when_they_were_made(tmp_
         for model in ("a", "b"):
             inspect(tmp_path / f"{name}{model}.json", value, model, created=f"{day}T02:00:00+00:00")
     assert means(read(tmp_path), "match") == {"a": 1, "b": 1}
+
+
+def test_one_task_with_other_arguments_is_no_other_night_of_it(tmp_path):
+    for model in ("a", "b"):
+        for night, values in enumerate(("CC", "II"), start=1):
+            for k, subject in enumerate(("algebra", "law")):
+                path = tmp_path / f"2024-05-0{night}T0{k}-00-00+00-00_mmlu_{model}.json"
+                inspect(path, values, model, first=2 * k, subject=subject)
+    counts = read(tmp_path)
+    assert counts.n_items == 4
+    assert means(counts, "match") == {"a": 0, "b": 0}
+    inspect(tmp_path / "2024-05-03T00-00-00+00-00_mmlu_a.json", "CC", "a", shots=5)  # the same samples, asked otherwise
+    with pytest.raises(
+        InputError, match="sample '0' of system 'a' is in .* too, where the task was given other arguments"
+    ):
+        read(tmp_path)
 
 
 def test_a_newest_log_with_fewer_items_is_refused(tmp_path):
