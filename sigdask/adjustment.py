@@ -315,7 +315,10 @@ def _most_sets(grouped: dict[tuple[str, str, str], list[int]]) -> int:
                 "name a baseline, so that A is the same system in all"
             )
         if len(places) != sizes[metric]:
-            raise InputError(f"{a} and {b} by {metric} are compared on {len(places)} sets, others on {sizes[metric]}")
+            raise InputError(
+                f"{a} and {b} by {metric} have items in common in {len(places)} sets, others in {sizes[metric]}; leave "
+                "out the systems or sets that lack them"
+            )
     most = max(sizes.values())
     if most < 2:
         raise InputError("there is one set alone: several test sets, or --by COLUMN, can be taken together")

@@ -77,7 +77,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "samples": (
         "sigdask.formats.samples:read_samples",
-        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders; epochs averaged",
+        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
     ),
     "battles": (
         "sigdask.formats.battles:read_battles",

@@ -82,7 +82,7 @@ class TestSetKeys:
         Systems,
         Field(
             description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name; "
-            "several files under one name are replicates."
+            "several files under one name are replicates, logs of samples that a pattern or folder holds are not."
         ),
     ]
     gold: Annotated[Text | None, Field(description="File of what is right.")] = None
