@@ -132,8 +132,8 @@ def _matches(pattern: str, folder: Path, name: str | None, format_: str) -> Iter
 
 def _files_or_folders(found: list[Path], format_: str) -> dict[Path, None]:
     """Return the files among what a pattern found; the folders where there is no file, or only they hold logs."""
-    files = [path for path in found if path.is_file()]
-    folders = [path for path in found if path.is_dir()]
+    files = [path for path in found if os.path.isfile(path)]  # noqa: PTH113  # False where it may not be looked at
+    folders = [path for path in found if os.path.isdir(path)]  # noqa: PTH112
     if folders and not any(_are_logs([path], format_) for path in files):
         logs = [path for path in folders if _are_logs([path], format_)]
         if logs or not files:
