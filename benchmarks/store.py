@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sigdask.overnight import look, run
+from sigdask.overnight import run
 from sigdask.plan import load_plan
-from sigdask.store import Kept, Progress, open_store
+from sigdask.store import Kept, Progress, open_store, views
 
 BATCH = 5000
 
@@ -34,7 +34,7 @@ def throughput(where, n):
             seconds = time.perf_counter() - start
             print(f"trials {first:,} to {stop:,}: {n / seconds:,.0f} tallies a second in batches of {BATCH:,}")
     start = time.perf_counter()
-    look.status(where, "million")
+    views.status(where, "million")
     print(f"status of {n:,} comparisons: {time.perf_counter() - start:.3f} s")
 
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.adjustment import Adjustment, Together, adjustment, chosen, obstacles
 from sigdask.adjustment import together as take_together
-from sigdask.clusters import Cluster
-from sigdask.comparisons import Method
 from sigdask.counts import Counts
-from sigdask.engine import Job, Progress, count_jobs
+from sigdask.engine import Job, count_jobs
 from sigdask.errors import InputError
-from sigdask.judge import Failed
-from sigdask.multiplicity import Adjust
+from sigdask.judge import Failed, adjusted
+from sigdask.options import Adjust, Alternative, HowCompared, WhatCompared, filled
 from sigdask.questions import AnyMetric, Cell, Question, Wanted
-from sigdask.randomization import Alternative
 from sigdask.results import FamilyNote, Result, Results
-from sigdask.shuffles import MAX_TRIALS
 from sigdask.tallies import Tally
 
 
@@ -34,7 +30,7 @@ def compare(
     names: tuple[str, str] = ("A", "B"),
     ids: Sequence[str] | None = None,
     units: Sequence[str] | None = None,
-    **options: Any,
+    **options: Unpack[HowCompared],
 ) -> Result:
     """Compare two systems given as arrays.
 
@@ -53,7 +49,7 @@ def compare(
     units : sequence of str, optional
         What is exchanged as a whole (documents, topics), for each item.
     **options
-        As in `compare_all`.
+        As in `compare_sets`, but for those that choose among systems, metrics and subsets.
 
     Returns
     -------
@@ -76,7 +72,7 @@ def compare(
     return compare_all(counts, metrics=[chosen], unit=unit, **options)[0]
 
 
-def compare_all(counts: Counts, *, by: str | None = None, **options: Any) -> Results:
+def compare_all(counts: Counts, **options: Unpack[WhatCompared]) -> Results:
     """Compare any number of systems under any number of metrics, on shared shuffles.
 
     The same data, seed and number of trials give the same counts on any machine, cluster and
@@ -86,8 +82,6 @@ def compare_all(counts: Counts, *, by: str | None = None, **options: Any) -> Res
     ----------
     counts : Counts
         The aligned systems, from `sigdask.read` or a constructor of `Counts`.
-    by : str, optional
-        Compare within each value of this grouping column.
     **options
         As in `compare_sets`.
 
@@ -109,39 +103,19 @@ def compare_all(counts: Counts, *, by: str | None = None, **options: Any) -> Res
     >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
     [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
     """
-    return compare_sets([counts], by=by, **options)
+    return compare_sets([counts], **options)
 
 
-def compare_sets(  # every option of the command line
-    test_sets: Sequence[Counts],
-    *,
-    metrics: Sequence[AnyMetric],
-    pairs: Sequence[tuple[str, str]] | None = None,
-    baseline: str | None = None,
-    unit: str | Sequence[str] | None = None,
-    by: str | None = None,
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    adjust: Adjust | None = None,
-    together: bool = False,
-    beside: bool = True,
-    second_run: bool = True,
-    cluster: str | Cluster = "auto",
-    workers: int | None = None,
-    progress: Progress | None = None,
-    blocks_per_task: int | None = None,
-) -> Results:
+def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -> Results:
     """Compare systems on several test sets, judged as one family.
 
     Parameters
     ----------
     test_sets : sequence of Counts
         Of different names; each has its own shuffles.
-    metrics : sequence of str, Metric or BlackBox
-        Names as `sigdask metrics` lists them, `module:attribute`, or metrics themselves.
+    metrics : str, or sequence of str, Metric or BlackBox, optional
+        Names as `sigdask metrics` lists them, `module:attribute`, or metrics themselves; by default
+        those that the data suggest.
     pairs : sequence of (str, str), optional
         Systems to compare; by default all pairs.
     baseline : str, optional
@@ -180,16 +154,41 @@ def compare_sets(  # every option of the command line
     Results
         In the order of test sets, subsets, pairs and metrics.
     """
-    _check_options(alternative, method, trials, alpha)
-    if not metrics:
+    every = filled(options)
+    unit, given = every["unit"], every["metrics"]
+    metrics = given if isinstance(given, (list, tuple)) else () if given is None else (given,)
+    if given is not None and not metrics:
         raise InputError("no metric given; `sigdask metrics` lists them")
-    levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
-    wanted = Wanted(metrics, pairs, baseline, levels, by, method, trials, seed, beside)
-    asked = [(counts, wanted, alternative) for counts in test_sets]
-    work = prepare(asked, alpha=alpha, adjust=adjust, together=together, second_run=second_run)
-    return work.results(
-        count_jobs(work.jobs, cluster=cluster, workers=workers, progress=progress, blocks_per_task=blocks_per_task)
+    wanted = Wanted(
+        metrics=metrics,
+        pairs=every["pairs"],
+        baseline=every["baseline"],
+        levels=(unit,) if isinstance(unit, str) else tuple(unit or ()),
+        by=every["by"],
+        method=every["method"],
+        trials=every["trials"],
+        seed=every["seed"],
+        beside=every["beside"],
     )
+    work = prepare(
+        [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts)), every["alternative"])
+         for counts in test_sets],
+        alpha=every["alpha"], adjust=every["adjust"], together=every["together"], second_run=every["second_run"],
+    )  # fmt: skip
+    tallies = count_jobs(
+        work.jobs,
+        cluster=every["cluster"],
+        workers=every["workers"],
+        progress=every["progress"],
+        blocks_per_task=every["blocks_per_task"],
+    )
+    return work.results(tallies)
+
+
+def _suggested(counts: Counts) -> tuple[str, ...]:
+    if not counts.suggested:
+        raise InputError("no metric given, and the data suggest none; `sigdask metrics` lists them")
+    return counts.suggested
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,10 +297,10 @@ def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
 ) -> list[str]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    adjusted = made.p_values([results[k].p_value for k in places], tallies)
-    if adjusted is not None:
-        for k, p in zip(places, adjusted, strict=True):
-            results[k] = replace(results[k], p_adjusted=float(p))
+    p_values = made.p_values([results[k].p_value for k in places], tallies)
+    if p_values is not None:
+        for k, p in zip(places, p_values, strict=True):
+            results[k] = adjusted(results[k], float(p))
     return obstacles(made, [results[k] for k in places], alpha)
 
 
@@ -347,19 +346,6 @@ def _check_names(test_sets: Sequence[Counts]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
-
-
-def _check_options(alternative: str, method: str, trials: int | None, alpha: float) -> None:
-    if alternative not in get_args(Alternative):
-        raise InputError(f"alternative = {alternative!r}: must be one of {', '.join(get_args(Alternative))}")
-    if method not in get_args(Method):
-        raise InputError(f"method = {method!r}: must be one of {', '.join(get_args(Method))}")
-    if trials is not None and trials < 1:
-        raise InputError(f"trials = {trials}: must be at least 1")
-    if trials is not None and trials > MAX_TRIALS:
-        raise InputError(f"trials = {trials}: the stream has 2**48 = {MAX_TRIALS:,}")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha = {alpha}: must lie between 0 and 1")
 
 
 def as_counts(scores: Any, **options: Any) -> Counts:

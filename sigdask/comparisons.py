@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
+from sigdask.options import Method
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Pair, Panel, Units
 from sigdask.presence import PresencePanel, build_sets
@@ -22,7 +22,6 @@ from sigdask.randomization import DEFAULT_TRIALS
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
 ComparedPanel = Panel | PresencePanel | OutputsPanel
-Method = Literal["auto", "randomization", "exact", "both"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,18 +11,19 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.fields import Array, LabelFields, Reordered
+from sigdask.identity import known_as
+from sigdask.options import Missing
 
-Missing = Literal["error", "pairwise", "zero"]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@known_as("Outputs", "systems gold")
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Outputs:
     """Whole outputs, for black-box metrics.
 
@@ -38,6 +39,11 @@ class Outputs:
     gold: Array | None = None
 
 
+@known_as(
+    "Counts",
+    "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
+    apart_from="held files",
+)
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Systems on one test set, aligned item by item.

@@ -12,6 +12,8 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from sigdask.printable import p_equals
+
 ALARM = 1e-4
 
 Verdict = Literal["agrees", "disagrees", "not applicable"]
@@ -81,7 +83,7 @@ def count_fits(k: int, n_trials: int, p: float) -> float:
 def second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
     """Judge a second, independent run of as many trials."""
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
-    detail = f"{k1:,} and {k2:,} of {n_trials:,} trials; agreement p = {agreement_p:.3g} (Fisher)"
+    detail = f"{k1:,} and {k2:,} of {n_trials:,} trials; agreement {p_equals(agreement_p)} (Fisher)"
     return Check("second run", verdict, (k2 + 1) / (n_trials + 1), detail)
 
 
@@ -103,9 +105,11 @@ def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     """
     if exact:
         fits = abs(n_extreme / n_trials - p) <= 1e-12 * p
-        detail = f"p = {p:.6g} against {n_extreme:,} of all {n_trials:,} arrangements"
+        detail = f"{p_equals(p, digits=6)} against {n_extreme:,} of all {n_trials:,} arrangements"
     else:
         tail = count_fits(n_extreme, n_trials, p)
         fits = tail >= ALARM / n_comparisons
-        detail = f"p = {p:.6g}; {n_extreme:,} of {n_trials:,} trials fit it with p = {tail:.3g} (binomial)"
+        detail = (
+            f"{p_equals(p, digits=6)}; {n_extreme:,} of {n_trials:,} trials fit it with {p_equals(tail)} (binomial)"
+        )
     return Check(name, "agrees" if fits else "disagrees", p, detail)

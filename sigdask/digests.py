@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
+from sigdask.identity import Identity, identity_of
 from sigdask.lattice import MOST_DIGITS, Lattice
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
@@ -145,13 +146,14 @@ def _add(digest: Any, value: Any) -> None:
     """Add a value's type and content, each part delimited."""
     if isinstance(value, np.generic):
         value = value.item()
-    digest.update(f"<{type(value).__name__}>".encode())
+    known = _known(type(value))
+    digest.update(f"<{known.tag if known else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:
         digest.update(f"{value.dtype.str}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
-    elif is_dataclass(value):
-        for f in fields(value):
-            _add(digest, getattr(value, f.name))
+    elif known is not None or is_dataclass(value):
+        for name in known.fields if known else [f.name for f in fields(value)]:
+            _add(digest, getattr(value, name))
     elif isinstance(value, (tuple, list, np.ndarray)):
         digest.update(f"{len(value)}:".encode())
         for item in value:
@@ -164,6 +166,17 @@ def _add(digest: Any, value: Any) -> None:
         text = value if isinstance(value, str) else repr(value)
         digest.update(f"{len(text)}:{text}".encode())
     digest.update(b">")
+
+
+def _known(it: Any) -> Identity | None:
+    """Return what a class or function is known as; None of those of others, which go by their own names."""
+    known, module = identity_of(it), getattr(it, "__module__", "") or ""
+    if known is None and module.partition(".")[0] == "sigdask":
+        raise InputError(
+            f"{module}:{it.__qualname__} has no lasting name by which counts could be found again (known_as); "
+            "a metric holds plain values, functions of your own, or metrics"
+        )
+    return known
 
 
 def _inside(value: Any) -> Any:
@@ -189,8 +202,8 @@ def _source(function: Any) -> str:
     """Return a function's name, and its code where it is the user's: helpers change scores as well."""
     named = function if hasattr(function, "__qualname__") else type(function)
     module, name = getattr(named, "__module__", "") or "", getattr(named, "__qualname__", "")
-    if module.partition(".")[0] == "sigdask":
-        return f"{module}:{name}"
+    if known := _known(named):
+        return known.tag
     try:
         file = Path(inspect.getsourcefile(named) or "").resolve()
         text = b"".join(hashlib.sha256(own.read_bytes()).digest() for own in _imported_by(file, module))

@@ -1,30 +1,21 @@
-"""What a gate needs of one test set beside its results: spreads, and tests of non-inferiority."""
+"""What a gate needs of one test set beside its results: spreads, and tests of margins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 from sigdask import metrics as known
-from sigdask.adjustment import FEW_UNITS
-from sigdask.api import prepare
 from sigdask.comparisons import Asked, bound, list_comparisons
 from sigdask.counts import Counts
-from sigdask.engine import Job, count_jobs
-from sigdask.gate import Evidence, Key, NonInferior, Rule, Shown, covers, key_of
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.engine import count_jobs
+from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
+from sigdask.margin_tests import AnyBound, Count, margins_shown
 from sigdask.panels import Units
 from sigdask.questions import Wanted
-from sigdask.randomization import Alternative
 from sigdask.results import Result
-from sigdask.spread import normal_p, shifted, swap_sd
-from sigdask.tallies import Tally
-
-AnyBound = BoundMetric | BoundSets | BlackBox
-Count = Callable[[Sequence[Job]], Sequence[Tally]]
-"""Counts jobs."""
+from sigdask.spread import swap_sd
 
 
 def gather(
@@ -41,9 +32,7 @@ def gather(
 ) -> Evidence:
     """Return the evidence of one test set; that of several adds.
 
-    Non-inferiority by a mean over items is tested by shuffling scores shifted by the margin, on the same
-    shuffles as the comparison itself; by other metrics by the normal approximation with the swap
-    standard deviation (docs/statistics.md says what each assumes).
+    Non-inferiority and equivalence are tested as `sigdask.margin_tests` says.
 
     Parameters
     ----------
@@ -58,7 +47,7 @@ def gather(
     by, seed, trials
         As the results were counted.
     count : callable
-        Counts what non-inferiority takes.
+        Counts what tests of margins take.
     waiting : callable
         Surrounds what may be interrupted.
 
@@ -71,12 +60,12 @@ def gather(
     with waiting():
         metrics = {name: bound(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
         spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
-    shown: dict[tuple[NonInferior, Key], Shown] = {}
+    shown: dict[tuple[WithinMargin, Key], Shown] = {}
     for rule in rules:
-        if isinstance(rule, NonInferior):
+        if not isinstance(rule, NotWorse):
             covered = [r for r in own if covers(rule, r, baseline)]
             for name in dict.fromkeys(r.metric for r in covered):
-                tested = _test(
+                of_metric = margins_shown(
                     counts,
                     rule,
                     metrics[name],
@@ -86,7 +75,7 @@ def gather(
                     Wanted(["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, beside=False),
                     count,
                 )
-                shown |= {(rule, key): found for key, found in tested}
+                shown |= {(rule, key): found for key, found in of_metric}
     return Evidence({counts.name: baseline}, spreads, shown)
 
 
@@ -105,34 +94,3 @@ def _spreads(
             if id(c.panel) not in found:
                 found[id(c.panel)] = (c.panel, swap_sd(c.panel))  # the panel is kept, so that its id stays its own
             yield key, float(found[id(c.panel)][1][c.row, c.column])
-
-
-def _test(
-    counts: Counts,
-    rule: NonInferior,
-    metric: AnyBound,
-    results: Sequence[Result],
-    baseline: str,
-    spreads: dict[Key, float],
-    wanted: Wanted,
-    count: Count,
-) -> Iterator[tuple[Key, Shown]]:
-    """Test one metric: every system against the baseline."""
-    data = shifted(counts, metric, baseline, rule.margin) if isinstance(metric, BoundMetric) else None
-    if data is None:
-        for r in results:
-            gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference
-            p = max(normal_p(gain + rule.margin, spreads[key_of(r)]), 2.0**-r.n_units)
-            few = f", from {r.n_discordant} units that differ" if r.n_discordant < FEW_UNITS else ""
-            yield key_of(r), Shown(p, f"normal approximation{few}")
-        return
-    names = {(r.b if r.a == baseline else r.a): None for r in results}
-    asked = replace(wanted, pairs=[(name, baseline) for name in names])
-    side: Alternative = "greater" if results[0].higher_is_better else "less"
-    work = prepare([(data, asked, side)], adjust="none", second_run=False)
-    tested = work.results(count(work.jobs))
-    found = {(r.subset["value"] if r.subset else None, r.a): r for r in tested}
-    for r in results:
-        system = r.b if r.a == baseline else r.a
-        one = found[r.subset["value"] if r.subset else None, system]
-        yield key_of(r), Shown(one.p_value, "shifted shuffle", one.n_trials)

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.identity import known_as
 from sigdask.metrics.forms import gradient
 from sigdask.panels import ENUMERATED_UNITS, Panel
 from sigdask.tallies import FAMILY_TAILS, Manner
@@ -26,6 +27,7 @@ SIDES = {"two-sided": 0, "greater": 1, "less": -1}
 MOST_ARRANGEMENTS = 2**ENUMERATED_UNITS
 
 
+@known_as("Member", "panel metric weight")
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
     """One metric of one panel, and what a unit of its score is worth in the family."""
@@ -35,6 +37,7 @@ class Member:
     weight: float = 1.0
 
 
+@known_as("Family", "members parts side enumerated")
 @dataclass(frozen=True, eq=False)
 class Family:
     """Hypotheses under max-T (Westfall & Young 1993): swaps shared by all of them.
@@ -128,6 +131,7 @@ class Family:
         return replace(self, members=members, enumerated=True)
 
 
+@known_as("Relabelling", "members rows enumerated")
 @dataclass(frozen=True, eq=False)
 class Relabelling:
     """The randomised Tukey HSD (Carterette 2012): all systems relabelled within each unit.

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.identity import known_as
+
 Array = NDArray[Any]
 
 
+@known_as("Reordered", "fields order")
 @dataclass(frozen=True, slots=True, eq=False)
 class Reordered(Mapping[str, Array]):
     """Fields whose items stand in another order."""
@@ -29,6 +32,7 @@ class Reordered(Mapping[str, Array]):
         return len(self.fields)
 
 
+@known_as("LabelFields", "gold predicted labels")
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFields(Mapping[str, Array]):
     """Fields of labelled items, made from label codes when asked for.

@@ -17,14 +17,19 @@ from sigdask.errors import InputError, SigdaskError
 from sigdask.kernels.exceedances import TIE
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
+from sigdask.options import Alternative
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import Alternative, bound, interval, p_value, trials_to_decide
+from sigdask.printable import limits_text
+from sigdask.randomization import bound, interval, p_value, trials_to_decide
 from sigdask.results import Exact, Result, SecondRun
 from sigdask.tallies import TAILS, Tally
 
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
+
+UNDECIDED = "undecided at"
+"""How the note begins on a p whose interval straddles alpha."""
 
 
 class Judge:
@@ -244,6 +249,12 @@ def _step(c: Comparison) -> str:
     return f" by {max(steps):.2g} or more, as finely as such large scores are told apart" if steps else ""
 
 
+def adjusted(result: Result, p: float) -> Result:
+    """Return the result with an adjusted p, which the verdict is of; what was said of the other names it."""
+    notes = (f"unadjusted p {note}" if note.startswith(UNDECIDED) else note for note in result.warnings)
+    return replace(result, p_adjusted=p, warnings=tuple(notes))
+
+
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
     if result.n_discordant == 0:
@@ -258,5 +269,6 @@ def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
         needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
         remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
         low, high = result.p_interval
-        notes.append(f"undecided at {alpha:g}: the 99 % interval of p is {low:.4g} to {high:.4g}; {remedy}")
+        limits = limits_text(low, high, alpha)
+        notes.append(f"{UNDECIDED} {alpha:g}: the 99 % interval of p is {limits}; {remedy}")
     return replace(result, warnings=tuple(notes))

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.identity import known_as
+
 MOST_DIGITS = 9
 SLACK_STEPS = 2
 """Steps a discordant unit by which a lattice sum can miss a true tie: half a step of rounding for
@@ -27,6 +29,7 @@ _MOST_BITS = 50
 _LIMIT_BITS = 61
 
 
+@known_as("Lattice", "digits exponent")
 @dataclass(frozen=True, slots=True)
 class Lattice:
     """A scale on which scores are integers.

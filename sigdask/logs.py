@@ -7,18 +7,39 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from typing import TextIO
+
+from sigdask.printable import printable, printable_json
+from sigdask.report.layout import fitted
 
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 """What every record has; anything else was given as `extra`."""
+
+
+LEAST_COLUMNS = 20
+"""Columns of a terminal that says it has fewer, or none."""
+
+
+def columns(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that a stream writes on, None for a pipe."""
+    if not stream.isatty():
+        return None
+    asked = os.environ.get("COLUMNS", "")
+    try:
+        found = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # a stream of tests, or one that is closed
+        found = 0
+    return max(found, LEAST_COLUMNS) if found else 80
 
 
 class Lines(logging.Formatter):
     """`sigdask: warning: text`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
+        """Return one line, and further ones of the text indented, so that no name can pass for a line of its own."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
-        return f"sigdask: {level}{record.getMessage()}"
+        text = "\n  ".join(line.lstrip() for line in printable(record.getMessage(), keep="\n").split("\n"))
+        return fitted(f"sigdask: {level}{text}", columns(sys.stderr))
 
 
 class JsonLines(logging.Formatter):
@@ -33,7 +54,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         carried = {key: value for key, value in vars(record).items() if key not in STANDARD}
-        return json.dumps({**entry, **carried}, ensure_ascii=False, default=str)
+        return printable_json(json.dumps({**entry, **carried}, ensure_ascii=False, default=str))
 
 
 class Stderr(logging.Handler):

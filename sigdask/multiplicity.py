@@ -7,12 +7,9 @@ discovery rate alpha (BH, BY).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
 
 Array = NDArray[np.float64]
 

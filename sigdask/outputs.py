@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.fields import Array
+from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key, swap_bits
@@ -25,6 +26,7 @@ ENUMERATED_UNITS = 12
 DEFAULT_TRIALS = 10_000
 
 
+@known_as("OutputsPanel", "key metric a b gold index n_units enumerated")
 @dataclass(frozen=True, eq=False)
 class OutputsPanel:
     """Two systems' whole outputs under one black-box metric.

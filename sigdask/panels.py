@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, canonical
 from sigdask.errors import InputError
+from sigdask.identity import known_as
 from sigdask.lattice import COUNTS, Lattice
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.shuffles import Key, stream_key
@@ -28,6 +29,7 @@ ENUMERATED_UNITS = 20
 """Discordant units up to which all arrangements are enumerated."""
 
 
+@known_as("Units", "key index n_units")
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
     """What is exchanged as a whole, in canonical order.
@@ -63,6 +65,7 @@ class Units:
         return Units(stream_key(seed, counts.name, [form.decode() for form in order]), index, len(order))
 
 
+@known_as("PanelMetric", "name form fields higher_is_better")
 @dataclass(frozen=True, slots=True)
 class PanelMetric:
     """A metric within a panel: the form, which of the panel's fields it takes, its direction."""
@@ -73,6 +76,7 @@ class PanelMetric:
     higher_is_better: bool
 
 
+@known_as("Panel", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Systems of one test set, with pairs and metrics that share shuffles; arrays alone.

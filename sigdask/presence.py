@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Counts
+from sigdask.counts import Counts, Outputs
 from sigdask.fields import Array
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.panels import Pair, Units
 from sigdask.shuffles import Key
 from sigdask.tallies import Manner
 
 
+@known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated")
 @dataclass(frozen=True, eq=False)
 class PresencePanel:
     """Systems of one test set with pairs and set metrics that share shuffles; arrays alone.
@@ -152,7 +155,8 @@ def _panel(
     where, index = np.unique(units.index[mask], return_inverse=True)
     unit_of = np.full(counts.n_items, -1, np.int64)
     unit_of[mask] = index
-    gold, columns, n_terms = incidence(counts)
+    assert counts.outputs is not None
+    gold, columns, n_terms = incidence(counts.outputs)
     systems = sorted({s for pair in pairs for s in pair})
     place = {s: k for k, s in enumerate(systems)}
     holdings = []
@@ -176,15 +180,23 @@ def _panel(
 Entries = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-@lru_cache(maxsize=2)
-def incidence(counts: Counts) -> tuple[Entries, tuple[Entries, ...], int]:
-    """Return (items, terms) of the gold lists and of each system's, and the number of distinct terms."""
-    assert counts.outputs is not None
-    assert counts.outputs.gold is not None
-    code: dict[str, int] = {}
-    gold = _entries(counts.outputs.gold, code)
-    columns = tuple(_entries(column, code) for column in counts.outputs.systems)
-    return gold, columns, len(code)
+Incidence = tuple[Entries, tuple[Entries, ...], int]
+
+_incidences: WeakKeyDictionary[Outputs, Incidence] = WeakKeyDictionary()
+
+
+def incidence(outputs: Outputs) -> Incidence:
+    """Return (items, terms) of the gold lists and of each system's, and the number of distinct terms.
+
+    Kept as long as the outputs: every subset and unit of a test set takes it.
+    """
+    found = _incidences.get(outputs)
+    if found is None:
+        assert outputs.gold is not None
+        code: dict[str, int] = {}
+        gold = _entries(outputs.gold, code)
+        found = _incidences[outputs] = gold, tuple(_entries(column, code) for column in outputs.systems), len(code)
+    return found
 
 
 def _entries(column: Array, code: dict[str, int]) -> Entries:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sigdask import metrics as known
-from sigdask.comparisons import Asked, Comparison, Method, Slots, bound, left_out, list_comparisons, list_jobs
+from sigdask.comparisons import Asked, Comparison, Slots, bound, left_out, list_comparisons, list_jobs
 from sigdask.counts import Counts
 from sigdask.dependence import Dependence, naive_size
 from sigdask.engine import Job
@@ -15,8 +15,8 @@ from sigdask.errors import InputError
 from sigdask.judge import Failed, Judge
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.nesting import Nesting, highest
+from sigdask.options import Alternative, Method
 from sigdask.panels import Pair, Units
-from sigdask.randomization import Alternative
 from sigdask.results import Beside, Result
 from sigdask.tallies import Tally
 

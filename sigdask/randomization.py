@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -26,7 +26,6 @@ from sigdask.shuffles import MAX_TRIALS
 from sigdask.slabs import slabs
 from sigdask.tallies import TAILS, Tally
 
-Alternative = Literal["two-sided", "greater", "less"]
 AnyPanel = Panel | PresencePanel | OutputsPanel | Family | Relabelling
 
 DEFAULT_TRIALS = 2**20

@@ -245,6 +245,11 @@ class Result:
         """Trials asked for: more than were counted where a rule stopped."""
         return self.n_trials if self.stopped is None else self.stopped.n_asked
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether a rule to stop early has had its say: more trials are not asked for."""
+        return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
+
     def verdict(self, alpha: float) -> str:
         """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
         if self.stopped is not None and self.stopped.rule == "confidence-sequence":
@@ -252,7 +257,7 @@ class Result:
             return words[self.stopped.is_significant]
         if self.p_adjusted is not None:
             return "significant" if self.p_adjusted <= alpha else "not significant"
-        if self.is_undecided(alpha):
+        if self.is_undecided(alpha) and not self.is_settled:
             return f"undecided at {alpha:g}"
         return "significant" if self.p_value <= alpha else "not significant"
 
@@ -389,8 +394,13 @@ def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
     apart = [(r.a, r.b) for r in results if r.verdict(alpha) == "significant"]
     first = results[0]
     ranked = ranking(list(scores.items()), apart, higher_is_better=first.higher_is_better)
-    power = discriminative_power([r.p_value for r in results], alpha)
+    power = discriminative_power([_p_or_decision(r, alpha) for r in results], alpha)
     return Ranking(first.test_set, first.subset, first.metric, power, tuple(ranked))
+
+
+def _p_or_decision(result: Result, alpha: float) -> float:
+    """Return p; where a rule decides without one, 0 for significant and 1 for not."""
+    return result.p_value if not math.isnan(result.p_value) else float(result.verdict(alpha) != "significant")
 
 
 def _flat(result: Result) -> dict[str, Any]:

@@ -8,6 +8,8 @@ are not centred before they are squared.
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -62,8 +64,35 @@ def _root_mean_square(differences: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(differences**2)))
 
 
-def shifted(counts: Counts, metric: BoundMetric, baseline: str, margin: float) -> Counts | None:
-    """Return item scores with every system but the baseline moved by the margin in the better direction.
+def shares(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return what each item adds to a mean and how much it weighs, or None where the metric is no mean.
+
+    Parameters
+    ----------
+    counts : Counts
+        The aligned systems.
+    metric : BoundMetric
+        Bound to `counts`.
+
+    Returns
+    -------
+    (float64 array, shape (n_items, n_systems); float64 array, shape (n_items, 1)), or None
+        A mean is the sum of the first over that of the second, which all systems share.
+    """
+    form = metric.form
+    if not isinstance(form, Ratios) or len(form.numerators) != 1:
+        return None
+    shape = (counts.n_items, counts.n_systems)
+    fields = [np.broadcast_to(metric.field(name, counts), shape) for name in metric.fields]
+    above = sum((w * f for w, f in zip(form.numerators[0], fields, strict=True)), np.zeros(shape))
+    below = sum((w * f for w, f in zip(form.denominators[0], fields, strict=True)), np.zeros(shape))
+    return (above, below[:, :1]) if (below == below[:, :1]).all() else None
+
+
+def shifted(
+    counts: Counts, metric: BoundMetric, baseline: str, margins: Mapping[str, Sequence[float]]
+) -> tuple[Counts, dict[tuple[str, float], str]] | None:
+    """Return item scores of the baseline, and of systems moved by margins in the better direction.
 
     Where a system's score is worse than the baseline's by the margin, item by item, the two are
     exchangeable in what is returned, so that a one-sided test of its `mean` tests non-inferiority. None
@@ -77,36 +106,41 @@ def shifted(counts: Counts, metric: BoundMetric, baseline: str, margin: float) -
         Bound to `counts`.
     baseline : str
         The system that is not moved.
-    margin : float
-        On the metric's scale, above 0.
+    margins : mapping of str to sequence of float
+        By how much each of the others is moved, on the metric's scale.
+
+    Returns
+    -------
+    (Counts, mapping of (system, margin) to str), or None
+        The moved scores, and what each moved system is called there.
     """
-    form = metric.form
-    if not isinstance(form, Ratios) or len(form.numerators) != 1:
+    found = shares(counts, metric)
+    if found is None:
         return None
-    shape = (counts.n_items, counts.n_systems)
-    fields = [np.broadcast_to(metric.field(name, counts), shape) for name in metric.fields]
-    above = sum((w * f for w, f in zip(form.numerators[0], fields, strict=True)), np.zeros(shape))
-    below = sum((w * f for w, f in zip(form.denominators[0], fields, strict=True)), np.zeros(shape))
-    if not (below == below[:, :1]).all():
-        return None
-    decimals = all(Scale.of(column).digits is not None for column in (*above.T, np.array([margin])))
-    sign = 1 if metric.higher_is_better else -1
-    moved = np.array([name != baseline for name in counts.systems])
-    scores = above + sign * margin * below * moved
-    items = below[:, :1]
-    return replace(
+    above, items = found
+    place = {name: k for k, name in enumerate(counts.systems)}
+    moves = [(name, margin) for name, own in margins.items() for margin in dict.fromkeys(own)]
+    columns = [place[baseline], *(place[name] for name, _ in moves)]
+    by = np.array([0.0, *(margin for _, margin in moves)]) * (1 if metric.higher_is_better else -1)
+    decimals = all(Scale.of(column).digits is not None for column in (*above[:, columns].T, by))
+    scores = above[:, columns] + by * items
+    names = {move: f"{move[0]} within {float(move[1])!r}" for move in moves}
+    data = replace(
         counts,
+        systems=(baseline, *names.values()),
         fields={
             "score": np.round(scores, MOST_DIGITS) if decimals else scores,
             "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
         },
+        present=None if counts.present is None else counts.present[:, columns],
         labels=(),
         predicted_labels=(),
-        held={} if metric.held is None else {"score": metric.held},
+        held={} if metric.held is None else {"score": metric.held[:, columns]},
         outputs=None,
         replicates=(),
         suggested=("mean",),
     )
+    return data, names
 
 
 def normal_p(difference: float, sd: float) -> float:
@@ -119,4 +153,4 @@ def normal_p(difference: float, sd: float) -> float:
     """
     if sd == 0:  # nothing tells how far differences spread, so nothing is shown
         return 1.0
-    return 0.5 * math.erfc(difference / sd / math.sqrt(2))
+    return max(0.5 * math.erfc(difference / sd / math.sqrt(2)), sys.float_info.min)  # no p is 0

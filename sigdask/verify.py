@@ -18,7 +18,8 @@ from sigdask.api import compare, compare_all
 from sigdask.clusters import connect
 from sigdask.crosscheck import ALARM, count_fits
 from sigdask.formats import read
-from sigdask.randomization import Alternative
+from sigdask.options import Alternative
+from sigdask.printable import p_equals
 from sigdask.results import Results
 from sigdask.shuffles import philox, stream_key, swap_bits
 
@@ -104,8 +105,9 @@ def _sampled_against_exact(here: dict[str, Results]) -> Iterator[Audit]:
         fits = count_fits(result.n_extreme, result.n_trials, p)
         printed = count_fits(PRINTED[metric], 2**20, p)
         detail = (
-            f"{result.n_extreme:,} of {result.n_trials:,}, exact p = {p:.6g} expects {p * result.n_trials:,.1f} "
-            f"(fit p = {fits:.3g}; the paper prints {PRINTED[metric]:,}, fit p = {printed:.2g})"
+            f"{result.n_extreme:,} of {result.n_trials:,}, exact {p_equals(p, digits=6)} expects "
+            f"{p * result.n_trials:,.1f} (fit {p_equals(fits)}; "
+            f"the paper prints {PRINTED[metric]:,}, fit {p_equals(printed, digits=2)})"
         )
         yield f"Yeh's {metric}, sampled against exact", fits >= ALARM and not result.disagreements(), detail
 
@@ -114,13 +116,13 @@ def _enumeration() -> Audit:
     # steps of 0.1, which naive floating-point comparison miscounts; exact by integers x 10
     tenths = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3])
     p = compare(tenths / 10, np.zeros(10)).p_value
-    return "enumeration with decimal ties", p == 24 / 1024, f"p = {p} (exact: 24/1024)"
+    return "enumeration with decimal ties", p == 24 / 1024, f"{p_equals(p, digits=6)} (exact: 24/1024)"
 
 
 def _identical() -> Audit:
     scores = np.arange(50) / 7
     p = compare(scores, scores, method="randomization", trials=999).p_value
-    return "identical systems", p == 1.0, f"p = {p}"
+    return "identical systems", p == 1.0, p_equals(p)
 
 
 def _same_on(cluster: str, workers: int | None, here: dict[str, Results]) -> Audit:

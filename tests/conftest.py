@@ -1,15 +1,35 @@
-"""What several tests need: the shared real data and Yeh's example."""
+"""What several tests need: the real data, where they are beside the project, the oracles and Yeh's example."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from sigdask.counts import Counts
-from sigdask.formats import read
-
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"
+LONG = ("slow", "cluster", "chaos")
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help=f"run the long tests too, those marked {', '.join(LONG)}")
+
+
+@pytest.hookimpl(trylast=True)  # a folder's conftest may mark its tests
+def pytest_collection_modifyitems(config, items):
+    """Leave the long tests out, unless --all, a choice of markers or the id of a test asks for them."""
+    if config.option.all or config.option.markexpr or any("::" in argument for argument in config.args):
+        return
+    long = [item for item in items if any(map(item.get_closest_marker, LONG))]
+    config.stash[LEFT_OUT] = len(long)
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if not any(map(item.get_closest_marker, LONG))]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if n := config.stash.get(LEFT_OUT, 0):
+        kinds = ", ".join(f"-m {mark}" for mark in LONG)
+        terminalreporter.write_line(f"{n} long tests were left out: --all runs them too; {kinds} run those of a kind")
 
 
 @pytest.fixture(scope="session")
@@ -21,13 +41,13 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def yeh() -> Counts:
+def yeh():
+    from sigdask.formats import read
+
     return read(YEH)
 
 
 @pytest.fixture(scope="session")
 def oracles():
-    file = ROOT.parent / "shared" / "oracles.json"
-    if not file.is_file():
-        pytest.skip("the oracles are not beside the project (../shared/oracles.json)")
-    return {o["name"]: o for o in json.loads(file.read_text())}
+    text = (ROOT / "tests" / "data" / "oracles.json").read_text(encoding="utf-8")
+    return {o["name"]: o for o in json.loads(text)}

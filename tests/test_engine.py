@@ -59,8 +59,7 @@ def test_any_number_of_threads_gives_the_same_counts(jobs, expected, workers):
     assert counted(jobs, cluster="threads", workers=workers, blocks_per_task=1) == expected
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.cluster), 2])
 def test_any_number_of_worker_processes_gives_the_same_counts(jobs, expected, workers):
     with connect("local", workers=workers) as cluster:
         for blocks in (1, 3, 7):
@@ -163,7 +162,8 @@ def test_a_running_scheduler_is_reached_by_address_and_by_file(running, jobs, ex
         assert counted(jobs, cluster=str(where), blocks_per_task=3) == expected
 
 
-def test_a_scheduler_that_does_not_answer_is_an_error():
+def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
+    monkeypatch.setattr("sigdask.clusters.address.CONNECT_SECONDS", 1)
     with (
         pytest.raises(InputError, match="no dask scheduler answers at tcp://127.0.0.1:1"),
         connect("tcp://127.0.0.1:1"),

@@ -10,7 +10,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.gate import name_of
-from sigdask.gating import judge_plan, publish
+from sigdask.overnight.gate import judge_plan, publish
 from sigdask.plan import load_plan
 
 START = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The shared oracles: small inputs with values from R, exact rational enumeration and published tables."""
+"""The oracles of tests/data: small inputs with values from R, exact rational enumeration and published tables."""
 
 from fractions import Fraction
 from pathlib import Path

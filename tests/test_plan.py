@@ -11,7 +11,7 @@ from plan_of import good, lay_out, written
 
 from sigdask.errors import InputError
 from sigdask.estimate import estimate
-from sigdask.gate import NonInferior, NotWorse
+from sigdask.gate import Equivalent, NonInferior, NotWorse
 from sigdask.plan import Plan, Report, load_plan, schema, schema_text
 from sigdask.plan.lines import lines_of_keys
 from sigdask.stopping import BesagClifford, ConfidenceSequence
@@ -315,3 +315,14 @@ def test_the_schema_accepts_the_good_plan_and_refuses_a_misspelt_one():
     jsonschema.validate(good(), schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**good(), "metrcs": ["mean"]}, schema())
+
+
+def test_equivalence_is_a_rule_with_a_margin(folder):
+    plan = loaded(
+        folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalent", margin = 0.01, alpha = 0.1, baseline = "base" }]\n'
+    )
+    assert plan.gate.rules == (Equivalent(0.01, 0.1, "base"),)
+    with pytest.raises(InputError, match="margin: missing; expected on the metric's own scale"):
+        loaded(folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalent", baseline = "base" }]\n')
+    with pytest.raises(InputError, match="did you mean 'equivalent'"):
+        loaded(folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalence", margin = 0.1, baseline = "base" }]\n')

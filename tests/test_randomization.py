@@ -162,7 +162,7 @@ def test_yehs_example_has_the_cells_of_the_paper(yeh):
 
 
 def test_the_upper_tail_of_a_lower_precision_holds_the_ties(yeh):
-    # oracles.json, yeh2000_precision_upper_tail; 1 minus the other tail would drop the ties
+    # tests/data/oracles.json, yeh2000_precision_upper_tail; 1 minus the other tail would drop the ties
     [r] = compare_all(yeh, metrics=["precision"], alternative="greater")
     assert within(r.n_extreme, r.n_trials, 0.9800057105018526)
 

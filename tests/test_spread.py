@@ -77,23 +77,24 @@ def test_identical_systems_have_no_spread():
 
 def test_shifted_scores_stay_exact_decimals_and_leave_the_baseline():
     counts = Counts.from_scores({"a": [0.7341, 0.1, 0.25], "base": [0.5, 0.5, 0.5]})
-    data = shifted(counts, find("mean").bind(counts), "base", 0.05)
-    assert data.field("score").tolist() == [[0.7841, 0.5], [0.15, 0.5], [0.3, 0.5]]
+    data, names = shifted(counts, find("mean").bind(counts), "base", {"a": [0.05, 0.1]})
+    assert data.field("score").tolist() == [[0.5, 0.7841, 0.8341], [0.5, 0.15, 0.2], [0.5, 0.3, 0.35]]
+    assert data.systems == ("base", names["a", 0.05], names["a", 0.1])
 
 
 def test_lower_is_better_shifts_the_other_way():
     counts = Counts.from_scores({"a": [3.0, 1.0], "base": [2.0, 2.0]})
-    data = shifted(counts, find("mean:better=lower").bind(counts), "base", 0.5)
-    assert data.field("score").tolist() == [[2.5, 2.0], [0.5, 2.0]]
+    data, _ = shifted(counts, find("mean:better=lower").bind(counts), "base", {"a": [0.5]})
+    assert data.field("score").tolist() == [[2.0, 2.5], [2.0, 0.5]]
 
 
 def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
     counts = responses(np.random.default_rng(4))
-    data = shifted(counts, find("recall").bind(counts), "b", 0.1)
+    data, _ = shifted(counts, find("recall").bind(counts), "b", {"a": [0.1]})
     gold = counts.field("gold")[:, 0]
-    assert np.allclose(data.field("score")[:, 0], counts.field("tp")[:, 0] + 0.1 * gold)
+    assert np.allclose(data.field("score")[:, 1], counts.field("tp")[:, 0] + 0.1 * gold)
     assert (data.field("items")[:, 0] == gold).all()
-    assert shifted(counts, find("f1").bind(counts), "b", 0.1) is None
+    assert shifted(counts, find("f1").bind(counts), "b", {"a": [0.1]}) is None
 
 
 def p_of(counts, rule, metric, **options):

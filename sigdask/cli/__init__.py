@@ -12,6 +12,8 @@ import click
 from sigdask.cli import comparing, planning, tools
 from sigdask.cli.showing import LOG
 from sigdask.errors import SigdaskError
+from sigdask.logs import columns
+from sigdask.report.layout import fitted
 
 INTERRUPTED = 3
 
@@ -45,6 +47,20 @@ def _fail(message: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
+class Help(click.HelpFormatter):
+    """Help that fits terminals narrower than click's least width."""
+
+    def getvalue(self) -> str:
+        """Return the text."""
+        return fitted(super().getvalue(), columns(sys.stdout))
+
+
+class Context(click.Context):
+    """Commands show their help by `Help`."""
+
+    formatter_class = Help
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="sigdask", prog_name="sigdask")
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
@@ -61,3 +77,5 @@ for _command in (
     *(tools.metrics, tools.formats, tools.verify, tools.certificates),
 ):
     commands.add_command(_command)
+for _command in (commands, *commands.commands.values()):
+    _command.context_class = Context

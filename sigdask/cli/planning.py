@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, width, write_json, write_page
+from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.printable import printable
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome
-    from sigdask.overnight.look import Report
-    from sigdask.plan import Plan
 
 
 @click.command()
@@ -61,8 +59,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=progress, note=note,
         )  # fmt: skip
-    told = _tell(plan, outcome, everything=everything, json_file=json_file)
-    return outcome.exit_status or _gate(plan, outcome, options, deadline, quiet=json_file == "-") or told
+    return _tell(outcome, everything=everything, json_file=json_file)
 
 
 @click.command()
@@ -83,7 +80,7 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
     if dry_run:
         click.echo(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END")
         return
-    click.echo(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it")
+    say(printable(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it"))
 
 
 @click.command()
@@ -95,11 +92,14 @@ def status(where: str, store: str | None, name: str | None, as_json: bool) -> No
     """Show how far a plan is, while it runs or after."""
     import json
 
-    from sigdask.overnight import look
     from sigdask.report.overnight import status_dict, status_text
+    from sigdask.store import views
 
-    found = look.status(*_store_and_plan(where, store, name))
-    say(json.dumps(status_dict(found), indent=1) if as_json else status_text(found, time.time()))
+    found = views.status(*_store_and_plan(where, store, name))
+    if as_json:
+        say_json(json.dumps(status_dict(found), indent=1))
+    else:
+        say(status_text(found, time.time(), width=width()))
 
 
 @click.command()
@@ -109,10 +109,10 @@ def status(where: str, store: str | None, name: str | None, as_json: bool) -> No
 @click.option("--last", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="How many runs.")
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
     """List the runs of a plan."""
-    from sigdask.overnight import look
     from sigdask.report.overnight import history_text
+    from sigdask.store import views
 
-    say(history_text(look.runs(*_store_and_plan(where, store, name), last)))
+    say(history_text(views.runs(*_store_and_plan(where, store, name), last), width=width()))
 
 
 @click.command()
@@ -133,15 +133,17 @@ def report(
     html_file: str | None,
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
-    from sigdask.overnight import look
     from sigdask.report.overnight import report_json, report_text
+    from sigdask.store import views
 
     check_outputs(json=json_file, html=html_file)
-    found = look.report(*_store_and_plan(where, store, name), number)
+    found = views.report(*_store_and_plan(where, store, name), number)
     if json_file != "-":
         say(report_text(found, everything=everything, width=width()))
     write_json(json_file, lambda: report_json(found))
     if html_file is not None:
+        from sigdask.report.html import write_page
+
         write_page(Path(html_file), found.results, found.run.plan)
 
 
@@ -164,25 +166,24 @@ def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[st
     return store or kept, name or called
 
 
-def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | None) -> int:
-    """Report a run: results and changes as the store has them, or why there are none.
+def _tell(outcome: Outcome, *, everything: bool, json_file: str | None) -> int:
+    """Say how a run ended: results and changes as the store has them, the gate, or why there are none.
 
-    Returns the exit status of a file that cannot be written, which is an error; else 0.
+    Returns the exit status.
     """
-    from sigdask.overnight import look
-    from sigdask.report.overnight import report_text
+    from sigdask.report.gate import render
+    from sigdask.report.overnight import report_json, report_text
 
-    status = 0
-    if outcome.number and outcome.results:
-        found = look.report(outcome.location, plan.name, outcome.number)
+    unwritten = [*outcome.unwritten]
+    if (found := outcome.report) is not None:
         if json_file != "-":
             say(report_text(found, everything=everything, width=width()))
-        for write in _files(plan, found, json_file):
-            try:
-                write()
-            except UnfinishedError as error:
-                LOG.error(str(error))
-                status = error.exit_status
+        try:
+            write_json(json_file, lambda: report_json(found))
+        except UnfinishedError as error:
+            unwritten.insert(0, error)
+    for one in unwritten:
+        LOG.error(str(one))
     note(
         f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
     )
@@ -190,37 +191,8 @@ def _tell(plan: Plan, outcome: Outcome, *, everything: bool, json_file: str | No
         LOG.error(problem)
     if outcome.stopped:
         note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
-    return status
-
-
-def _gate(plan: Plan, outcome: Outcome, options: dict[str, Any], deadline: float | None, *, quiet: bool) -> int:
-    """Hold a finished run against its plan's gate; return the exit status."""
-    if plan.gate is None:
-        return 0
-    from sigdask.gating import hold
-    from sigdask.report.gate import render
-
-    verdict, problems = hold(plan, outcome, cluster=options["cluster"], workers=options["workers"], deadline=deadline)
-    for problem in problems:
-        LOG.error(problem)
-    if verdict is None:
-        return 0
-    say(render(verdict), beside=quiet)
-    return 0 if verdict.passed else 1
-
-
-def _files(plan: Plan, found: Report, json_file: str | None) -> Iterator[Callable[[], None]]:
-    """Yield what writes each file that is asked for: by --json, and by the plan's [report]."""
-    from datetime import datetime
-
-    from sigdask.report.files import write_whole
-    from sigdask.report.overnight import report_json, report_text
-
-    files = plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-    yield lambda: write_json(json_file, lambda: report_json(found))
-    if (json := files.json) is not None:
-        yield lambda: write_whole(json, report_json(found) + "\n")
-    if (text := files.text) is not None:
-        yield lambda: write_whole(text, report_text(found, everything=True, width=None) + "\n")
-    if (html := files.html) is not None:
-        yield lambda: write_page(html, found.results, found.run.plan)
+    for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
+        LOG.error(word)
+    if outcome.gate is not None:
+        say(render(outcome.gate), beside=json_file == "-")
+    return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)

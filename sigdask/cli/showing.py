@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import click
 
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.printable import printable
+from sigdask.logs import columns
+from sigdask.printable import printable_json
+from sigdask.report.layout import BETWEEN, fitted
 
 if TYPE_CHECKING:
     from sigdask.engine import Progress
-    from sigdask.results import Results
 
 LOG = logging.getLogger("sigdask")
 
@@ -28,16 +29,17 @@ def note(text: str) -> None:
     LOG.info(text)
 
 
-def say(text: str, *, beside: bool = False) -> None:
-    """Write text on standard output (or `beside` it) without what a terminal would take as commands."""
-    click.echo(printable(text, keep="\n\t"), err=beside)
+def say(text: str, *, beside: bool = False, hang: int = BETWEEN) -> None:
+    """Write text on standard output (or `beside` it), broken between words where a terminal is too narrow.
+
+    Users' words in it are harmless already: whoever makes a text of them sees to it.
+    """
+    click.echo(fitted(text, columns(sys.stderr if beside else sys.stdout), hang=hang), err=beside)
 
 
 def width() -> int | None:
-    """Return the columns of the terminal, None for a pipe."""
-    import shutil
-
-    return max(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else None
+    """Return the columns of the terminal that results are written on, None for a pipe."""
+    return columns(sys.stdout)
 
 
 @contextmanager
@@ -49,13 +51,13 @@ def progress_bar() -> Iterator[Progress | None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
+    shown = (
         TextColumn("{task.completed:,.0f} trials"),
-        BarColumn(),
+        BarColumn(max(4, min(40, (columns(sys.stderr) or 80) - 50))),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, rate="")
         start = time.monotonic()
 
@@ -64,6 +66,11 @@ def progress_bar() -> Iterator[Progress | None]:
             bar.update(task, completed=done, total=total, rate=f"{rate:,.0f} trials/s")
 
         yield show
+
+
+def say_json(text: str) -> None:
+    """Write JSON on standard output, each value on its own line however wide."""
+    click.echo(printable_json(text))
 
 
 def check_outputs(*, json: str | None = None, html: str | None = None) -> None:
@@ -83,7 +90,7 @@ def check_writable(path: Path, option: str) -> None:
 def write_json(json_file: str | None, text: Callable[[], str]) -> None:
     """Write JSON where it is asked for."""
     if json_file == "-":
-        click.echo(text())
+        say_json(text())
     elif json_file is not None:
         from sigdask.report.files import write_whole
 
@@ -91,14 +98,3 @@ def write_json(json_file: str | None, text: Callable[[], str]) -> None:
             write_whole(Path(json_file), text() + "\n")
         except UnfinishedError as error:
             raise UnfinishedError(f"--json {error}") from None
-
-
-def write_page(path: Path, sets: Mapping[str, Results], title: str) -> None:
-    """Write results as a page of HTML."""
-    from datetime import datetime
-
-    from sigdask.report.files import write_whole
-    from sigdask.report.html import page
-
-    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    write_whole(path, page(sets, title=f"sigdask: {title}", created=created))

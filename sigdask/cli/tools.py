@@ -6,8 +6,12 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.showing import note
+from sigdask.cli.showing import note, say
 from sigdask.errors import InputError
+from sigdask.printable import printable
+
+TO_TEXT = 16
+"""Columns from the start of a name to what is said of it."""
 
 
 @click.command()
@@ -16,8 +20,8 @@ def metrics() -> None:
     from sigdask.metrics import METRICS
 
     for name, (_, text) in METRICS.items():
-        click.echo(f"{name:16}{text}")
-    click.echo(f"{'MODULE:NAME':16}your own: a @sigdask.metric of summed counts, or any f(outputs, gold) -> float")
+        _say_named(name, text)
+    _say_named("MODULE:NAME", "your own: a @sigdask.metric of summed counts, or any f(outputs, gold) -> float")
 
 
 @click.command()
@@ -26,7 +30,11 @@ def formats() -> None:
     from sigdask.formats import FORMATS
 
     for name, (_, text) in FORMATS.items():
-        click.echo(f"{name:16}{text}")
+        _say_named(name, text)
+
+
+def _say_named(name: str, text: str) -> None:
+    say(f"{name:{TO_TEXT}}{text}", hang=TO_TEXT)
 
 
 @click.command()
@@ -38,9 +46,9 @@ def verify(cluster: str, workers: int | None) -> int:
 
     failed = 0
     for name, passed, detail in audits(cluster, workers):
-        click.echo(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}")
+        say(printable(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}"), hang=8)
         failed += not passed
-    click.echo(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
+    say(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
     return 1 if failed else 0
 
 

@@ -6,13 +6,11 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
 
-from sigdask.counts import Missing
 from sigdask.errors import InputError
 from sigdask.formats.files import differing, stem
+from sigdask.options import READING, Align, Missing
 
-Align = Literal["auto", "id", "position"]
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -108,9 +106,8 @@ class Options:
         return self.missing or "error"
 
     def __post_init__(self) -> None:
-        _check_choice("align", self.align, get_args(Align))
-        if self.missing is not None:
-            _check_choice("missing", self.missing, get_args(Missing))
+        for name, option in READING.items():
+            option.check(name, getattr(self, name))
         for name in sorted({*self.groups} & {*self.ignore}):
             raise InputError(f"column {name!r} is both a unit or subset and ignored: choose one")
 

@@ -1,6 +1,6 @@
 """Rules that results must hold for a run to pass: nothing worse than the baseline, or shown not to be.
 
-Nothing is read or counted here: results, spreads and tests of non-inferiority come from elsewhere, the
+Nothing is read or counted here: results, spreads and tests of margins come from elsewhere, the
 p-values of earlier runs from the store.
 """
 
@@ -8,6 +8,7 @@ from sigdask.gate.coverage import covers
 from sigdask.gate.judge import judge
 from sigdask.gate.losses import check_direction, detectable
 from sigdask.gate.values import (
+    Equivalent,
     Evidence,
     Fdr,
     Finding,
@@ -18,11 +19,12 @@ from sigdask.gate.values import (
     Rule,
     RuleVerdict,
     Shown,
+    WithinMargin,
     key_of,
     name_of,
 )
 
 __all__ = [
-    "Evidence", "Fdr", "Finding", "GateVerdict", "Key", "NonInferior", "NotWorse", "Rule", "RuleVerdict", "Shown",
-    "check_direction", "covers", "detectable", "judge", "key_of", "name_of",
+    "Equivalent", "Evidence", "Fdr", "Finding", "GateVerdict", "Key", "NonInferior", "NotWorse", "Rule",
+    "RuleVerdict", "Shown", "WithinMargin", "check_direction", "covers", "detectable", "judge", "key_of", "name_of",
 ]  # fmt: skip

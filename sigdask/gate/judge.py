@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sigdask.gate.coverage import Run, covered_by, speaks_of
 from sigdask.gate.losses import not_worse
-from sigdask.gate.margins import non_inferior
-from sigdask.gate.values import Evidence, Fdr, GateVerdict, Key, NonInferior, Rule, RuleVerdict, name_of
+from sigdask.gate.margins import within_margin
+from sigdask.gate.values import Evidence, Fdr, GateVerdict, Key, NotWorse, Rule, RuleVerdict, name_of
 from sigdask.results import Result
 
 
@@ -30,7 +30,7 @@ def judge(
     results : sequence of Result
         Of all test sets, adjusted as the plan says.
     evidence : Evidence
-        Baselines, spreads, tests of non-inferiority, history.
+        Baselines, spreads, tests of margins, history.
     family : {"metric", "test-set", "plan"}
         Within which the plan adjusted.
     fdr : {"none", "lord++", "lond"}
@@ -52,7 +52,7 @@ def _verdict(rule: Rule, run: Run) -> RuleVerdict:
     if not covered:
         notes = ("speaks of no comparison: nothing was shown",)
         return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, notes)
-    verdict = non_inferior(rule, covered, run) if isinstance(rule, NonInferior) else not_worse(rule, covered, run)
+    verdict = not_worse(rule, covered, run) if isinstance(rule, NotWorse) else within_margin(rule, covered, run)
     baselines = run.evidence.baselines
     absent = [key for key in run.evidence.absent if speaks_of(rule, key, baselines.get(key[0]))]
     return _without(verdict, absent) if absent else verdict
@@ -64,5 +64,5 @@ def _without(verdict: RuleVerdict, absent: Sequence[Key]) -> RuleVerdict:
     where = f"{test_set}{f', {subset}' if subset is not None else ''}"
     more = f", and {len(absent) - 1:,} more" if len(absent) > 1 else ""
     note = f"not compared, no item in common: {a} and {b} by {metric} on {where}{more}"
-    passed = verdict.passed and not isinstance(verdict.rule, NonInferior)
+    passed = verdict.passed and isinstance(verdict.rule, NotWorse)
     return replace(verdict, passed=passed, notes=(*verdict.notes, note))

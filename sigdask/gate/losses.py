@@ -14,6 +14,7 @@ from sigdask.errors import InputError
 from sigdask.gate.coverage import Covered, Run, failures_first, where
 from sigdask.gate.values import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of
 from sigdask.multiplicity import holm
+from sigdask.printable import high_text, low_text, p_equals
 from sigdask.results import Result
 
 
@@ -125,7 +126,7 @@ def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, ru
         p_value=p,
         passed=not failed,
         detectable=smallest,
-        text=f"{c.system} is {words} than {c.baseline} by {where(c)}: {c.gain:+.4g}, p = {p:.3g}"
+        text=f"{c.system} is {words} than {c.baseline} by {where(c)}: {c.gain:+.4g}, {p_equals(p, level)}"
         f"{'' if rule.adjust == 'none' else ' adjusted'}; {_detectable_text(smallest)}",
     )
 
@@ -160,7 +161,7 @@ def _detectable_text(smallest: float | None) -> str:
         return "nothing tells which loss would be detected"
     if math.isinf(smallest):
         return "no difference at all could be detected with so few units or trials"
-    return f"a loss of {smallest:.3g} would be detected with power {POWER:g}"
+    return f"a loss of {high_text(smallest)} would be detected with power {POWER:g}"
 
 
 def _alarms(rule: NotWorse, run: Run, n_apart: int) -> float:
@@ -172,8 +173,8 @@ def _alarms(rule: NotWorse, run: Run, n_apart: int) -> float:
 def _notes(rule: NotWorse, fdr: Fdr, level: float, n_past: int, findings: Sequence[Finding]) -> Iterator[str]:
     if fdr != "none":
         yield (
-            f"{fdr}: after {n_past} earlier runs this one is held against {level:.3g}, so that of all alarms at most "
-            f"{rule.alpha:g} are false"
+            f"{fdr}: after {n_past} earlier runs this one is held against {low_text(level)}, so that of all alarms "
+            f"at most {rule.alpha:g} are false"
         )
     if blind := sum(f.detectable is not None and math.isinf(f.detectable) for f in findings):
         yield f"{blind} of {len(findings)} comparisons could not fail: too few units or trials for this level"

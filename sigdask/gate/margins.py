@@ -1,4 +1,4 @@
-"""The rule that every system is shown to be worse by less than a margin, if at all."""
+"""The rules that every system is shown to be worse, or to differ, by less than a margin."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from scipy import special
 
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Covered, Run, failures_first, where
-from sigdask.gate.values import POWER, Finding, NonInferior, RuleVerdict, Shown, key_of, name_of
+from sigdask.gate.values import POWER, Equivalent, Finding, RuleVerdict, Shown, WithinMargin, key_of, name_of
+from sigdask.printable import high_text, p_equals
 
 
-def non_inferior(rule: NonInferior, covered: Sequence[Covered], run: Run) -> RuleVerdict:
+def within_margin(rule: WithinMargin, covered: Sequence[Covered], run: Run) -> RuleVerdict:
     """Judge whether every system is shown to be within the margin."""
     findings, powers = [], []
     for c in covered:
         shown = run.evidence.shown.get((rule, key_of(c.result)))
         if shown is None:
-            raise InputError(f"gate: non-inferiority of {c.system} to {c.baseline} by {where(c)} was not tested")
+            raise InputError(f"gate: {_aim(rule)} of {c.system} to {c.baseline} by {where(c)} was not tested")
         findings.append(_within(rule, c, shown, run.spread(c.result)))
         powers.append(power_to_show(rule, shown, c.result.n_units, run.spread(c.result)))
     known = [power for power in powers if power is not None]
@@ -35,16 +36,18 @@ def non_inferior(rule: NonInferior, covered: Sequence[Covered], run: Run) -> Rul
     )
 
 
-def _within(rule: NonInferior, c: Covered, shown: Shown, sd: float | None) -> Finding:
+def _aim(rule: WithinMargin) -> str:
+    return "equivalence" if isinstance(rule, Equivalent) else "non-inferiority"
+
+
+def _within(rule: WithinMargin, c: Covered, shown: Shown, sd: float | None) -> Finding:
     passed = shown.p_value <= rule.alpha
-    smallest = None if not sd else float(special.ndtri(1 - rule.alpha) + special.ndtri(POWER)) * sd
-    if least_p(shown, c.result.n_units) > rule.alpha:
-        smallest = math.inf
-    words = "is shown to be" if passed else "is not shown to be"
-    worst = "" if not sd else _worst(float(special.ndtri(1 - rule.alpha)) * sd - c.gain, rule.alpha)
-    needs = "" if not smallest else f"; an equal system would be shown within {smallest:.3g} with power {POWER:g}"
-    if smallest == math.inf:
-        needs = "; with so few units or trials nothing can be shown"
+    of_equal = margin_of_equal(rule, shown, c.result.n_units, sd)
+    kind = "equivalent" if isinstance(rule, Equivalent) else "non-inferior"
+    text = (
+        f"{c.system} is {'' if passed else 'not '}shown {kind} to {c.baseline} within {rule.margin:g} by {where(c)}: "
+        f"{c.gain:+.4g}, {p_equals(shown.p_value, rule.alpha)} ({shown.method})"
+    )
     return Finding(
         key=key_of(c.result),
         system=c.system,
@@ -52,16 +55,27 @@ def _within(rule: NonInferior, c: Covered, shown: Shown, sd: float | None) -> Fi
         gain=c.gain,
         p_value=shown.p_value,
         passed=passed,
-        detectable=smallest,
-        text=f"{c.system} {words} within {rule.margin:g} of {c.baseline} by {where(c)}: {c.gain:+.4g}, "
-        f"p = {shown.p_value:.3g} ({shown.method}){worst}{needs}",
+        detectable=of_equal,
+        text=f"{text}{_smallest_text(rule, shown.smallest_margin)}{_equal_text(of_equal)}",
+        method=shown.method,
+        smallest_margin=shown.smallest_margin,
+        n_better=None if shown.matched is None else shown.matched.wins,
+        n_worse=None if shown.matched is None else shown.matched.losses,
     )
 
 
-def _worst(loss: float, alpha: float) -> str:
-    """Write the one-sided upper bound of the loss, by the normal approximation."""
-    bound = f"at most {loss:.3g} worse" if loss > 0 else "no worse"
-    return f"; {bound} at {1 - alpha:.3g} confidence (normal approximation)"
+def _smallest_text(rule: WithinMargin, smallest: float | None) -> str:
+    if smallest is None or math.isinf(smallest):
+        return ""
+    return f"; smallest margin that is shown: {high_text(smallest, level=rule.margin)}"
+
+
+def _equal_text(of_equal: float | None) -> str:
+    if of_equal is None:
+        return ""
+    if math.isinf(of_equal):
+        return "; with so few units or trials nothing can be shown"
+    return f"; an equal system would be shown within {high_text(of_equal)} with power {POWER:g}"
 
 
 def _notes(power: float, n_known: int, n: int) -> Iterator[str]:
@@ -71,16 +85,35 @@ def _notes(power: float, n_known: int, n: int) -> Iterator[str]:
         yield f"of {n - n_known} comparisons nothing tells how likely that is: no swap changes their scores"
 
 
-def power_to_show(rule: NonInferior, shown: Shown, n_units: int, sd: float | None) -> float | None:
-    """Return the probability that a system equal to the baseline is shown to be non-inferior.
+def margin_of_equal(rule: WithinMargin, shown: Shown, n_units: int, sd: float | None) -> float | None:
+    """Return the margin within which an equal system would be shown with power 0.8.
+
+    Infinite where no p-value can reach the level; None where nothing tells how far differences spread.
+    """
+    each = (1 + POWER) / 2 if isinstance(rule, Equivalent) else POWER
+    if shown.matched is not None:
+        return shown.matched.margin_of_power(each, rule.alpha)
+    if least_p(shown, n_units) > rule.alpha:
+        return math.inf
+    return float(special.ndtri(1 - rule.alpha) + special.ndtri(each)) * sd if sd else None
+
+
+def power_to_show(rule: WithinMargin, shown: Shown, n_units: int, sd: float | None) -> float | None:
+    """Return the probability that a system equal to the baseline is shown to be within the margin.
 
     0 where no p-value can reach the level; None where nothing tells how far differences spread.
     """
-    if least_p(shown, n_units) > rule.alpha:
+    if shown.matched is not None:
+        one = shown.matched.power(rule.margin, rule.alpha)
+    elif least_p(shown, n_units) > rule.alpha:
         return 0.0
-    return float(special.ndtr(rule.margin / sd - special.ndtri(1 - rule.alpha))) if sd else None
+    elif not sd:
+        return None
+    else:
+        one = float(special.ndtr(rule.margin / sd - special.ndtri(1 - rule.alpha)))
+    return max(0.0, 2 * one - 1) if isinstance(rule, Equivalent) else one
 
 
 def least_p(shown: Shown, n_units: int) -> float:
-    """Return the smallest p-value that a test of non-inferiority can have."""
+    """Return the smallest p-value that a test by shuffles can have."""
     return max(2.0**-n_units, 0.0 if shown.n_trials is None else 1 / (shown.n_trials + 1))

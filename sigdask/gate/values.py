@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from sigdask.matched_proportions import Matched
 from sigdask.results import Result
 
 Fdr = Literal["none", "lord++", "lond"]
@@ -67,26 +68,53 @@ class NonInferior:
     metrics: tuple[str, ...] = ()
 
 
-Rule = NotWorse | NonInferior
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """Every system is shown to differ from the baseline by less than a margin, whichever is better.
+
+    Two one-sided tests, both of which must reject (Schuirmann 1987): the p-value is the larger of theirs.
+
+    Attributes
+    ----------
+    margin, alpha, baseline, test_sets, metrics
+        As in `NonInferior`; alpha is the level of each one-sided test.
+    """
+
+    margin: float
+    alpha: float
+    baseline: str | None = None
+    test_sets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+
+WithinMargin = NonInferior | Equivalent
+Rule = NotWorse | WithinMargin
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A test of non-inferiority of one system.
+    """A test of non-inferiority or equivalence of one system.
 
     Attributes
     ----------
     p_value : float
-        One-sided, of a difference worse than the margin or equal to it.
+        One-sided, of a difference worse than the margin or equal to it; of equivalence the larger of two.
     method : str
-        "shifted shuffle" or "normal approximation".
+        Which test, and what is to be said against it.
     n_trials : int or None
         Trials (or arrangements) of the shifted shuffle.
+    smallest_margin : float or None
+        From which on the margin would be shown at the rule's level; infinite where none would, None
+        where it is not known. It is at most the rule's margin just where p is at most alpha.
+    matched : Matched or None
+        The items that differ, of 0/1 scores.
     """
 
     p_value: float
     method: str
     n_trials: int | None = None
+    smallest_margin: float | None = None
+    matched: Matched | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +127,8 @@ class Evidence:
         The baseline of each test set, where a rule names none.
     spreads : mapping of Key to float
         Swap standard deviation of each comparison.
-    shown : mapping of (NonInferior, Key) to Shown
-        Tests of non-inferiority.
+    shown : mapping of (NonInferior or Equivalent, Key) to Shown
+        Tests of non-inferiority and equivalence.
     history : mapping of str to sequence of float
         Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose inputs did not
         change left out.
@@ -110,7 +138,7 @@ class Evidence:
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[Key, float] = field(default_factory=dict)
-    shown: Mapping[tuple[NonInferior, Key], Shown] = field(default_factory=dict)
+    shown: Mapping[tuple[WithinMargin, Key], Shown] = field(default_factory=dict)
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
     absent: tuple[Key, ...] = ()
 
@@ -138,14 +166,20 @@ class Finding:
         How much better the system is than the baseline; below 0 when it is worse, whichever way the
         metric goes.
     p_value : float
-        Adjusted where the rule adjusts; of non-inferiority under that rule.
+        Adjusted where the rule adjusts; of non-inferiority or equivalence under these rules.
     passed : bool
         Whether it holds.
     detectable : float or None
-        The smallest loss that would be detected with power 0.8; infinite where none can be, None where
-        the data do not say.
+        The smallest loss that would be detected with power 0.8, or margin that an equal system would be
+        shown within; infinite where none can be, None where the data do not say.
     text : str
         The same in words.
+    method : str or None
+        How non-inferiority or equivalence was tested.
+    smallest_margin : float or None
+        From which on it would be shown; infinite where none would, None where it is not known.
+    n_better, n_worse : int or None
+        Items that only the system has right, and only the baseline, of 0/1 scores.
     """
 
     key: Key
@@ -156,6 +190,10 @@ class Finding:
     passed: bool
     detectable: float | None
     text: str
+    method: str | None = None
+    smallest_margin: float | None = None
+    n_better: int | None = None
+    n_worse: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +202,7 @@ class RuleVerdict:
 
     Attributes
     ----------
-    rule : NotWorse or NonInferior
+    rule : NotWorse, NonInferior or Equivalent
         As the plan has it.
     name : str
         Under which the store keeps its p-values.
@@ -231,7 +269,7 @@ def name_of(rule: Rule) -> str:
     >>> name_of(NotWorse(0.01))
     'not-worse(alpha=0.01, adjust=holm)'
     """
-    kind = "not-worse" if isinstance(rule, NotWorse) else "non-inferior"
+    kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
     given = {k: v for k, v in asdict(rule).items() if v}
     written = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in given.items()]
     return f"{kind}({', '.join(written)})"

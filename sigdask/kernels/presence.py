@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import njit
@@ -90,9 +90,18 @@ class Arranged:
         return WORD * int(np.clip(words // 8 * 8, 8, 128))
 
 
-@lru_cache(maxsize=8)
+_arranged: WeakKeyDictionary[PresencePanel, Arranged] = WeakKeyDictionary()
+
+
 def arrange(panel: PresencePanel) -> Arranged:
-    """Arrange a panel for counting (kept for the last few panels of this process)."""
+    """Arrange a panel for counting (kept as long as the panel)."""
+    found = _arranged.get(panel)
+    if found is None:
+        found = _arranged[panel] = _in_columns(panel)
+    return found
+
+
+def _in_columns(panel: PresencePanel) -> Arranged:
     units = [panel.discordant(pair) for pair in range(len(panel.pairs))]
     swapped = panel.addresses[np.unique(np.concatenate(units))] if units else np.empty(0, np.int64)
     columns = np.unique(swapped // COLUMN)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec
 from sigdask.metrics.forms import Formula
 
@@ -28,6 +29,7 @@ def kappa(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind, spec.name, cohen))
 
 
+@known_as("sigdask.metrics.agreement:gorodkin")
 def gorodkin(correct: Array, items: Array, *margins: Array) -> Array:
     """Return R_K from the number right, of items, and of each label predicted, then gold.
 
@@ -41,6 +43,7 @@ def gorodkin(correct: Array, items: Array, *margins: Array) -> Array:
     return np.where(below == 0, 0.0, above / np.where(below == 0, 1.0, below))
 
 
+@known_as("sigdask.metrics.agreement:cohen")
 def cohen(correct: Array, items: Array, *margins: Array) -> Array:
     """Return kappa from the number right, of items, and of each label predicted, then gold.
 
@@ -55,6 +58,7 @@ def _dot(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
     return np.asarray(sum(x * y for x, y in zip(a, b, strict=True)))
 
 
+@known_as("sigdask.metrics.agreement:_bind")
 def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or not counts.labels:
         raise InputError(f"metric {name!r} needs labels; these data have: {', '.join(list(counts.fields)[:6])}")

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.fields import Array
+from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.travel import address_of, folder_of, function_at
 
 
+@known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
 @dataclass(frozen=True, slots=True)
 class BoundMetric:
     """A metric on given data: which fields it sums and what it makes of them.
@@ -53,6 +55,7 @@ class BoundMetric:
         return self.own[name] if name in self.own else counts.field(name)
 
 
+@known_as("BoundSets", "name form fields higher_is_better")
 @dataclass(frozen=True, slots=True)
 class BoundSets:
     """A metric on the sets of all that was given anywhere, bound to data with sets item by item.
@@ -75,6 +78,7 @@ class BoundSets:
     higher_is_better: bool = True
 
 
+@known_as("Metric", "name bind")
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A score of counts summed over items, or of sets brought together over items.
@@ -91,6 +95,7 @@ class Metric:
     bind: Callable[[Counts], BoundMetric | BoundSets]
 
 
+@known_as("BlackBox", "name function higher_is_better")
 @dataclass(frozen=True, slots=True)
 class BlackBox:
     """A score of whole outputs: `function(outputs, gold) -> float`, called once a system and trial.
@@ -121,6 +126,7 @@ def _black_box_at(name: str, higher_is_better: bool, address: str, folder: str) 
     return BlackBox(name, function_at(address, folder), higher_is_better)
 
 
+@known_as("Spec", "name base label options")
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A metric's name taken apart: `f[LOC]:beta=2` is base f, label LOC, option beta."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
+from sigdask.identity import known_as
 from sigdask.metrics.travel import address_of, folder_of, function_at
 
 Array = NDArray[Any]
@@ -26,6 +27,7 @@ class Form(Protocol):
         ...
 
 
+@known_as("Ratios", "numerators denominators zero_division")
 @dataclass(frozen=True, slots=True)
 class Ratios:
     """The mean of one or more ratios of integer combinations of the fields.
@@ -67,6 +69,7 @@ class Ratios:
         return np.asarray((below == 0).any(axis=-1))
 
 
+@known_as("Formula", "name function")
 @dataclass(frozen=True, slots=True)
 class Formula:
     """Any vectorised function of the fields: one array a field in, scores out.
@@ -111,6 +114,7 @@ def _formula_at(name: str, address: str, folder: str) -> Formula:
     return Formula(name, function_at(address, folder))
 
 
+@known_as("Bleu")
 @dataclass(frozen=True, slots=True)
 class Bleu:
     """Corpus BLEU of 10 sums: lengths of system and reference, 4 n-gram matches, 4 n-gram totals.
@@ -134,6 +138,7 @@ class Bleu:
         return np.asarray(np.where((correct[..., 0] == 0) | (total == 0).any(axis=-1), 0.0, score))
 
 
+@known_as("MeanOf", "forms widths")
 @dataclass(frozen=True, slots=True)
 class MeanOf:
     """The mean of the scores of replicates, whose fields stand one replicate after the other.
@@ -159,6 +164,7 @@ class MeanOf:
         return np.asarray(total / len(self.forms))
 
 
+@known_as("ChrF", "beta")
 @dataclass(frozen=True, slots=True)
 class ChrF:
     """Corpus chrF of 3 sums an order: n-grams of system and reference, and matches.

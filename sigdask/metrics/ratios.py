@@ -11,6 +11,7 @@ from functools import partial
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec
 from sigdask.metrics.forms import Ratios
 
@@ -108,6 +109,7 @@ def _beta_weights(spec: Spec) -> Weights:
     return weights
 
 
+@known_as("sigdask.metrics.ratios:_share")
 def _share(name: str, of: str, counts: Counts, *, higher_is_better: bool = True) -> BoundMetric:
     if of not in counts.fields:
         if columns := [field[6:-1] for field in counts.fields if field.startswith("score[")]:
@@ -125,6 +127,7 @@ def _of_counts(spec: Spec, weights: Weights, *options: str) -> Metric:
     return Metric(spec.name, partial(_single, spec, weights))
 
 
+@known_as("sigdask.metrics.ratios:_single")
 def _single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     if spec.label is not None:
         known_label(spec.name, spec.label, counts)
@@ -141,6 +144,7 @@ def _single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     return BoundMetric(spec.name, tuple(fields[k] for k in used), form)
 
 
+@known_as("sigdask.metrics.ratios:_macro")
 def _macro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     labels = labels_of(spec, counts)
     fields = tuple(name for label in labels for name in _fields(label))
@@ -152,6 +156,7 @@ def _macro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     return BoundMetric(spec.name, fields, Ratios(rows(weights[0]), rows(weights[1]), spec.zero_division()))
 
 
+@known_as("sigdask.metrics.ratios:_micro")
 def _micro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     labels = labels_of(spec, counts)
     fields = tuple(name for label in labels for name in _fields(label))

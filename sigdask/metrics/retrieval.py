@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec
 from sigdask.metrics.forms import Form, Formula, Ratios
 
@@ -107,6 +108,7 @@ def _check(name: str, parsed: Any) -> None:
             raise InputError(f"metric {name!r}: {key} = {value} must lie between {least} and {most}")
 
 
+@known_as("sigdask.metrics.retrieval:_bind")
 def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
     if not holds_rankings(counts):
         raise InputError(
@@ -122,6 +124,7 @@ def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
     return BoundMetric(name, fields, form, own={column: scores})
 
 
+@known_as("sigdask.metrics.retrieval:_total")
 def _total(values: NDArray[Any]) -> NDArray[Any]:
     return values
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
 from sigdask.fields import Array
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
 from sigdask.metrics.forms import Ratios
 
@@ -36,6 +37,7 @@ def _rate(spec: Spec, unit: str) -> Metric:
     return Metric(spec.name, partial(_bind, spec.name, unit, lowercase, punctuation))
 
 
+@known_as("sigdask.metrics.speech:_bind")
 def _bind(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Counts) -> BoundMetric:
     outputs, gold = texts_of(name, counts)
     if any(len(references) != 1 for references in gold[:1]):

@@ -15,6 +15,7 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
 from sigdask.fields import Array
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
@@ -53,6 +54,7 @@ def ter(spec: Spec) -> Metric:
     return Metric(spec.name, partial(_bind, spec.name, "TER", {name: spec.flag(name) for name in names}, form, False))
 
 
+@known_as("sigdask.metrics.translation:_bind")
 def _bind(
     name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool, counts: Counts
 ) -> BoundMetric:

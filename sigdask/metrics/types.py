@@ -11,6 +11,7 @@ from functools import partial
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets, Metric, Spec
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.ratios import PRECISION, RECALL, Weights, f_weights
@@ -37,6 +38,7 @@ def _of_types(spec: Spec, weights: Weights) -> Metric:
     return Metric(spec.name, partial(_bind, spec.name, form))
 
 
+@known_as("sigdask.metrics.types:_bind")
 def _bind(name: str, form: Ratios, counts: Counts) -> BoundSets:
     if not holds_sets(counts):
         known = ", ".join(list(counts.fields)[:6])

@@ -11,6 +11,7 @@ from typing import Any, overload
 from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.metrics.forms import Formula
 
@@ -63,6 +64,7 @@ def _metric(
     return Metric(title, _BindFields(title, takes, function, higher_is_better))
 
 
+@known_as("_BindFields", "name fields function higher_is_better")
 @dataclass(frozen=True, slots=True)
 class _BindFields:
     name: str

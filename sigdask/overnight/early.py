@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.families import Family, Relabelling
+from sigdask.judge import UNDECIDED
 from sigdask.overnight.ledger import Ledger
 from sigdask.questions import Cell
 from sigdask.randomization import count
@@ -222,7 +223,7 @@ class Early:
             n_extreme=decided.n_extreme,
             p_value=float("nan"),
             p_interval=decided.p_interval,
-            warnings=tuple(w for w in result.warnings if not w.startswith("undecided")),
+            warnings=tuple(w for w in result.warnings if not w.startswith(UNDECIDED)),
             stopped=Stopped("confidence-sequence", limit, decided.n_trials < limit, decided.is_significant,
                             self.rule.epsilon),
         )  # fmt: skip
@@ -235,16 +236,16 @@ class Early:
         if said is None:
             return result
         early = said.is_early
-        notes = tuple(w for w in result.warnings if not (early and w.startswith("undecided")))
-        return replace(
+        revised = replace(
             result,
             n_trials=said.n_trials,
             n_extreme=said.n_extreme,
             p_value=said.p_value,
             p_interval=sequence_interval(said.n_extreme, said.n_trials, INTERVAL_RISK) if early else result.p_interval,
-            warnings=(*notes, NOT_FOUND) if early and place is None else notes,
             stopped=self._stopped(rule, k, is_early=early),
         )
+        notes = [w for w in result.warnings if not (revised.is_settled and w.startswith(UNDECIDED))]
+        return replace(revised, warnings=(*notes, NOT_FOUND) if early and place is None else tuple(notes))
 
 
 def _prefix(blocks: Blocks, upto: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

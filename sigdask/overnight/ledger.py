@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sigdask.digests import digests, is_whole
 from sigdask.engine import Job, Piece
 from sigdask.families import Family, Relabelling
+from sigdask.identity import identity_of
 from sigdask.rounds import round_of, rounds
 from sigdask.store import Kept, Store
 from sigdask.tallies import TAILS, Tally
@@ -257,7 +258,9 @@ def _numbered(jobs: Sequence[Job]) -> tuple[list[str], list[NDArray[np.int64]], 
 
 def _kind(panel: Any) -> str:
     if is_whole(panel):
-        return type(panel).__name__.lower()
+        known = identity_of(type(panel))
+        assert known is not None
+        return known.tag.lower()
     return "all arrangements" if panel.enumerated else "pair"
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sigdask import addresses, planned
 from sigdask.api import Work
+from sigdask.counts import Counts
 from sigdask.plan import Plan
 from sigdask.questions import Cell
 
@@ -20,19 +21,19 @@ class Part:
 
     Attributes
     ----------
-    names : tuple of str
-        The test sets.
+    counts : dict of str to Counts
+        The test sets, by name, as they were read.
     work : Work
         What is counted and judged.
     set_of : int64 array, shape (n_results,)
-        The test set of each result, a place in `names`.
+        The test set of each result, a place among them.
     cells : list of tuple of (int, int, int)
         (job, row, column) of each result's counts, among all jobs.
     first_job : int
         Its first job.
     """
 
-    names: tuple[str, ...]
+    counts: dict[str, Counts]
     work: Work
     set_of: NDArray[np.int64]
     cells: list[tuple[Cell, ...]]
@@ -44,11 +45,16 @@ class Part:
         return [(name, q.main.asked.counts.files) for name, q in zip(self.names, self.work.questions, strict=True)]
 
     @staticmethod
-    def of(names: tuple[str, ...], work: Work, first_job: int) -> Part:
+    def of(counts: dict[str, Counts], work: Work, first_job: int) -> Part:
         """Make a part whose jobs are numbered from `first_job` on."""
         sizes = [len(question.asking) for question in work.questions]
         cells = [tuple((first_job + job, row, column) for job, row, column in own) for own in work.cells]
-        return Part(names, work, np.repeat(np.arange(len(names)), sizes), cells, first_job)
+        return Part(counts, work, np.repeat(np.arange(len(counts)), sizes), cells, first_job)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the test sets."""
+        return tuple(self.counts)
 
 
 def read_parts(plan: Plan) -> list[Part]:
@@ -60,6 +66,6 @@ def read_parts(plan: Plan) -> list[Part]:
     n_jobs = 0
     for group in [read] if whole else [[each] for each in read]:
         work = planned.work(plan, group)
-        parts.append(Part.of(tuple(test_set.name for test_set, _ in group), work, n_jobs))
+        parts.append(Part.of({test_set.name: counts for test_set, counts in group}, work, n_jobs))
         n_jobs += len(work.jobs)
     return parts

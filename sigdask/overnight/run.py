@@ -6,14 +6,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, Named
 from sigdask.engine import Job, Progress
 from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.gate import GateVerdict
 from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.early import Early
+from sigdask.overnight.gate import judge_night
 from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.parts import Part, read_parts
 from sigdask.overnight.provenance import provenance
@@ -21,8 +24,11 @@ from sigdask.overnight.stop import DEADLINE, Stop, Stopped
 from sigdask.overnight.watch import Watch
 from sigdask.plan import Plan
 from sigdask.questions import Cell
+from sigdask.report.gate import render
+from sigdask.report.overnight import write_files
 from sigdask.results import Result, Results
-from sigdask.store import Recorded, Store, history, open_store
+from sigdask.store import Recorded, Store, history, open_store, views
+from sigdask.store.views import Report
 from sigdask.tallies import Tally
 
 SECONDS_A_RESULT = 2e-4
@@ -58,6 +64,16 @@ class Outcome:
         By test set: comparisons whose trials were raised after a result was had.
     problems : tuple of str
         What could not be counted.
+    report : Report or None
+        The results and what changed, as the store has them; None where there are none.
+    gate : GateVerdict or None
+        How the plan's rules ended; None without a gate, or where it was not judged.
+    unjudged : SigdaskError or None
+        Why the gate of a run that counted all could not be judged.
+    untold : tuple of str
+        Files of the gate that could not be written, and who could not be told.
+    unwritten : tuple of UnfinishedError
+        Files of the plan's report that could not be written.
     """
 
     results: dict[str, Results]
@@ -69,11 +85,22 @@ class Outcome:
     n_changed: int
     second_looks: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    report: Report | None = None
+    gate: GateVerdict | None = None
+    unjudged: SigdaskError | None = None
+    untold: tuple[str, ...] = ()
+    unwritten: tuple[UnfinishedError, ...] = ()
 
     @property
     def exit_status(self) -> int:
-        """0 when all is counted, else 3."""
-        return UnfinishedError.exit_status if self.stopped or self.problems else 0
+        """0 when all is counted, judged and written; 1 when the gate failed; else as errors say."""
+        if self.stopped or self.problems:
+            return UnfinishedError.exit_status
+        if self.unjudged is not None:
+            return self.unjudged.exit_status
+        if self.gate is not None and not self.gate.passed:
+            return 1
+        return UnfinishedError.exit_status if self.unwritten else 0
 
 
 def run_plan(
@@ -86,7 +113,9 @@ def run_plan(
     progress: Progress | None = None,
     note: Note = lambda _: None,
 ) -> Outcome:
-    """Count what a plan lacks and return its results. Again and again: the same counts as in one go.
+    """Count what a plan lacks, judge it, hold it against the plan's gate and write its reports, under one lease.
+
+    Again and again: the same counts as in one go.
 
     Parameters
     ----------
@@ -120,27 +149,13 @@ def run_plan(
         for text in opened.notes:
             note(text)
         driver = _Driver(plan, opened, stop)
-        return driver.run(where, workers or plan.workers, progress, note)
-
-
-def kept(
-    plan: Plan,
-    store: Store,
-    stop: Stop,
-    cluster: Named | Cluster | None,
-    workers: int | None,
-) -> Callable[[Sequence[Job]], list[Tally]]:
-    """Return what counts further jobs of a plan as its run does: what the store has is not counted again."""
-
-    def count(jobs: Sequence[Job]) -> list[Tally]:
-        ledger = Ledger(store, jobs)
-        counting = Counting(ledger, stop, lambda _: None)
-        counting.count(cluster if cluster is not None else plan.cluster, workers or plan.workers)
-        if counting.problems:
-            raise UnfinishedError("; ".join(counting.problems))
-        return [ledger.tally(number) for number in range(len(jobs))]
-
-    return count
+        outcome = driver.run(where, workers or plan.workers, progress, note)
+        if not outcome.results:
+            return outcome
+        stop = Stop(deadline)  # counting left some time before it
+        with stop.watching():
+            outcome = driver.held(outcome, stop, where, workers or plan.workers)
+        return driver.reported(outcome)
 
 
 class _Driver:
@@ -174,6 +189,40 @@ class _Driver:
         except SigdaskError as error:
             self._fail(error, details)
             raise
+
+    def held(self, outcome: Outcome, stop: Stop, cluster: Named | Cluster, workers: int | None) -> Outcome:
+        """Hold a run that counted all against the plan's gate; what that counts is kept as all else is."""
+        if self.plan.gate is None or outcome.stopped or outcome.problems:
+            return outcome
+
+        def count(jobs: Sequence[Job]) -> list[Tally]:
+            ledger = Ledger(self.store, jobs)
+            counting = Counting(ledger, stop, lambda _: None)
+            counting.count(cluster, workers)
+            if counting.problems:
+                raise UnfinishedError("; ".join(counting.problems))
+            return [ledger.tally(number) for number in range(len(jobs))]
+
+        results = [result for own in outcome.results.values() for result in own]
+        counts = {name: read for part in self.parts for name, read in part.counts.items()}
+        try:
+            verdict, untold = judge_night(
+                self.plan, self.store, outcome.number, results, counts, count=count, waiting=stop.waiting
+            )
+        except Stopped:
+            why = f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
+            return replace(outcome, unjudged=UnfinishedError(why))
+        except SigdaskError as error:
+            return replace(outcome, unjudged=error)
+        return replace(outcome, gate=verdict, untold=tuple(untold))
+
+    def reported(self, outcome: Outcome) -> Outcome:
+        """Write the plan's reports of a run."""
+        found = views.report(self.store.location, self.plan.name, outcome.number)
+        gate = None if outcome.gate is None else render(outcome.gate)
+        files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
+        unwritten = tuple(write_files(found, json=files.json, text=files.text, html=files.html, gate=gate))
+        return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:
         with suppress(SigdaskError):

@@ -11,22 +11,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
-from sigdask.comparisons import Method
-from sigdask.counts import Missing
-from sigdask.formats.options import Align
 from sigdask.gate import Fdr
-from sigdask.multiplicity import Adjust
+from sigdask.options import OPTIONS, READING, Adjust, Align, Alternative, Method, Missing
 from sigdask.plan.model import Family
-from sigdask.randomization import Alternative
-from sigdask.shuffles import MAX_TRIALS
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 LARGEST_SEED = 2**63 - 1
-MOST_WORKERS = 1_000_000
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
-Trials = Annotated[StrictInt, Field(ge=1, le=MAX_TRIALS)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 Pair = tuple[Text, Text]
 
@@ -66,9 +59,17 @@ Pairs = Annotated[
     SHAPE,
 ]
 
-_METRICS = "Metrics as `sigdask metrics` lists them, or MODULE:ATTRIBUTE; by default those that the data suggest."
 _PAIRS = '"all", { baseline = NAME }, or a list of [A, B].'
-_TRIALS = "Random trials; 1,048,576 by default, 10,000 for black boxes."
+DECLARED = {**OPTIONS, **READING}
+DEFAULT: dict[str, Any] = {name: said.default for name, said in DECLARED.items()}
+
+
+def of(name: str, more: str = "") -> Any:
+    """Return the help and the bounds of a declared option, as pydantic takes them."""
+    said = DECLARED[name]
+    default = f" By default {said.otherwise}." if said.otherwise else ""
+    text = f"{said.help}{default}{f' {more}' if more else ''}"
+    return Field(description=text, ge=said.least, le=said.most, gt=said.above, lt=said.below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +89,23 @@ class TestSetKeys:
     gold: Annotated[Text | None, Field(description="File of what is right.")] = None
     format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = "auto"
     unit: Annotated[Text, Field(description="What is exchanged as a whole: item or a column.")] = "item"
-    by: Annotated[Text | None, Field(description="Compare within each value of a column.")] = None
-    missing: Annotated[Missing, Field(description="What an absent score means.")] = "error"
-    id: Annotated[Text | None, Field(description="Column of item ids.")] = None
-    gold_column: Annotated[Text | None, Field(description="Column of what is right.")] = None
-    prediction_column: Annotated[Text | None, Field(description="Column of the answer, in files of one system.")] = None
-    system_column: Annotated[Text | None, Field(description="Column of the system, in long tables.")] = None
-    score_column: Annotated[Text | None, Field(description="Column of the score, in long tables.")] = None
-    ignore: Annotated[Names | None, Field(description="Columns left out.")] = None
-    map: Annotated[dict[Text, Names] | None, Field(description="Labels read as another: TARGET = [LABEL, LABEL].")] = (
-        None
-    )
-    align: Annotated[Align, Field(description="How rows of several files belong together.")] = "auto"
-    references: Annotated[TextOrTexts | None, Field(description="Further reference files.")] = None
-    documents: Annotated[Text | None, Field(description="File of the document of each segment.")] = None
-    metrics: Annotated[Names | None, Field(description=_METRICS)] = None
-    pairs: Annotated[Pairs | None, Field(description=_PAIRS)] = None
-    alternative: Annotated[Alternative | None, Field(description="Of score A - score B.")] = None
-    method: Annotated[Method | None, Field(description="auto enumerates 20 or fewer discordant units.")] = None
-    trials: Annotated[Trials | None, Field(description=_TRIALS)] = None
+    by: Annotated[Text | None, of("by")] = None
+    missing: Annotated[Missing, of("missing")] = "error"
+    id: Annotated[Text | None, of("id_column")] = None
+    gold_column: Annotated[Text | None, of("gold_column")] = None
+    prediction_column: Annotated[Text | None, of("prediction_column")] = None
+    system_column: Annotated[Text | None, of("system_column")] = None
+    score_column: Annotated[Text | None, of("score_column")] = None
+    ignore: Annotated[Names | None, of("ignore")] = None
+    map: Annotated[dict[Text, Names] | None, of("label_map", "TARGET = [LABEL, LABEL].")] = None
+    align: Annotated[Align, of("align")] = DEFAULT["align"]
+    references: Annotated[TextOrTexts | None, of("references")] = None
+    documents: Annotated[Text | None, of("documents")] = None
+    metrics: Annotated[Names | None, of("metrics")] = None
+    pairs: Annotated[Pairs | None, of("pairs", _PAIRS)] = None
+    alternative: Annotated[Alternative | None, of("alternative")] = None
+    method: Annotated[Method | None, of("method")] = None
+    trials: Annotated[StrictInt | None, of("trials")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +173,21 @@ class NonInferiorKeys:
     metrics: Annotated[Names | None, Field(description="By default all.")] = None
 
 
-RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys, Discriminator("rule")]
+@dataclass(frozen=True, slots=True)
+class EquivalentKeys:
+    """Every system is shown to differ by less than a margin, whichever is better."""
+
+    __pydantic_config__ = CLOSED
+
+    rule: Literal["equivalent"]
+    margin: Annotated[float, Field(strict=True, gt=0, description="On the metric's own scale.")]
+    alpha: Annotated[Share | None, Field(description="Of each one-sided test; by default the plan's.")] = None
+    baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
+    test_sets: Annotated[Names | None, Field(description="By default all.")] = None
+    metrics: Annotated[Names | None, Field(description="By default all.")] = None
+
+
+RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys | EquivalentKeys, Discriminator("rule")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,29 +230,24 @@ class PlanKeys:
 
     test_set: Annotated[tuple[TestSetKeys, ...], Field(min_length=1, description="The test sets.")]
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
-    metrics: Annotated[Names | None, Field(description=_METRICS)] = None
-    pairs: Annotated[Pairs, Field(description=_PAIRS)] = "all"
-    alternative: Annotated[Alternative, Field(description="Of score A - score B.")] = "two-sided"
-    method: Annotated[Method, Field(description="auto enumerates 20 or fewer discordant units.")] = "auto"
-    trials: Annotated[Trials | None, Field(description=_TRIALS)] = None
-    seed: Annotated[StrictInt, Field(ge=0, le=LARGEST_SEED, description="Of the random stream.")] = 0
-    alpha: Annotated[Share, Field(description="Level of the verdicts.")] = 0.05
-    second_run: Annotated[StrictBool, Field(description="Cross-check by a second, independent run.")] = True
+    metrics: Annotated[Names | None, of("metrics")] = None
+    pairs: Annotated[Pairs, of("pairs", _PAIRS)] = "all"
+    alternative: Annotated[Alternative, of("alternative")] = DEFAULT["alternative"]
+    method: Annotated[Method, of("method")] = DEFAULT["method"]
+    trials: Annotated[StrictInt | None, of("trials")] = None
+    seed: Annotated[StrictInt, of("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
+    alpha: Annotated[Share, of("alpha")] = DEFAULT["alpha"]
+    second_run: Annotated[StrictBool, of("second_run")] = DEFAULT["second_run"]
     adjust: Annotated[
         Adjust | None,
-        Field(
-            description="Adjust p-values for the family; by default max-t for three systems and more, with "
-            "besag-clifford holm, with confidence-sequence none."
-        ),
+        of("adjust", "With besag-clifford by default holm, with confidence-sequence none."),
     ] = None
     family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"
     stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[
         Cluster, Field(description="As --cluster takes it, or a table: `class` and its options, or `file`.")
     ] = "auto"
-    workers: Annotated[StrictInt | None, Field(ge=1, le=MOST_WORKERS, description="Threads or processes to start.")] = (
-        None
-    )
+    workers: Annotated[StrictInt | None, of("workers")] = None
     store: Annotated[Text | None, Field(description="Path or URL of the database; by default beside the plan.")] = None
     report: Annotated[ReportKeys, Field(description="Files to write at the end.")] = ReportKeys()
     gate: Annotated[GateKeys | None, Field(description="What must hold.")] = None

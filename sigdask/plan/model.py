@@ -10,12 +10,10 @@ from typing import ClassVar, Literal
 
 from sigdask import formats
 from sigdask.clusters import Named
-from sigdask.comparisons import Method
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.gate import Fdr, Rule
-from sigdask.multiplicity import Adjust
-from sigdask.randomization import Alternative
+from sigdask.options import Adjust, Alternative, Method
 from sigdask.stopping import Stopping
 
 SHARED: tuple[str, ...] = ("max-t", "single-step-max-t", "tukey")

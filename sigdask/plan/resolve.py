@@ -15,12 +15,20 @@ from sigdask import bodies, clusters
 from sigdask.clusters.description import describe
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
-from sigdask.gate import NonInferior, NotWorse, Rule
-from sigdask.multiplicity import Adjust
+from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule
+from sigdask.options import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons
 from sigdask.plan.complaints import Complaint, nearest, shown
-from sigdask.plan.keys import BaselineKeys, BesagCliffordKeys, GateKeys, NonInferiorKeys, PlanKeys, TestSetKeys
+from sigdask.plan.keys import (
+    BaselineKeys,
+    BesagCliffordKeys,
+    EquivalentKeys,
+    GateKeys,
+    NonInferiorKeys,
+    PlanKeys,
+    TestSetKeys,
+)
 from sigdask.plan.lines import Key
 from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
 from sigdask.stopping import BesagClifford, ConfidenceSequence, Stopping
@@ -261,6 +269,8 @@ def _rule(rule: Any, keys: PlanKeys) -> Rule:
     }
     if isinstance(rule, NonInferiorKeys):
         return NonInferior(margin=rule.margin, **shared)
+    if isinstance(rule, EquivalentKeys):
+        return Equivalent(margin=rule.margin, **shared)
     return NotWorse(adjust=rule.adjust or ("holm" if keys.adjust in {None, "none"} else "plan"), **shared)
 
 

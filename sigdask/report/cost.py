@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sigdask.costs import Cost
-from sigdask.report.terminal import lay_out
+from sigdask.printable import printable
+from sigdask.report.layout import lay_out
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
@@ -31,8 +32,12 @@ def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: in
         ]
         for c in costs
     ]  # fmt: skip
-    lines = [lay_out(NAMES, rows, width), *(f"note: {c.test_set}: {w}" for c in costs for w in c.warnings)]
+    lines = [lay_out(NAMES, rows, width), *_notes(costs)]
     return "\n".join([*lines, *_summary(name, costs, n_threads)])
+
+
+def _notes(costs: Sequence[Cost]) -> Iterator[str]:
+    return (printable(f"note: {c.test_set}: {w}") for c in costs for w in c.warnings)
 
 
 def _trials(cost: Cost) -> str:
@@ -47,7 +52,7 @@ def _summary(name: str, costs: Sequence[Cost], n_threads: int | None) -> Iterato
     where = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
     if n_threads is None:
         where = "one core of this machine; the plan's cluster is elsewhere"
-    yield (
+    yield printable(
         f"{name}: {len(costs):,} test set{'s' if len(costs) != 1 else ''}, {n:,} comparisons, "
         f"about {duration(seconds / (n_threads or 1))} on {where}"
     )

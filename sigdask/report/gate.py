@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
-from sigdask.printable import printable
+from sigdask.printable import high_text, printable
 
 MOST_PASSED = 5
 """Comparisons that passed which are listed; failures all are."""
@@ -40,12 +40,13 @@ def _largest(findings: list[Finding]) -> str:
         return ""
     if math.isinf(max(known)):
         return "; in some of them no difference could be detected"
-    return f"; the largest loss that could be missed there: {max(known):.3g}"
+    return f"; the largest loss that could be missed there: {high_text(max(known))}"
 
 
 def alarms(rule: RuleVerdict) -> str:
     """Write the expected number of false alarms; that of losses is a bound."""
-    return f"{'at most ' if isinstance(rule.rule, NotWorse) else ''}{rule.alarms_per_year:.2g}"
+    n = rule.alarms_per_year
+    return f"{'at most ' if isinstance(rule.rule, NotWorse) else ''}{f'{n:.2g}' if n < 100 else f'{n:,.0f}'}"
 
 
 def junit(verdict: GateVerdict, name: str) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from sigdask.report.terminal import MOST_LETTERS, citation, how, p_text, score_text
+from sigdask.printable import limits_text, p_equals
+from sigdask.report.files import write_whole
+from sigdask.report.terminal import MOST_LETTERS, citation, confidence, how, p_cell, score_text
 from sigdask.results import Ranking, Result, Results
 
 MOST_ROWS = 5000
@@ -29,6 +34,12 @@ class Square:
     kind: str
     text: str
     title: str
+
+
+def write_page(path: Path, sets: Mapping[str, Results], title: str, *, gate: str | None = None) -> None:
+    """Write results as a page, whole or not at all; `sets` and `gate` as in `page`."""
+    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+    write_whole(path, page(sets, title=f"sigdask: {title}", created=created, gate=gate))
 
 
 def page(
@@ -77,8 +88,13 @@ def _template() -> Any:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"p": p_text, "score": score_text, "how": how, "letters": _letters}
+    environment.filters |= {"p": p_cell, "limits": _limits, "score": score_text, "how": how, "letters": _letters}
     return environment.from_string(files("sigdask.report").joinpath("page.html").read_text(encoding="utf-8"))
+
+
+def _limits(r: Result, alpha: float) -> str:
+    """Say between which limits the trials leave p; nothing where it is exact."""
+    return "" if r.method == "exact" else f"{limits_text(*r.p_interval, alpha)} ({confidence(r)})"
 
 
 def _section(name: str, results: Results) -> dict[str, Any]:
@@ -112,8 +128,22 @@ def _square(a: str, b: str, r: Result | None, alpha: float) -> Square:
     better = r.better()
     side = "same" if better is None else "better" if better == a else "worse"
     found = r.verdict(alpha) == "significant"
-    title = f"{a} {side} {'as' if better is None else 'than'} {b}: p = {p_text(p)}"
-    return Square(f"{side}{' apart' if found else ''}", p_text(p), title)
+    title = f"{a} {_words(side, r, found=found)} {b}{_with_p(r, p, alpha)}"
+    return Square(f"{side}{' apart' if found else ''}", p_cell(p, alpha), title)
+
+
+def _words(side: str, r: Result, *, found: bool) -> str:
+    if side == "same":
+        return "same as"
+    if found:
+        return f"{side} than"
+    return f"scores {'higher' if (side == 'better') == r.higher_is_better else 'lower'} than"
+
+
+def _with_p(r: Result, p: float, alpha: float) -> str:
+    if math.isnan(p):
+        return f": p in {limits_text(*r.p_interval, alpha)}"
+    return f": {'' if r.p_adjusted is None else 'adjusted '}{p_equals(p, alpha)}"
 
 
 def _curve(p_values: Sequence[float], alpha: float) -> str | None:

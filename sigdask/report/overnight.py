@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from sigdask.overnight.look import Change, Report, Status
-from sigdask.printable import printable
-from sigdask.report.terminal import p_text, plain_table, render
+from sigdask.errors import UnfinishedError
+from sigdask.printable import p_equals, printable
+from sigdask.report.files import write_whole
+from sigdask.report.html import write_page
+from sigdask.report.layout import lay_out
+from sigdask.report.terminal import chance, render
 from sigdask.results import Result, Results, as_json
 from sigdask.store import Run
+from sigdask.store.views import Change, Report, Status
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -22,14 +27,14 @@ def results_text(found: Mapping[str, Results], *, everything: bool, width: int |
     """Return the tables of all test sets, each under its warnings; what is said once is not said again."""
     parts, told = [], set[str]()
     for name, results in found.items():
-        notes = [f"warning: {w}" for w in results.warnings if w not in told]
+        notes = [printable(f"warning: {w}") for w in results.warnings if w not in told]
         told |= set(results.warnings)
         table = render(results, everything=everything, width=width)
-        parts.append("\n".join([f"== {name} ==", *notes, table]))
+        parts.append("\n".join([printable(f"== {name} =="), *notes, table]))
     return "\n\n".join(parts)
 
 
-def status_text(status: Status, now: float) -> str:
+def status_text(status: Status, now: float, *, width: int | None = None) -> str:
     """Say how far a plan is."""
     run = status.run
     head = f"plan {run.plan}, run {run.number}: {status.state}{f' ({run.message})' if run.message else ''}"
@@ -42,9 +47,9 @@ def status_text(status: Status, now: float) -> str:
         [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", percent(p.kept + p.counted, p.wanted)]
         for p in run.progress
     ]
-    lines = [head, when]
+    lines = [printable(head), printable(when)]
     if rows:
-        lines += ["", plain_table(["test set", "comparisons", "with a bound", "finished", "of trials"], rows)]
+        lines += ["", lay_out(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
         lines += ["", f"{status.have:,} of {status.wanted:,} trials ({percent(status.have, status.wanted)})"]
     if status.state == "running":
         left = status.seconds_left
@@ -56,7 +61,7 @@ def status_text(status: Status, now: float) -> str:
     return "\n".join(lines)
 
 
-def history_text(runs: Sequence[tuple[Run, int]]) -> str:
+def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -> str:
     """List runs, the latest first."""
     rows = []
     for run, changed in runs:
@@ -67,9 +72,8 @@ def history_text(runs: Sequence[tuple[Run, int]]) -> str:
             [str(run.number), clock(run.started), took, run.state, f"{sum(p.comparisons for p in run.progress):,}",
              f"{counted:,}", f"{changed:,}", versions.get("sigdask", ""), run.message]
         )  # fmt: skip
-    return plain_table(
-        ["run", "started", "took", "state", "comparisons", "trials counted", "results changed", "sigdask", ""], rows
-    )
+    names = ["run", "started", "took", "state", "comparisons", "trials counted", "results changed", "sigdask", ""]
+    return lay_out(names, rows, width)
 
 
 def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = False) -> str:
@@ -84,7 +88,7 @@ def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = 
     order = sorted(range(len(changes)), key=lambda k: (_rank(kinds[k]), k))
     told = [k for k in order if everything or _rank(kinds[k]) < 3]
     shown = told if everything else told[:SHOWN]
-    lines = [f"Changed since the run before: {summary}.", *(_line(changes[k], kinds[k]) for k in shown)]
+    lines = [f"Changed since the run before: {summary}.", *(_line(changes[k], kinds[k], alpha) for k in shown)]
     if len(shown) < len(told):
         lines.append(f"    … and {len(told) - len(shown):,} more (--all shows all)")
     return "\n".join(lines)
@@ -93,7 +97,7 @@ def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = 
 def report_text(report: Report, *, everything: bool = False, width: int | None = None) -> str:
     """Return results and what changed."""
     run = report.run
-    lines = [f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}", ""]
+    lines = [printable(f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}"), ""]
     if report.results:
         lines += [results_text(report.results, everything=everything, width=width), ""]
     lines += list(_looks(run))
@@ -101,7 +105,7 @@ def report_text(report: Report, *, everything: bool = False, width: int | None =
         lines += [f"{report.n_incomplete:,} results lack some of their trials; their bounds are valid as they are.", ""]
     if report.before is not None:
         lines.append(changes_text(report.changes, report.alpha, everything=everything))
-    return printable("\n".join(lines), keep="\n")
+    return "\n".join(lines)
 
 
 def report_dict(report: Report) -> dict[str, Any]:
@@ -129,6 +133,33 @@ def report_dict(report: Report) -> dict[str, Any]:
 def report_json(report: Report) -> str:
     """Return the JSON text that `--json` writes."""
     return as_json(report_dict(report))
+
+
+def write_files(
+    report: Report, *, json: Path | None, text: Path | None, html: Path | None, gate: str | None = None
+) -> Iterator[UnfinishedError]:
+    """Write a report's files, each whole or not at all; yield what cannot be written.
+
+    Parameters
+    ----------
+    report : Report
+        What was found.
+    json, text, html : Path, optional
+        Where to; None is not written.
+    gate : str, optional
+        The verdict of the plan's gate, as text.
+    """
+    writers: list[tuple[Path | None, Callable[[Path], None]]] = [
+        (json, lambda path: write_whole(path, report_json(report) + "\n")),
+        (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
+        (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate)),
+    ]
+    for path, write in writers:
+        if path is not None:
+            try:
+                write(path)
+            except UnfinishedError as error:
+                yield error
 
 
 def status_dict(status: Status) -> dict[str, Any]:
@@ -170,28 +201,28 @@ def _rank(kinds: Sequence[str]) -> int:
     return 0 if "lost" in kinds else 1 if "gained" in kinds and "new" not in kinds else 2 if "scores" in kinds else 3
 
 
-def _line(change: Change, kinds: Sequence[str]) -> str:
+def _line(change: Change, kinds: Sequence[str], alpha: float) -> str:
     r = change.result
     subset = f" ({r.subset['value']})" if r.subset else ""
-    before, now = (None if one is None else one.result for one in (change.before, change.now))
+    before, now = (_side(None if one is None else one.result, alpha) for one in (change.before, change.now))
     what = [kind for kind in kinds if kind != "p"] or ["p"]
-    return (
-        f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {_side(before)} -> {_side(now)}"
-    )
+    return printable(f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {before} -> {now}")
 
 
-def _side(r: Result | None) -> str:
+def _side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "nothing"
-    adjusted = "" if r.p_adjusted is None else f", adjusted {p_text(r.p_adjusted)}"
-    return f"{r.score_a:.4f} / {r.score_b:.4f}, p {p_text(r.p_value)}{adjusted}"
+    adjusted = "" if r.p_adjusted is None else f", adjusted {p_equals(r.p_adjusted, alpha)}"
+    return f"{r.score_a:.4f} / {r.score_b:.4f}, {chance(r, alpha)}{adjusted}"
 
 
 def _looks(run: Run) -> Iterator[str]:
     for name, n in run.details.get("second_looks", {}).items():
-        yield f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
+        yield printable(
+            f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
+        )
     for name, share in run.details.get("savings", {}).items():
-        yield f"stopping early left out {share:.1%} of the first run's trials of {name}"
+        yield printable(f"stopping early left out {share:.1%} of the first run's trials of {name}")
 
 
 def _why(run: Run) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from decimal import ROUND_CEILING, Context, Decimal
 
 from sigdask.classical import inflation
-from sigdask.printable import printable
-from sigdask.results import Ranking, Result, Results
+from sigdask.printable import limits_text, p_equals, p_text, printable
+from sigdask.randomization import interval
+from sigdask.report.layout import lay_out
+from sigdask.results import Beside, OverSets, Ranking, Result, Results
 from sigdask.shuffles import SCHEME
 
 MOST_LETTERS = 20
@@ -20,24 +21,44 @@ SHOWN = 40
 """Comparisons shown unless all are asked for."""
 
 
-def p_text(p: float) -> str:
-    """Write a p-value with three digits, rounded up.
-
-    Examples
-    --------
-    >>> p_text(0.00019836406863778244), p_text(0.25), p_text(1.0)
-    ('0.000199', '0.25', '1')
-    """
-    if math.isnan(p):
-        return "none"
-    rounded = Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(repr(p)))
-    return f"{float(rounded):.3g}"
-
-
 def how(result: Result) -> str:
     """Say how p was had."""
     early = "stopped after " if result.stopped is not None and result.stopped.is_early else ""
-    return "exact" if result.method == "exact" else f"approximate, {early}{result.n_trials:,} trials"
+    return "exact" if result.method == "exact" else f"{early}{result.n_trials:,} trials"
+
+
+def chance(result: Result, alpha: float) -> str:
+    """Say what p is and how far trials tell it, or between which limits it lies where a rule gives no more.
+
+    Parameters
+    ----------
+    result : Result
+        The comparison.
+    alpha : float
+        What its p is held against.
+    """
+    return f"{_p(result, alpha)} ({_known(result, alpha)})"
+
+
+def confidence(result: Result) -> str:
+    """Write the confidence of the interval of p: a confidence sequence's is 1 - epsilon."""
+    risk = None if result.stopped is None else result.stopped.epsilon
+    return f"{100 * (1 - risk):g} %" if risk is not None and math.isnan(result.p_value) else "99 %"
+
+
+def _p(result: Result, alpha: float) -> str:
+    label = "" if result.p_adjusted is None else "unadjusted "
+    if math.isnan(result.p_value):
+        return f"{label}p in {limits_text(*result.p_interval, alpha)}"
+    return f"{label}{p_equals(result.p_value, alpha)}"
+
+
+def _known(result: Result, alpha: float) -> str:
+    if result.method == "exact":
+        return "exact"
+    if math.isnan(result.p_value):
+        return f"{confidence(result)} interval; {how(result)}"
+    return f"{confidence(result)} interval {limits_text(*result.p_interval, alpha)}; {how(result)}"
 
 
 def render(results: Results, *, everything: bool = False, width: int | None = None) -> str:
@@ -53,22 +74,27 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
         Columns of the terminal; unlimited when None (a pipe).
     """
     shown = _shown(results, everything=everything)
-    lines = [_table(shown, results.alpha, width)]
+    lines = [_table(shown, results.alpha, width), ""]
     if len(shown) < len(results):
         n = sum(r.verdict(results.alpha) == "significant" if math.isnan(r.p_value) else r.p_value <= results.alpha
                 for r in results)  # fmt: skip
-        summary = f"{len(results):,} comparisons, {n:,} with p <= {results.alpha:g}"
+        summary = f"{len(results):,} comparisons, {n:,} with {_unadjusted(results)}p at most {results.alpha:g}"
         if results.family is not None:
             m = sum((r.p_adjusted or 0.0) <= results.alpha for r in results)
-            summary += f", {m:,} after {results.family.adjust}"
+            summary += f", {m:,} with adjusted p ({results.family.adjust})"
         lines += [f"{summary}; the {len(shown)} smallest p are shown (--all shows all, --json FILE keeps them)", ""]
-    lines += [line for ranking in results.rankings() for line in _ranking(ranking, results)]
+    lines += [line for ranking in results.rankings() for line in _ranking(ranking, results, width)]
     lines += _together(results, width)
     if len(shown) <= 12:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
     lines += _alarms(results) + _signatures(results)
     lines.append(citation(results))
     return "\n".join(lines)
+
+
+def _unadjusted(results: Sequence[Result] | Sequence[OverSets]) -> str:
+    """Return what tells p apart where an adjusted one stands beside it."""
+    return "unadjusted " if any(r.p_adjusted is not None for r in results) else ""
 
 
 def _shown(results: Results, *, everything: bool) -> list[Result]:
@@ -80,9 +106,10 @@ def _shown(results: Results, *, everything: bool) -> list[Result]:
 def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
     with_set = len({r.test_set for r in shown}) > 1
     with_subset = any(r.subset for r in shown)
-    adjusted = any(r.p_adjusted is not None for r in shown)
+    unadjusted = _unadjusted(shown)
     names = [*(["test set"] if with_set else []), *(["subset"] if with_subset else [])]
-    names += ["A", "B", "metric", "score A", "score B", "A - B", "p", *(["p adjusted"] if adjusted else [])]
+    names += ["A", "B", "metric", "score A", "score B", "A - B", f"{unadjusted}p"]
+    names += ["adjusted p"] if unadjusted else []
     rows = []
     for r in shown:
         row = [r.test_set] if with_set else []
@@ -94,27 +121,16 @@ def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
             score_text(r.score_a),
             score_text(r.score_b),
             f"{r.difference:+.4f}",
-            p_text(r.p_value),
+            p_cell(r.p_value, alpha),
         ]
-        row += [p_text(r.p_adjusted) if r.p_adjusted is not None else ""] if adjusted else []
+        row += [p_cell(r.p_adjusted, alpha)] if unadjusted else []
         rows.append([*row, how(r), r.verdict(alpha) + (" !" if r.disagreements() else "")])
     return lay_out([*names, "method", ""], rows, width)
 
 
-NUMBERS = (
-    "score",
-    "A - B",
-    "mean A - B",
-    "p",
-    "p adjusted",
-    "rank",
-    "systems",
-    "items",
-    "units",
-    "comparisons",
-    "trials",
-    "time",
-)
+def p_cell(p: float | None, alpha: float) -> str:
+    """Return p for a table: nothing where there is none."""
+    return "" if p is None or math.isnan(p) else p_text(p, alpha)
 
 
 def _order(result: Result) -> float:
@@ -122,26 +138,7 @@ def _order(result: Result) -> float:
     return result.p_interval[1] if math.isnan(result.p_value) else result.p_value
 
 
-def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
-    """Return a table as text, columns of `NUMBERS` to the right."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in names:
-        right = name in NUMBERS or name.startswith("score")
-        table.add_column(name, justify="right" if right else "left", no_wrap=width is None)
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    console = Console(width=width or 10_000, no_color=True, highlight=False, legacy_windows=False)
-    with console.capture() as captured:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))
-
-
-def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
+def _ranking(ranking: Ranking, results: Results, width: int | None) -> Iterator[str]:
     """Show systems best first; those that share a letter are not told apart."""
     where = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
@@ -150,10 +147,10 @@ def _ranking(ranking: Ranking, results: Results) -> Iterator[str]:
     if not any(s.letters for s in ranking.systems):
         letters = "no letters, since too many groups of systems are not told apart"
     yield printable(f"{name}ranking by {ranking.metric}{where}; {letters}")
-    yield lay_out(["rank", "system", "score", "groups"], rows, None)
+    yield from ("", lay_out(["rank", "system", "score", "groups"], rows, width), "")
     if len(ranking.systems) > SHOWN:
         yield f"and {len(ranking.systems) - SHOWN} more (--json FILE keeps them)"
-    yield f"discriminative power {ranking.discriminative_power:.1%}: pairs with unadjusted p <= {results.alpha:g}"
+    yield f"discriminative power {ranking.discriminative_power:.1%}: pairs with unadjusted p at most {results.alpha:g}"
     yield ""
 
 
@@ -167,14 +164,14 @@ def _letters(letters: Sequence[str]) -> str:
 def _together(results: Results, width: int | None) -> list[str]:
     if not results.together:
         return []
-    adjusted = any(v.p_adjusted is not None for v in results.together)
-    names = ["A", "B", "metric", "mean A - B", "p", *(["p adjusted"] if adjusted else [])]
+    unadjusted = _unadjusted(results.together)
+    names = ["A", "B", "metric", "mean A - B", f"{unadjusted}p", *(["adjusted p"] if unadjusted else [])]
     rows = [
         [
-            v.a, v.b, v.metric, f"{v.difference:+.4f}", p_text(v.p_value),
-            *([p_text(v.p_adjusted) if v.p_adjusted is not None else ""] if adjusted else []),
+            v.a, v.b, v.metric, f"{v.difference:+.4f}", p_cell(v.p_value, results.alpha),
+            *([p_cell(v.p_adjusted, results.alpha)] if unadjusted else []),
             _replicated(v.greater_in, v.n_sets, v.p_greater), _replicated(v.less_in, v.n_sets, v.p_less),
-            "exact" if v.method == "exact" else f"approximate, {v.n_trials:,} trials",
+            "exact" if v.method == "exact" else f"{v.n_trials:,} trials",
         ]
         for v in results.together
     ]  # fmt: skip
@@ -187,19 +184,7 @@ def _together(results: Results, width: int | None) -> list[str]:
 
 
 def _replicated(n: int, n_sets: int, p: float) -> str:
-    return f"{n} of {n_sets}" + (f" (p <= {p_text(p)})" if n else "")
-
-
-def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of text: the first column to the left, numbers to the right."""
-    cells = [list(names), *([printable(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(names))]
-    right = [k > 0 and all(row[k][:1].isdigit() for row in cells[1:]) for k in range(len(names))]
-    lines = [
-        "  ".join(cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True)).rstrip()
-        for row in cells
-    ]
-    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+    return f"{n} of {n_sets}" + (f" ({p_equals(p)})" if n else "")
 
 
 def score_text(score: float) -> str:
@@ -209,21 +194,10 @@ def score_text(score: float) -> str:
 
 def _sentences(r: Result, alpha: float) -> Iterator[str]:
     where = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
-    better = r.better()
-    if better is None:
-        yield printable(f"{r.metric}{where}: {r.a} and {r.b} score the same, {score_text(r.score_a)}.")
-    else:
-        other, high, low = (r.b, r.score_a, r.score_b) if better == r.a else (r.a, r.score_b, r.score_a)
-        sign = "=" if r.method == "exact" else "<="
-        sided = {"two-sided": "two-sided", "greater": "one-sided, A > B", "less": "one-sided, A < B"}[r.alternative]
-        yield printable(
-            f"{r.metric}{where}: {better} is better than {other}, {score_text(high)} against {score_text(low)}; "
-            f"p {sign} {p_text(r.p_value)} ({how(r)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units differ): "
-            f"{_adjusted(r)}{r.verdict(alpha)}{'' if r.verdict(alpha).startswith('undecided') else f' at {alpha:g}'}."
-        )
+    yield printable(f"{r.metric}{where}: {standing(r, alpha)}")
     for check in r.checks:
         if check.verdict != "not applicable":
-            yield f"    {check.name} {check.verdict}: {check.detail}"
+            yield printable(f"    {check.name} {check.verdict}: {check.detail}")
     if r.r12 is not None:
         cost = inflation(round(r.r12, 3))
         times = "without bound" if math.isinf(cost) else f"{inflation(r.r12):.2f} times"
@@ -231,17 +205,40 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
     for d in r.dependence:
         yield printable(
             f"    within {d.column}: ICC {round(d.icc, 3) + 0.0:.3f}, design effect {d.design_effect:.2f} "
-            f"(F test {f'p = {d.p_value:.2g}' if d.p_value > 0 else 'p < 1e-300'})"
+            f"(F test {p_equals(d.p_value)})"
         )
     for b in r.beside:
-        sign = "<=" if b.method == "approximate" else "="
-        yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: p {sign} {p_text(b.p_value)}")
+        yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: {_beside(b, alpha)}")
     for note in r.warnings:
         yield printable(f"    note: {note}")
 
 
-def _adjusted(r: Result) -> str:
-    return "" if r.p_adjusted is None else f"adjusted p = {p_text(r.p_adjusted)}, "
+def standing(r: Result, alpha: float) -> str:
+    """Say which system scores better, by what p, and what that means: of an adjusted p, where there is one."""
+    better = r.better()
+    if better is None:
+        return f"{r.a} and {r.b} score the same, {score_text(r.score_a)}."
+    other, own, against = (r.b, r.score_a, r.score_b) if better == r.a else (r.a, r.score_b, r.score_a)
+    verdict = r.verdict(alpha)
+    words, aside = "is better than", ""
+    if verdict != "significant":
+        words = f"scores {'higher' if r.higher_is_better else 'lower'} than"
+        aside = "" if r.higher_is_better else " (lower is better)"
+    sided = {"two-sided": "two-sided", "greater": "one-sided, A > B", "less": "one-sided, A < B"}[r.alternative]
+    adjusted = "" if r.p_adjusted is None else f"; adjusted {p_equals(r.p_adjusted, alpha)}"
+    return (
+        f"{better} {words} {other}, {score_text(own)} against {score_text(against)}{aside}; {_p(r, alpha)} "
+        f"({_known(r, alpha)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units differ){adjusted}: "
+        f"{verdict}{'' if verdict.startswith('undecided') else f' at {alpha:g}'}."
+    )
+
+
+def _beside(b: Beside, alpha: float) -> str:
+    """Say what p is with another unit."""
+    if b.method == "exact":
+        return f"{p_equals(b.p_value, alpha)} (exact)"
+    limits = limits_text(*interval(b.n_extreme, b.n_trials), alpha)
+    return f"{p_equals(b.p_value, alpha)} (99 % interval {limits}; {b.n_trials:,} trials)"
 
 
 def _alarms(results: Results) -> list[str]:
@@ -264,7 +261,7 @@ def citation(results: Results) -> str:
     from importlib.metadata import version
 
     first = results[0]
-    return (
+    return printable(
         f"sigdask {version('sigdask')}, scheme {SCHEME}, seed {results.seed}: stratified shuffling by {first.unit}, "
         f"{first.alternative}, alpha {results.alpha:g}{_family(results)}"
     )

@@ -130,6 +130,11 @@ class Store:
         with self.database.transaction() as connection:
             return history.first_looks(connection, self.plan)
 
+    def runs(self) -> list[Run]:
+        """Return the plan's runs, the first first."""
+        with self.database.transaction() as connection:
+            return history.runs_of(connection, self.plan)[::-1]
+
     def results(self) -> list[Recorded]:
         """Return the results that hold."""
         with self.database.transaction() as connection:

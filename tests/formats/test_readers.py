@@ -246,6 +246,7 @@ def test_one_system_only_is_refused(files):
         read("t.csv", format="wide")
 
 
+@pytest.mark.slow
 def test_a_million_scores_are_read_in_seconds(files, tmp_path):
     rng = np.random.default_rng(0)
     np.savetxt(tmp_path / "big.csv", rng.random((250_000, 4)), delimiter=",", header="a,b,c,d", comments="", fmt="%.4f")

@@ -55,6 +55,7 @@ def item_scores(counts, metric):
     return bound.field(bound.fields[0], counts)
 
 
+@pytest.mark.slow
 def test_every_official_score_of_the_robust_runs_holds(robust):
     counts, reference = robust
     assert set(counts.systems) == set(reference["runs"])  # names are those of the runs

@@ -253,6 +253,7 @@ def test_multeval_has_its_official_scores(multeval):
     assert each.difference == pytest.approx(together.difference, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_each_run_of_multeval_has_its_official_scores(multeval):
     folder, official = multeval
     runs = list(official["scores"])

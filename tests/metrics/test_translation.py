@@ -170,6 +170,7 @@ def test_every_system_of_wmt24_has_its_official_scores(shared_data, references):
         assert scores_of(counts, name) == [official[system][references][key] for system in official]
 
 
+@pytest.mark.slow
 def test_ted_has_its_official_scores_and_two_conclusions(shared_data):
     folder = shared_data / "mt_ted_comparemt"
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]

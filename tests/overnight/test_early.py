@@ -7,14 +7,15 @@ import time
 
 import numpy as np
 import pytest
-from nights import sigdask, tallies_in, write_plan
+from command import called
+from nights import tallies_in, write_plan
 
-from sigdask.gating import judge_plan
 from sigdask.overnight import early, run_plan
-from sigdask.overnight.look import report, status
+from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
 from sigdask.randomization import count
 from sigdask.stopping import places, sequence_interval
+from sigdask.store.views import report, status
 
 BESAG = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'
 SEQUENCE = 'adjust = "none"\nstopping = { rule = "confidence-sequence", epsilon = 0.001 }'
@@ -50,7 +51,7 @@ def test_what_a_rule_has_ended_is_finished(tmp_path, more):
         [progress] = found.run.progress
         assert (found.state, progress.comparisons, progress.reached, progress.finished) == ("finished", 21, 21, 21)
         assert 0 < found.have == found.wanted < 2 * 21 * 300_000
-        assert "(100 %)" in sigdask("status", plan.path, cwd=plan.path.parent).stdout
+        assert "(100 %)" in called("status", plan.path, cwd=plan.path.parent).stdout
 
 
 def test_few_trials_where_a_rule_stopped_are_no_lack_of_trials(tmp_path):
@@ -127,11 +128,11 @@ def test_the_confidence_sequence_gives_decisions_and_no_p(tmp_path):
         if r.stopped.is_significant is not None:
             assert r.verdict(0.05) == ("significant" if high < 0.05 else "not significant")
             assert high < 0.05 or low > 0.05
-    done = sigdask("run", plan.path, "--json", "-", cwd=plan.path.parent)
+    done = called("run", plan.path, "--json", "-", cwd=plan.path.parent)
     rows = json.loads(done.stdout)["results"]
     assert {row["p_value"] for row in rows} == {None}
     assert {row["stopped"]["rule"] for row in rows} == {"confidence-sequence"}
-    text = sigdask("report", plan.path, cwd=plan.path.parent).stdout
+    text = called("report", plan.path, cwd=plan.path.parent).stdout
     assert "stopping early left out" in text
     assert "nan" not in text
 

@@ -14,10 +14,11 @@ from nights import tallies_in
 from panel_of import rng_of
 
 from sigdask.cli import commands
-from sigdask.errors import UnfinishedError
-from sigdask.gating import earlier, hold
-from sigdask.overnight import counting, run_plan
-from sigdask.plan import load_plan
+from sigdask.errors import HeldError, InputError
+from sigdask.margin_tests import RUNGS
+from sigdask.overnight import counting, gate, run_plan
+from sigdask.overnight.gate import earlier
+from sigdask.plan import TestSet, load_plan
 from sigdask.store import Run, history, open_store, reading
 
 PLAN = """
@@ -107,7 +108,7 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     scores(folder, 0.0)
     run(folder)
     before = tallies_in(folder / "plan.sqlite")
-    assert len(before) == 2  # the comparison, and the one with the margin
+    assert len(before) == 2 + len(RUNGS)  # the comparison, the one with the margin, those about the smallest margin
     first = json.loads((folder / "gate.json").read_text())
     monkeypatch.setattr(counting, "run_tasks", None)
     assert run(folder)[0] == 0
@@ -115,11 +116,28 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     assert json.loads((folder / "gate.json").read_text()) == first
 
 
+def test_margins_of_0_1_scores_take_no_trials(folder):
+    rng = rng_of(4)
+    base = (rng.random(250) < 0.8).astype(int)
+    rows = np.column_stack([base, np.where(rng.random(250) < 0.03, 1 - base, base)])
+    (folder / "scores.csv").write_text("base,new\n" + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
+    rules = '[{ rule = "non-inferior", margin = 0.1 }, { rule = "equivalent", margin = 0.1 }]'
+    (folder / "plan.toml").write_text(PLAN.partition("rules =")[0] + f'rules = {rules}\njson = "gate.json"\n')
+    status, text = run(folder)
+    assert (status, text.count("(score test)")) == (0, 2), text
+    assert "shown equivalent to base within 0.1" in text
+    assert len(tallies_in(folder / "plan.sqlite")) == 1  # the comparison alone
+    written = json.loads((folder / "gate.json").read_text())
+    assert [rule["findings"][0]["smallest_margin"] < 0.1 for rule in written["rules"]] == [True, True]
+
+
 @pytest.mark.parametrize("how", ["signal", "deadline"])
 def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, how):
     scores(folder, 0.0)
+    (folder / "plan.toml").write_text(PLAN.partition("[report]")[0])
+    run_plan(load_plan(folder / "plan.toml"), cluster="none")
+    (folder / "plan.toml").write_text(PLAN)
     plan = load_plan(folder / "plan.toml")
-    outcome = run_plan(plan, cluster="none")
     counted = counting.run_tasks
 
     def stopped(*arguments):
@@ -131,9 +149,10 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
 
     monkeypatch.setattr(counting, "run_tasks", lambda *arguments: iter_of(stopped, arguments))
     deadline = time.time() + 2 if how == "deadline" else None
-    with pytest.raises(UnfinishedError, match="before the gate was judged") as error:
-        hold(plan, outcome, cluster="none", deadline=deadline)
-    assert error.value.exit_status == 3
+    outcome = run_plan(plan, cluster="none", deadline=deadline)
+    assert "before the gate was judged" in str(outcome.unjudged)
+    assert (outcome.exit_status, outcome.gate, len(outcome.results["night"])) == (3, None, 1)
+    assert (folder / "night.json").is_file()
     monkeypatch.undo()
     status, text = run(folder)
     assert (status, "gate: passed" in text) == (0, True)
@@ -159,38 +178,75 @@ def test_the_spread_of_a_slow_black_box_is_left_in_time(folder, how, monkeypatch
     text = PLAN.partition("[report]")[0].replace("9999", "50") + f"[gate]\n{rules}"
     (folder / "plan.toml").write_text(text.replace('"wide"', '"wide"\nmetrics = ["slow_when_asked:slow_when_asked"]'))
     plan = load_plan(folder / "plan.toml")
-    outcome = run_plan(plan, cluster="none")
+    run_plan(plan, cluster="none")
     monkeypatch.setenv("SLOW_WHEN_ASKED", "1")
     if how == "SIGTERM":
         threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
     deadline = time.time() + 2 if how == "the deadline" else None
     start = time.monotonic()
-    with pytest.raises(UnfinishedError, match=f"stopped by {how} before the gate was judged") as error:
-        hold(plan, outcome, cluster="none", deadline=deadline)
-    assert error.value.exit_status == 3
+    outcome = run_plan(plan, cluster="none", deadline=deadline)
+    assert f"stopped by {how} before the gate was judged" in str(outcome.unjudged)
+    assert outcome.exit_status == 3
     assert 1 < time.monotonic() - start < 10
     monkeypatch.delenv("SLOW_WHEN_ASKED")
     assert run(folder)[0] == 0
 
 
-def test_a_gate_is_left_to_the_next_run_where_another_driver_came_between(folder):
+def test_from_python_a_run_judges_its_gate_and_writes_its_reports(folder, monkeypatch):
+    scores(folder, -0.9)
+    read = []
+    reading_once = TestSet.read
+    monkeypatch.setattr(TestSet, "read", lambda test_set: read.append(test_set.name) or reading_once(test_set))
+    outcome = run_plan(load_plan(folder / "plan.toml"), cluster="none")
+    assert (outcome.exit_status, outcome.gate.passed, outcome.unjudged) == (1, False, None)
+    assert read == ["night"]  # the gate is judged on the data that the run read
+    assert outcome.report.results["night"][0] == outcome.results["night"][0]
+    assert json.loads((folder / "gate.json").read_text())["passed"] is False
+    assert (folder / "night.json").is_file()
+    assert (folder / "gate.xml").is_file()
+
+
+def test_no_other_driver_comes_between_a_run_and_its_gate(folder, monkeypatch):
     scores(folder, 0.0)
     plan = load_plan(folder / "plan.toml")
-    outcome = run_plan(plan, cluster="none")
-    with (
-        open_store(plan.store, plan.name),
-        pytest.raises(UnfinishedError, match="the gate was not judged: .* is being run by process") as error,
-    ):
-        hold(plan, outcome, cluster="none")
-    assert error.value.exit_status == 3
-    assert run(folder)[0] == 0
+    refused = []
+    judged = gate.judge_plan
+
+    def tried(*arguments, **options):
+        with pytest.raises(HeldError, match="is being run by process"), open_store(plan.store, plan.name):
+            pass
+        refused.append(True)
+        return judged(*arguments, **options)
+
+    monkeypatch.setattr(gate, "judge_plan", tried)
+    assert run_plan(plan, cluster="none").exit_status == 0
+    assert refused == [True]
+
+
+def test_the_page_of_a_plan_says_how_its_gate_ended(folder):
+    scores(folder, -0.9)
+    (folder / "plan.toml").write_text(PLAN.replace('text = "night.txt"', 'html = "night.html"'))
+    run_plan(load_plan(folder / "plan.toml"), cluster="none")
+    assert "gate: FAILED" in (folder / "night.html").read_text()
+
+
+def test_a_gate_that_raises_leaves_results_reported_and_its_reason_said(folder, monkeypatch):
+    scores(folder, 0.0)
+
+    def fails(*_arguments, **_options):
+        raise InputError("no such thing")
+
+    monkeypatch.setattr(gate, "judge_plan", fails)
+    status, text = run(folder)
+    assert status == 2
+    assert "no such thing" in text
+    assert "new" in text.partition("no such thing")[0]
 
 
 @pytest.mark.parametrize(("effect", "status"), [(0.0, 3), (-0.9, 1)])
 def test_a_report_that_cannot_be_written_does_not_keep_the_gate_from_its_verdict(folder, effect, status, monkeypatch):
     scores(folder, effect)
     plan = load_plan(folder / "plan.toml")
-    run_plan(plan, cluster="none")
     monkeypatch.setattr("sigdask.plan.load_plan", lambda _: plan)
     (folder / "night.json").mkdir()  # after the plan was read
     found, text = run(folder)

@@ -13,16 +13,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from command import called
 from nights import sigdask, tallies_in, write_plan, write_scores, write_slow_plan
 
 from sigdask.api import compare_all
 from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
 from sigdask.formats import Options, read
 from sigdask.overnight import counting, run_plan
-from sigdask.overnight.look import report, runs, status
 from sigdask.plan import load_plan
 from sigdask.rounds import round_of
 from sigdask.store import Store, open_store
+from sigdask.store.views import report, runs, status
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_raised_trials_are_topped_up_to_the_same_counts_and_called_a_second_look
     assert topped.second_looks == {"set0": 15}
     assert at_once.second_looks == {}
     assert "second look: p was first had with 65,536 trials" in topped.results["set0"][0].warnings
-    assert "second look: 15 comparisons" in sigdask("report", "night.toml", cwd=tmp_path / "a").stdout
+    assert "second look: 15 comparisons" in called("report", "night.toml", cwd=tmp_path / "a").stdout
 
 
 def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
@@ -351,8 +352,11 @@ def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_r
     assert whole == tallies_in(tmp_path / "calm.sqlite")
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "deadline"])
-@pytest.mark.parametrize("cluster", ["none", "threads", pytest.param("local", marks=pytest.mark.cluster)])
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", pytest.param("deadline", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "cluster",
+    ["none", pytest.param("threads", marks=pytest.mark.slow), pytest.param("local", marks=pytest.mark.cluster)],
+)
 def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, how, cluster):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
@@ -372,7 +376,7 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
     assert "Traceback" not in err
     assert "== slow ==" in out
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        assert f"s{a}   s{b}   mean" in out
+        assert f"s{a}  s{b}  mean" in out
     assert tallies_in(folder / "night.sqlite")  # contiguous from trial 0
     assert status(str(folder / "night.sqlite")).state == "stopped"
 
@@ -399,8 +403,8 @@ def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     )
     wait_for_run(folder)
     time.sleep(3)
-    found = json.loads(sigdask("status", path, "--json", cwd=folder).stdout)
-    text = sigdask("status", folder / "night.sqlite", cwd=folder).stdout
+    found = json.loads(called("status", path, "--json", cwd=folder).stdout)
+    text = called("status", folder / "night.sqlite", cwd=folder).stdout
     process.kill()
     process.wait()
     assert found["state"] == "running"
@@ -420,15 +424,15 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     assert [(found.state, changed) for found, changed in runs(str(folder / "night.sqlite"))] == [
         ("finished", 0), ("finished", 15), ("finished", 15)
     ]  # fmt: skip
-    text = sigdask("history", path, cwd=folder).stdout
+    text = called("history", path, cwd=folder).stdout
     assert text.count("finished") == 3
-    second = sigdask("report", path, "--run", "2", "--json", "-", cwd=folder)
+    second = called("report", path, "--run", "2", "--json", "-", cwd=folder)
     found = json.loads(second.stdout)
     assert len(found["results"]) == len(found["changes"]) == 15
     assert found["run"]["number"] == 2
     assert {"sigdask", "scheme", "seed", "alpha", "warnings"} <= set(found)
-    assert "Nothing changed" in sigdask("report", path, cwd=folder).stdout
-    assert "15 with other scores" in sigdask("report", path, "--run", "2", cwd=folder).stdout
+    assert "Nothing changed" in called("report", path, cwd=folder).stdout
+    assert "15 with other scores" in called("report", path, "--run", "2", cwd=folder).stdout
 
 
 def test_history_counts_what_changed_as_the_run_did_what_is_gone_included(tmp_path):
@@ -440,7 +444,7 @@ def test_history_counts_what_changed_as_the_run_did_what_is_gone_included(tmp_pa
     second = run_plan(load_plan(path), cluster="none")
     assert (first.n_changed, second.n_changed) == (15, 5)
     assert [changed for _, changed in runs(str(folder / "night.sqlite"))] == [5, 15]
-    assert "5 gone" in sigdask("report", path, cwd=folder).stdout
+    assert "5 gone" in called("report", path, cwd=folder).stdout
 
 
 def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
@@ -449,8 +453,8 @@ def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
     run_plan(load_plan(path), cluster="none")
     path.write_text(path.read_text().replace("seed", "second_run = false\nseed", 1))
     assert run_plan(load_plan(path), cluster="none").n_changed == 15
-    assert "Changed since the run before: 15 with other details." in sigdask("report", path, cwd=folder).stdout
-    shown = sigdask("report", path, "--all", cwd=folder).stdout
+    assert "Changed since the run before: 15 with other details." in called("report", path, cwd=folder).stdout
+    shown = called("report", path, "--all", cwd=folder).stdout
     assert shown.count("    details: set0: ") == 15
 
 
@@ -464,7 +468,7 @@ def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
         f'[[test_set]]\nname = "{name}"\nsystems = ["a.csv", "b.csv"]\ngold = "gold.csv"\n' for name in ("one", "two")
     )
     (folder / "night.toml").write_text(f"trials = 100\nadjust = 'holm'\nfamily = 'plan'\n{sets}")
-    text = sigdask("run", "night.toml", cwd=folder).stdout
+    text = called("run", "night.toml", cwd=folder).stdout
     assert text.count("ids stand in another order") == 1
     assert "warning: " in text.partition("== one ==")[2].partition("== two ==")[0]
 
@@ -472,8 +476,8 @@ def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
 def test_run_writes_the_json_of_compare(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=1)
-    done = sigdask("run", path, "--json", "-", cwd=folder)
-    compared = sigdask(
+    done = called("run", path, "--json", "-", cwd=folder)
+    compared = called(
         "compare", folder / "set0.csv", "--name", "set0", "--seed", "3", "--trials", "20000", "--json", "-", cwd=folder
     )
     found, alone = json.loads(done.stdout), json.loads(compared.stdout)
@@ -490,7 +494,7 @@ def test_json_tells_the_family_of_each_test_set(tmp_path):
         (tmp_path / f"{number}.csv").write_text(f"id,{header}\n" + "".join(f"{i},{r}\n" for i, r in enumerate(rows)))
         made.append(f'[[test_set]]\nname = "set{number}"\nsystems = "{number}.csv"\n')
     (tmp_path / "night.toml").write_text("trials = 5000\n" + "".join(made))
-    found = json.loads(sigdask("run", "night.toml", "--json", "-", cwd=tmp_path).stdout)
+    found = json.loads(called("run", "night.toml", "--json", "-", cwd=tmp_path).stdout)
     assert {name: family["n_comparisons"] for name, family in found["families"].items()} == {"set0": 3, "set1": 6}
     assert found["family"] is None
 

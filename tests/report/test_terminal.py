@@ -1,12 +1,19 @@
 """What is printed of results on a terminal."""
 
+import math
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.terminal import render
+from sigdask.judge import adjusted
+from sigdask.randomization import bound, interval
+from sigdask.report.html import page
+from sigdask.report.terminal import render, standing
+from sigdask.results import Result, Results, Stopped
 
 
 @pytest.mark.parametrize(
@@ -17,3 +24,97 @@ def test_an_r12_that_rounds_to_1_costs_without_bound(shift, told):
     y = [score + shift * (-1) ** k for k, score in enumerate(x)]
     results = compare_all(Counts.from_scores({"x": x, "y": y}), metrics=["mean"], trials=64, second_run=False)
     assert re.search(told, render(results))
+
+
+def result_of(**changes):
+    """One comparison of Yeh's recall, 198 of 2^20, or as changed."""
+    known = {
+        "test_set": "", "subset": None, "unit": "item", "a": "I", "b": "II", "metric": "recall", "higher_is_better": True,
+        "score_a": 0.4563, "score_b": 0.2427, "difference": 0.2136, "alternative": "two-sided", "n_items": 160,
+        "n_units": 160, "n_discordant": 34, "method": "approximate", "n_trials": 2**20, "n_extreme": 198,
+        "p_value": bound(198, 2**20), "p_interval": interval(198, 2**20),
+    }  # fmt: skip
+    return Result(**known | changes)
+
+
+def told(result):
+    return standing(result, 0.05)
+
+
+SAMPLED = "p = 0.00019 (99 % interval 0.00015 to 0.00023; 1,048,576 trials; two-sided; 34 of 160 units differ)"
+
+
+def test_a_sampled_p_stands_with_its_interval_and_an_exact_one_alone():
+    assert told(result_of()) == f"I is better than II, 0.4563 against 0.2427; {SAMPLED}: significant at 0.05."
+    exact = result_of(method="exact", p_value=0.0235, p_interval=(0.0235, 0.0235))
+    assert "; p = 0.0235 (exact; two-sided; " in told(exact)
+
+
+def test_only_a_significant_difference_makes_a_system_better():
+    weak = {"p_value": 0.3, "p_interval": (0.29, 0.31)}
+    assert told(result_of(**weak)).startswith("I scores higher than II, ")
+    assert told(result_of(**weak)).endswith(": not significant at 0.05.")
+    errors = result_of(**weak, higher_is_better=False)
+    assert told(errors).startswith("II scores lower than I, 0.2427 against 0.4563 (lower is better); p = 0.3 ")
+    undecided = result_of(p_value=0.05, p_interval=(0.049, 0.051))
+    assert told(undecided).startswith("I scores higher than II, ")
+    assert told(undecided).endswith(": undecided at 0.05.")
+
+
+@pytest.mark.parametrize(
+    ("p", "words", "verdict"), [(0.4, "scores higher", "not significant"), (0.01, "is better", "significant")]
+)
+def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdict):
+    line = told(result_of(p_adjusted=p))
+    assert line == (
+        f"I {words} than II, 0.4563 against 0.2427; unadjusted {SAMPLED}; adjusted p = {p}: {verdict} at 0.05."
+    )
+
+
+def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
+    [result] = [
+        replace(result_of(), warnings=("undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another"))
+    ]
+    notes = adjusted(result, 0.2).warnings
+    assert notes == ("unadjusted p undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another")
+
+
+def test_a_confidence_sequence_has_limits_and_no_p():
+    stopped = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
+    result = result_of(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
+    assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in told(result)
+    assert told(result).endswith(": significant at 0.05.")
+    text = render(Results((result,), 0, 0.05))
+    assert "none" not in text
+    assert "none" not in page({"": Results((result,), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
+
+
+def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power():
+    found = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
+    results = [
+        replace(result_of(p_value=math.nan, stopped=replace(found, is_significant=yes)), a=a, b=b)
+        for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
+    ]
+    [ranking] = Results(tuple(results), 0, 0.05).rankings()
+    assert ranking.discriminative_power == 2 / 3
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_what_a_stopping_rules_p_decides_is_not_undecided(is_early):
+    n = 4096 if is_early else 8192
+    stopped = Stopped("besag-clifford", 8192, is_early=is_early, h=10)
+    result = result_of(p_value=0.048, p_interval=(0.03, 0.07), n_trials=n, stopped=stopped)
+    assert result.verdict(0.05) == "significant"
+    assert "undecided" not in told(result)
+    unfinished = replace(result, n_trials=4096, stopped=replace(stopped, is_early=False))
+    assert unfinished.verdict(0.05) == "undecided at 0.05"
+
+
+def test_nothing_that_is_printed_bounds_p():
+    rng = np.random.default_rng(0)
+    scores = {name: np.round(rng.normal(k / 5, 1, 60), 2) for k, name in enumerate("abc")}
+    for adjust in ("none", "max-t"):
+        results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=4096, adjust=adjust)
+        for text in (render(results), page({"": results}, title="t")):
+            assert not re.search(r"p(?:</\w+>)? *(?:<=|≤|&lt;=)", text)
+            assert ("adjusted p" in text.replace("unadjusted p", "")) == (adjust == "max-t")

@@ -13,16 +13,17 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from nights import sigdask, write_plan
+from command import called
+from nights import write_plan
 from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.overnight.look import status
 from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
 from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
+from sigdask.store.views import status
 
 
 @pytest.fixture(scope="module")
@@ -359,7 +360,7 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
 def test_a_plan_runs_and_is_judged_behind_a_password_that_is_never_shown(server, tmp_path):
     gate = 'pairs = { baseline = "s0" }\n[gate]\nrules = [{ rule = "not-worse" }]\n'
     path = write_plan(tmp_path / "night", sets=1, more=gate)
-    done = [sigdask(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")]
+    done = [called(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")]
     assert [run.returncode for run in done] == [0, 0, 0], done[0].stderr
     assert "gate: passed" in done[0].stdout
     shown = "".join(run.stdout + run.stderr for run in done)
@@ -376,7 +377,7 @@ def test_a_wrong_password_is_said_to_be_one(server):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_comparisons_is_at_hand(kind, tmp_path, request):
     # the requirement is 5,000 a second, and 2 s; a busy machine is given room
-    from sigdask.overnight import look
+    from sigdask.store import views
 
     where = str(tmp_path / "m.sqlite") if kind == "sqlite" else request.getfixturevalue("server").url
     n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000
@@ -389,7 +390,7 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
             store.commit([Kept(ids[at : at + batch], 0, 0, 4096, counts)], [(0, Progress("s", n, at, 0, 0, at, n))])
         rate = n / (time.perf_counter() - start)
         start = time.perf_counter()
-        assert look.status(where, "million").run.progress[0].comparisons == n
+        assert views.status(where, "million").run.progress[0].comparisons == n
         seconds = time.perf_counter() - start
     assert rate > 2500
     assert seconds < 4

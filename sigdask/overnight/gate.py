@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
 from sigdask import planned
-from sigdask.clusters import Cluster
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
-from sigdask.errors import HeldError, SigdaskError, UnfinishedError
-from sigdask.evidence import Count, gather
+from sigdask.errors import SigdaskError
+from sigdask.evidence import gather
 from sigdask.gate import Evidence, GateVerdict, judge
-from sigdask.overnight import Outcome, kept
-from sigdask.overnight.stop import Stop, Stopped
+from sigdask.margin_tests import Count
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
 from sigdask.report.gate import junit
 from sigdask.results import Result
-from sigdask.store import Run, Store, history, open_store, reading
+from sigdask.store import Run, Store
 from sigdask.tell import tell
 
 NO_HISTORY: Mapping[str, Sequence[float]] = {}
@@ -49,7 +47,7 @@ def judge_plan(
     read : callable
         Returns a test set's counts, where they are at hand; otherwise they are read again.
     count : callable
-        Counts what non-inferiority takes.
+        Counts what tests of margins take.
     waiting : callable
         Surrounds what may be interrupted.
     """
@@ -80,74 +78,49 @@ def judge_plan(
     )
 
 
-def hold(
+def judge_night(
     plan: Plan,
-    outcome: Outcome,
+    store: Store,
+    number: int,
+    results: Sequence[Result],
+    counts: Mapping[str, Counts],
     *,
-    cluster: str | Cluster | None = None,
-    workers: int | None = None,
-    deadline: float | None = None,
+    count: Count,
+    waiting: Callable[[], AbstractContextManager[None]],
 ) -> tuple[GateVerdict | None, list[str]]:
     """Hold a run against its plan's gate, keep the rules' p-values, and tell whom the gate names.
 
     Parameters
     ----------
     plan : Plan
-        With the gate; without one there is nothing to hold.
-    outcome : Outcome
-        Of a run that counted all it should.
-    cluster, workers
-        Where non-inferiority is counted, instead of the plan's; its counts are kept as all others are.
-    deadline : float, optional
-        When to stop, in seconds since 1970.
+        With the gate; without one there is nothing to judge.
+    store : Store
+        Open for the plan's driver.
+    number : int
+        Of the run.
+    results : sequence of Result
+        What it found.
+    counts : mapping of str to Counts
+        The test sets, by name, as the run read them.
+    count, waiting
+        As in `judge_plan`.
 
     Returns
     -------
     (GateVerdict or None, list of str)
         The verdict, and what could not be written or told.
-
-    Raises
-    ------
-    UnfinishedError
-        Stopped by the deadline or a signal before the gate was judged.
     """
-    if plan.gate is None or outcome.exit_status:
+    if plan.gate is None:
         return None, []
-    with reading(outcome.location) as connection:
-        runs = history.runs_of(connection, plan.name)[::-1]
-    this = next(run for run in runs if run.number == outcome.number)
-    results = [result for own in outcome.results.values() for result in own]
-    stop = Stop(deadline)
-
-    def read(test_set: TestSet) -> Counts:
-        with stop.waiting():
-            return test_set.read()
-
-    with stop.watching(), _held(outcome.location, plan.name, stop) as store:
-        try:
-            count = kept(plan, store, stop, cluster, workers)
-            past = earlier(runs, this)
-            verdict = judge_plan(plan, results, history=past, read=read, count=count, waiting=stop.waiting)
-        except Stopped:
-            raise UnfinishedError(
-                f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
-            ) from None
-        if verdict is not None:
-            store.amend(outcome.number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}})
+    runs = store.runs()
+    this = next(run for run in runs if run.number == number)
+    verdict = judge_plan(
+        plan, results, history=earlier(runs, this), read=lambda each: counts[each.name], count=count, waiting=waiting
+    )
     if verdict is None:
         return None, []
+    store.amend(number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}})
     return verdict, list(publish(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
-
-
-@contextmanager
-def _held(location: str, name: str, stop: Stop) -> Iterator[Store]:
-    """Open the store again; where another driver came between, the gate is left to the next run."""
-    with ExitStack() as stack:
-        try:
-            store = stack.enter_context(open_store(location, name, lambda: not stop.due()))
-        except HeldError as error:
-            raise UnfinishedError(f"the gate was not judged: {error}") from None
-        yield store
 
 
 def earlier(runs: Sequence[Run], this: Run) -> dict[str, list[float]]:

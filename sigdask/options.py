@@ -1,0 +1,206 @@
+"""What can be asked of a comparison: each option once, with its type, default, help and bounds.
+
+The command line, Python and plans all take them from here. A declaration stands in the annotation:
+`alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]`. Nothing heavy is
+imported, so that a command can say what it takes at once.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Annotated, Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
+
+from sigdask.errors import InputError
+
+Alternative = Literal["two-sided", "greater", "less"]
+Method = Literal["auto", "randomization", "exact", "both"]
+Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
+Missing = Literal["error", "pairwise", "zero"]
+Align = Literal["auto", "id", "position"]
+
+MOST_TRIALS = 2**48
+"""What the stream has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is said of an option beside its type.
+
+    Attributes
+    ----------
+    help : str
+        A sentence for people.
+    default : object
+        Its value where none is given.
+    otherwise : str
+        What stands for the default in a help text where it hangs on the data.
+    least, most : float or None
+        Bounds of a number, which belong to it.
+    above, below : float or None
+        Bounds that do not.
+    why : str
+        What sets the upper bound.
+    choices : tuple of str
+        The words that it takes; found from its type where it is declared.
+    """
+
+    help: str
+    default: Any = None
+    otherwise: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    why: str = ""
+    choices: tuple[str, ...] = ()
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that is none of the choices or out of bounds; None is always one.
+
+        Raises
+        ------
+        InputError
+            It says what was given and what must be.
+        """
+        if value is None:
+            return
+        if self.choices and value not in self.choices:
+            raise InputError(f"{name} = {value!r}: must be one of {', '.join(self.choices)}")
+        if self.above is not None and self.below is not None and not self.above < value < self.below:
+            raise InputError(f"{name} = {value}: must lie between {self.above:g} and {self.below:g}")
+        if self.least is not None and value < self.least:
+            raise InputError(f"{name} = {value}: must be at least {self.least:,}")
+        if self.most is not None and value > self.most:
+            raise InputError(f"{name} = {value}: must be at most {self.most:,}{self.why}")
+
+
+@cache
+def declared(where: type) -> Mapping[str, Option]:
+    """Return the options that a typed dictionary declares, by name.
+
+    Examples
+    --------
+    >>> declared(HowCompared)["alternative"].choices
+    ('two-sided', 'greater', 'less')
+    """
+    found = {}
+    for name, hint in get_type_hints(where, include_extras=True).items():
+        said = next((extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Option)), None)
+        if said is not None:
+            found[name] = replace(said, choices=_choices(hint))
+    return found
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
+    """Return the words of a Literal, also of one that may be None."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return get_args(hint)
+    if origin is Annotated:
+        return _choices(get_args(hint)[0])
+    if origin in {Union, types.UnionType}:
+        return tuple(word for part in get_args(hint) for word in _choices(part))
+    return ()
+
+
+class HowCompared(TypedDict, total=False):
+    """How two systems or more are compared; typed keyword arguments of `compare`."""
+
+    alternative: Annotated[Alternative, Option("Of score A - score B.", "two-sided")]
+    method: Annotated[Method, Option("auto enumerates 20 or fewer discordant units (black boxes: 12).", "auto")]
+    trials: Annotated[
+        int | None,
+        Option(
+            "Random trials.",
+            otherwise="1048576; black boxes 10000",
+            least=1,
+            most=MOST_TRIALS,
+            why=" (the stream has 2**48)",
+        ),
+    ]
+    seed: Annotated[int, Option("Of the random stream.", 0, least=0)]
+    alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]
+    adjust: Annotated[
+        Adjust | None,
+        Option("For many comparisons.", otherwise="max-t for three systems and more, else none"),
+    ]
+    beside: Annotated[
+        bool, Option("Show p with finer units exchanged, and with coarser ones where differences depend on them.", True)
+    ]
+    second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
+    cluster: Annotated[
+        str | Any, Option("auto, none, threads, local, tcp://…, tls://…, SCHEDULER.json or FILE.toml.", "auto")
+    ]
+    workers: Annotated[
+        int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
+    ]
+    progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
+    blocks_per_task: Annotated[
+        int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
+    ]
+
+
+class WhatCompared(HowCompared, total=False):
+    """What is compared as well; typed keyword arguments of `compare_all` and `compare_sets`."""
+
+    metrics: Annotated[
+        str | Sequence[Any] | None,
+        Option("See `sigdask metrics`, or MODULE:ATTRIBUTE.", otherwise="those that the data suggest"),
+    ]
+    pairs: Annotated[Sequence[tuple[str, str]] | None, Option("Systems to compare.", otherwise="all pairs")]
+    baseline: Annotated[str | None, Option("Compare every other system with this one only, which becomes B.")]
+    unit: Annotated[
+        str | Sequence[str] | None,
+        Option("What is exchanged as a whole; of several nested ones the coarsest.", otherwise="item"),
+    ]
+    by: Annotated[str | None, Option("Compare within each value of a column.")]
+    together: Annotated[
+        bool, Option("Judge each pair over all subsets or sets as well: by the mean of its differences.", False)
+    ]
+
+
+class HowRead(TypedDict, total=False):
+    """How the files of a test set are read."""
+
+    id_column: Annotated[str | None, Option("Column of item ids.")]
+    gold_column: Annotated[str | None, Option("Column of what is right.")]
+    prediction_column: Annotated[str | None, Option("Column of the answer, in files of one system.")]
+    system_column: Annotated[str | None, Option("Column of the system, in long tables.")]
+    score_column: Annotated[str | None, Option("Column of the score, in long tables.")]
+    ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
+    label_map: Annotated[Sequence[tuple[str, tuple[str, ...]]], Option("Labels read as another.", ())]
+    align: Annotated[Align, Option("How rows of several files belong together.", "auto")]
+    missing: Annotated[
+        Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
+    ]
+    references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
+    documents: Annotated[Any, Option("File of the document of each segment, one a line.")]
+
+
+OPTIONS = declared(WhatCompared)
+"""What is asked of a comparison, by name."""
+
+READING = declared(HowRead)
+"""What is said of its files."""
+
+
+def filled(given: WhatCompared) -> WhatCompared:
+    """Return all options, those that are not given by their defaults.
+
+    Raises
+    ------
+    InputError
+        A value is none of the choices, or out of its bounds.
+    TypeError
+        There is no such option.
+    """
+    found: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
+    for name, value in given.items():
+        if name not in OPTIONS:
+            raise TypeError(f"no option {name!r}; there are: {', '.join(OPTIONS)}")
+        OPTIONS[name].check(name, value)
+        found[name] = value
+    return cast("WhatCompared", found)

@@ -1,0 +1,53 @@
+"""The command line, called in the process of the tests, which spares each look at it a start of Python.
+
+Tests whose point is a process (signals, pipes, terminals, arguments as the shell gives them) start one instead.
+"""
+
+import contextlib
+import io
+import logging
+import signal
+import subprocess
+import sys
+from unittest.mock import patch
+
+from sigdask.cli import main
+
+
+def called(*arguments, cwd):
+    """Run `sigdask ARGUMENTS` in a folder, by its own entry point.
+
+    Returns
+    -------
+    subprocess.CompletedProcess
+        What a process would have left: status, standard output and standard error.
+    """
+    command = ["sigdask", *map(str, arguments)]
+    streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for name, errors in ERRORS.items()}
+    with contextlib.chdir(cwd), patch.multiple(sys, argv=command, path=[*sys.path], **streams), _as_before():
+        try:
+            main()
+        except SystemExit as left:
+            status = left.code
+    return subprocess.CompletedProcess(command, status, *map(_written, streams.values()))
+
+
+ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those of a process
+
+
+@contextlib.contextmanager
+def _as_before():
+    """Give back what a program that is about to end may leave: the handling of signals and of log lines."""
+    logger, handled = logging.getLogger("sigdask"), signal.getsignal(signal.SIGTERM)
+    before = logger.handlers, logger.propagate, logger.level
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handled)
+        logger.handlers, logger.propagate = before[:2]
+        logger.setLevel(before[2])
+
+
+def _written(stream):
+    stream.flush()
+    return stream.buffer.getvalue().decode("utf-8")

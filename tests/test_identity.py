@@ -1,0 +1,272 @@
+"""What is kept is found again: digests stay what they were, wherever classes stand and whatever they are called."""
+
+import importlib
+import json
+import pkgutil
+import sqlite3
+import sys
+import typing
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+
+import kinds
+import numpy as np
+import pytest
+
+import sigdask
+from sigdask.digests import _digest, digests
+from sigdask.errors import InputError
+from sigdask.families import Family, Relabelling
+from sigdask.identity import identity_of, known_as
+from sigdask.metrics import METRICS, find
+from sigdask.outputs import OutputsPanel
+from sigdask.overnight import run_plan
+from sigdask.panels import Panel
+from sigdask.plan import load_plan
+from sigdask.presence import PresencePanel
+
+KEPT = Path(__file__).parent / "data" / "kept"
+GOLDEN = json.loads((KEPT / "digests_0_1_0.json").read_text())
+
+CORRECTED: dict[str, str] = {}
+"""Digests that a correction has changed since 0.1.0, by name, with the reason: what they counted was wrong."""
+
+RECOUNTED: dict[str, dict[str, dict[str, str]]] = {"store_0_1_0": {}}
+"""What of the kept stores a correction counts again: store to part to the store's label of it, with the reason."""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    yield kinds.own_module(tmp_path_factory.mktemp("own"))
+    sys.modules.pop("own_kinds")
+
+
+def found_now(own):
+    panels = {**kinds.panels(), **kinds.others(own), **kinds.families()}
+    return (
+        {name: digests(panel).ravel().tolist() for name, panel in panels.items()}
+        | {f"metric {name}": [_digest(metric)] for name, metric in kinds.named_metrics().items()}
+        | {f"value {name}": [_digest(value)] for name, value in kinds.values().items()}
+    )
+
+
+def test_every_kind_of_panel_form_and_family_has_the_digest_that_it_had(own):
+    now = found_now(own)
+    assert now.keys() == GOLDEN.keys()
+    changed = {name for name in GOLDEN if now[name] != GOLDEN[name]}
+    assert changed == CORRECTED.keys()
+
+
+def test_no_two_kinds_have_the_same_digest_but_a_metric_beside_others_and_alone():
+    listed = Counter(digest for own in GOLDEN.values() for digest in own)
+    alike = {digest for digest, n in listed.items() if n > 1}
+    assert {name for name, own in GOLDEN.items() if alike & {*own}} == {"accuracy", "macro-f1", "fused"}
+
+
+def reachable(root, seen):
+    """The dataclasses of sigdask that a value of a class can hold, by its annotations."""
+    if isinstance(root, type) and is_dataclass(root) and root.__module__.startswith("sigdask") and root not in seen:
+        seen.add(root)
+        hints = typing.get_type_hints(root)
+        for own in fields(root):
+            reachable(hints[own.name], seen)
+    for kind in typing.get_args(root):
+        reachable(kind, seen)
+    return seen
+
+
+def modules(package):
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not found.name.endswith("__main__"):
+            yield importlib.import_module(found.name)
+
+
+def forms():
+    """Every class among the metrics that scores sums."""
+    import sigdask.metrics
+
+    return {
+        kind
+        for module in modules(sigdask.metrics)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "score")
+    }
+
+
+def test_every_dataclass_that_can_be_hashed_is_known_by_a_tag_of_its_own():
+    roots = [Panel, PresencePanel, OutputsPanel, Family, Relabelling, *forms()]
+    hashed = set().union(*(reachable(root, set()) for root in roots))
+    assert {"Panel", "PanelMetric", "Member", "Lattice", "Ratios", "Formula", "MeanOf", "BlackBox", "BoundSets"} <= {
+        kind.__name__ for kind in hashed
+    }
+    known = {kind: identity_of(kind) for kind in hashed}
+    assert [kind for kind, identity in known.items() if identity is None] == []
+    for kind, identity in known.items():
+        assert {*identity.fields} <= {f.name for f in fields(kind)}
+
+
+def test_no_tag_stands_twice():
+    tags = Counter()
+    seen = set()
+    for module in modules(sigdask):
+        for value in vars(module).values():
+            if (identity := identity_of(value)) is not None and id(value) not in seen:
+                seen.add(id(value))
+                tags[identity.tag] += 1
+    assert len(tags) >= 30
+    assert {tag for tag, n in tags.items() if n > 1} == set()
+
+
+def test_every_metric_that_has_a_name_can_be_part_of_a_users_own():
+    for name in METRICS:
+        assert len(_digest(find(name))) == 40
+
+
+def test_a_class_or_function_without_a_tag_raises_instead_of_going_by_its_name():
+    @dataclass
+    class New:
+        x: int = 1
+
+    def new(x):
+        return x
+
+    users = [_digest(New()), _digest(new)]
+    assert len(set(users)) == 2
+    New.__module__ = new.__module__ = "sigdask.somewhere"
+    for value in (New(), new, [New()], {"x": new}):
+        with pytest.raises(InputError, match=r"sigdask.somewhere:.*[Nn]ew has no lasting name"):
+            _digest(value)
+
+
+def test_a_new_field_must_be_hashed_or_said_not_to_be():
+    with pytest.raises(TypeError, match="Point: hashes"):
+
+        @known_as("Point", "x")
+        @dataclass
+        class Place:
+            x: int
+            y: int
+
+
+def test_a_renamed_class_and_a_moved_function_keep_their_digests():
+    panel = kinds.panels()["mcc"]
+    before = digests(panel)
+
+    @known_as("Formula", "title call")
+    @dataclass
+    class Otherwise:
+        title: str
+        call: object
+
+        @property
+        def function(self):
+            return self.call
+
+    form = panel.metrics[0].form
+    moved = replace(panel, metrics=(replace(panel.metrics[0], form=Otherwise(form.name, form.function)),))
+    assert digests(moved) == before
+
+
+def test_a_user_may_inherit_a_class_and_is_told_apart():
+    ratios = kinds.panels()["accuracy"].metrics[0].form
+
+    class Mine(type(ratios)):
+        pass
+
+    assert _digest(Mine(ratios.numerators, ratios.denominators)) != _digest(ratios)
+
+
+def sets(holdings, golden):
+    """A panel of sets on six units, from what each system holds: pairs of term and unit."""
+    n_units = 6
+    return PresencePanel(
+        key=(1, 2),
+        addresses=np.arange(n_units),
+        holdings=tuple(np.array(sorted(t * n_units + u for t, u in held), np.int64) for held in holdings),
+        golden=np.array(golden, np.bool_),
+        pairs=np.array([[0, 1]]),
+        metrics=(find("type-f1", kinds.terms()).bind(kinds.terms()),),
+        n_items=n_units,
+    )
+
+
+def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_hold_it():
+    golden = [True, False, True, False]
+    a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
+    before = digests(sets([a, b], golden))[0, 0]
+    otherwise = [
+        ([a | {(3, 4)}, b], golden),  # a term that A alone holds
+        ([a, b | {(3, 4)}], golden),  # or B alone
+        ([{(0, 0), (1, 5)}, b], golden),  # held by another unit, by A alone
+        ([a, {(0, 2), (2, 5)}], golden),
+        ([{(0, 5), (1, 1)}, b], golden),  # of a term that both hold
+        ([b, a], golden),  # systems exchanged
+        ([a, b], [True, True, True, False]),  # another term is gold
+        ([a, b], [True, True, False, False]),  # as many gold terms, and others
+    ]
+    found = [digests(sets(*each))[0, 0] for each in otherwise]
+    assert len({before, *found}) == 1 + len(otherwise)
+
+
+def test_of_sets_terms_that_neither_system_holds_count_by_their_number_alone():
+    golden = [True, False, True, False]
+    a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
+    before = digests(sets([a, b], golden))[0, 0]
+    assert digests(sets([a, b], [*golden, False]))[0, 0] == before  # another system's terms
+    third = replace(sets([a, b], golden), holdings=(*sets([a, b], golden).holdings, np.array([3 * 6 + 4])))
+    assert digests(third)[0, 0] == before
+    assert digests(sets([a, b], [*golden, True]))[0, 0] != before  # one more gold term to be found
+    renumbered = sets([{(1, 0), (0, 1)}, {(1, 2), (2, 3)}], [False, True, True, False])
+    assert digests(renumbered)[0, 0] == before
+
+
+def test_of_sums_each_contributing_unit_counts_with_its_address_and_size():
+    panel = kinds.panels()["decimals"]
+    pair = panel.part([0])
+    before = digests(pair)[0, 0]
+    k = int(np.flatnonzero(pair.values[:, 0, 0] != pair.values[:, 1, 0])[0])
+    changed = []
+    for name in ("addresses", "sizes"):
+        array = getattr(pair, name).copy()
+        array[k] += 100
+        changed.append(digests(replace(pair, **{name: array}))[0, 0])
+    values = pair.values.copy()
+    values[k] += 1  # both systems alike: the difference stays, and so do sums of differences
+    changed.append(digests(replace(pair, values=values))[0, 0])
+    assert len({before, *changed}) == 4
+    same = int(np.flatnonzero((pair.values[:, 0] == pair.values[:, 1]).all(axis=1))[0])
+    kept = np.arange(len(pair.addresses)) != same
+    without = replace(pair, addresses=pair.addresses[kept], values=pair.values[kept], sizes=pair.sizes[kept])
+    assert digests(without)[0, 0] == before  # what both contribute alike is kept for other systems' sake
+
+
+SPEC = importlib.util.spec_from_file_location("kept_make", KEPT / "make.py")
+MAKE = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(MAKE)
+
+
+def comparisons(store):
+    with closing(sqlite3.connect(store)) as opened:
+        return dict(opened.execute("SELECT digest, label FROM comparisons"))
+
+
+@pytest.mark.parametrize("part", MAKE.PLANS)
+@pytest.mark.parametrize("version", sorted(path.stem for path in KEPT.glob("store_*.sql")))
+def test_a_plan_counts_nothing_again_that_an_earlier_version_has_kept(version, part, tmp_path, monkeypatch):
+    MAKE.write(tmp_path)
+    store = tmp_path / "kept.sqlite"
+    with closing(sqlite3.connect(store)) as opened:
+        opened.executescript((KEPT / f"{version}.sql").read_text())
+    before = comparisons(store)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("own_metrics", None)
+    outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
+    sys.modules.pop("own_metrics", None)
+    new = {label for digest, label in comparisons(store).items() if digest not in before}
+    assert new == RECOUNTED.get(version, {}).get(part, {}).keys()
+    assert bool(outcome.n_counted) == bool(new)
+    if not new:
+        assert outcome.n_changed == 0

@@ -1,0 +1,260 @@
+"""Tests of matched proportions against published intervals, direct maximisation and full enumeration."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from sigdask import matched_proportions
+from sigdask.matched_proportions import (
+    FEW_CLUSTERS,
+    Matched,
+    design_effect,
+    exact_margin,
+    exact_p,
+    loss_probability,
+    score,
+    score_margin,
+)
+
+
+def interval(wins, losses, n, confidence):
+    """The score test's limits of the difference, by the smallest margins of both directions."""
+    alpha = (1 - confidence) / 2
+    limits = [
+        optimize.brentq(lambda m, w=w, x=x: score(w, x, n, m) + stats.norm.ppf(alpha), -1 + 1e-12, 1 - 1e-12)
+        for w, x in ((wins, losses), (losses, wins))
+    ]
+    return -limits[0], limits[1]
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "n", "confidence", "low", "high"),
+    [
+        (9, 3, 32, 0.95, -0.027, 0.390),  # Tango 1998, as ratesci's tests quote it
+        (0, 1, 44, 0.90, -0.096, 0.037),  # Tango 1998, the cross-over trial, likewise
+        (16, 8, 86, 0.95, -0.020, 0.207),  # Agresti & Min 2005, likewise
+        (1, 7, 21, 0.95, -0.517, -0.026),  # Fagerland, Lydersen & Laake 2014, Bentur et al.
+        (6, 16, 161, 0.95, -0.1240, -0.0054),  # R contingencytables, Cavo et al.
+        (28, 25, 618, 0.90, -0.0148, 0.0247),  # R PropCIs::scoreci.mp(25, 28, 618, 0.9)
+    ],
+)
+def test_limits_are_those_of_published_examples(wins, losses, n, confidence, low, high):
+    digits, alpha = len(str(low).split(".")[1]), (1 - confidence) / 2
+    found = -score_margin(wins, losses, n, alpha), score_margin(losses, wins, n, alpha)
+    assert found == pytest.approx((low, high), abs=0.5 * 10**-digits + 1e-9)
+    assert found == pytest.approx(interval(wins, losses, n, confidence), abs=1e-9)
+
+
+def test_the_statistic_of_the_cross_over_trial():
+    # Tango 1998: 43 pairs agree, one is a loss, margin 0.1: Z = 1.709, p = 0.044
+    assert float(score(0, 1, 44, 0.1)) == pytest.approx(1.709, abs=5e-4)
+    assert stats.norm.sf(float(score(0, 1, 44, 0.1))) == pytest.approx(0.044, abs=5e-4)
+
+
+def test_without_a_margin_the_statistic_is_mcnemars():
+    assert float(score(12, 5, 300, 0.0)) == pytest.approx((12 - 5) / math.sqrt(17))
+    assert float(score(0, 0, 300, 0.0)) == 0.0
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.1, 0.4, -0.2])
+@pytest.mark.parametrize(("wins", "losses", "n"), [(3, 9, 40), (0, 2, 40), (0, 0, 40), (7, 0, 40), (20, 20, 40)])
+def test_the_nuisance_parameter_is_the_likeliest(wins, losses, n, margin):
+    """Against direct maximisation of the trinomial likelihood."""
+
+    def cost(q):
+        cells = ((wins, q - margin), (losses, q), (n - wins - losses, 1 - 2 * q + margin))
+        return -sum(k * math.log(max(p, 1e-300)) for k, p in cells if k)
+
+    low, high = max(margin, 0.0), (1 + margin) / 2
+    found = optimize.minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    q = float(loss_probability(wins, losses, n, margin))
+    assert low <= q <= high
+    assert cost(q) <= found.fun + 1e-9
+
+
+@pytest.mark.parametrize("n", [1, 7, 30])
+@pytest.mark.parametrize("margin", [-0.3, 0.0, 0.01, 0.1, 0.5, 0.9])
+def test_more_wins_fewer_losses_and_larger_margins_never_lower_the_statistic(n, margin):
+    both = np.arange(n + 1)
+    table = score(both, both[:, None], n, margin)  # (losses, wins)
+    fits = both + both[:, None] <= n
+    assert (np.diff(table, axis=1)[fits[:, 1:]] >= -1e-12).all()
+    assert (np.diff(table, axis=0)[fits[1:]] <= 1e-12).all()
+    assert (score(both, both[:, None], n, margin + 0.01)[fits] >= table[fits] - 1e-12).all()
+
+
+def trinomial(wins, losses, n, won, lost):
+    ways = math.comb(n, wins) * math.comb(n - wins, losses)
+    return ways * won**wins * lost**losses * (1 - won - lost) ** (n - wins - losses)
+
+
+@pytest.mark.parametrize(("wins", "losses", "n"), [(0, 0, 5), (0, 1, 8), (2, 1, 8), (1, 3, 7), (4, 0, 8)])
+@pytest.mark.parametrize("margin", [Fraction(1, 10), Fraction(1, 3)])
+def test_the_exact_p_is_the_largest_sum_over_all_tables(wins, losses, n, margin):
+    """Every table, probabilities as fractions, 2,000 values of the nuisance parameter."""
+    alpha = 0.05
+    at = -interval(wins, losses, n, 1 - 2 * alpha)[0]
+    tables = [
+        (w, x)
+        for w in range(n + 1)
+        for x in range(n + 1 - w)
+        if float(score(w, x, n, at)) >= float(score(wins, losses, n, at)) - 1e-9
+    ]
+    most = max(
+        sum(trinomial(w, x, n, lost - margin, lost) for w, x in tables)
+        for lost in (margin + Fraction(k, 400) * ((1 + margin) / 2 - margin) for k in range(401))
+    )
+    found = exact_p(wins, losses, n, float(margin), alpha)
+    assert found >= float(most) - 1e-12
+    assert found == pytest.approx(float(most), rel=1e-4)
+
+
+def test_a_finer_grid_of_the_nuisance_parameter_finds_no_larger_tail(monkeypatch):
+    tables = [(2, 5, 200, 0.05), (0, 3, 200, 0.02), (30, 30, 200, 0.1), (1, 0, 60, 0.03), (12, 2, 150, -0.01)]
+    found = [exact_p(*table, 0.05) for table in tables]
+    monkeypatch.setattr(matched_proportions, "GRID", 4000)
+    assert found == pytest.approx([exact_p(*table, 0.05) for table in tables], rel=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.5, 0.8])
+@pytest.mark.parametrize("n", [40, 400])
+def test_any_level_and_any_margin_has_an_answer(n, alpha):
+    for matched in (Matched(0, 0, n), Matched(2, 1, n), Matched(0, n, n), Matched(n, 0, n)):
+        p_values = [matched.p_value(margin, alpha) for margin in (1e-9, 0.2, 0.9999, 1.0, 50.0)]
+        assert all(0 <= p <= 1 for p in p_values)
+        assert p_values == sorted(p_values, reverse=True)
+        assert -1 <= matched.smallest_margin(alpha) <= 1
+        assert 0 <= matched.power(0.1, alpha) <= 1
+
+
+@pytest.mark.parametrize("n", [1, 10, 200])
+def test_systems_that_agree_everywhere_are_shown_within_one_minus_the_root_of_alpha(n):
+    # losses alone, of probability m: (1 - m)^n = alpha; the "rule of three"
+    assert exact_margin(0, 0, n, 0.05) == pytest.approx(1 - 0.05 ** (1 / n), abs=1e-6)
+
+
+def size(shown, n, margin, wins_of=(0.0, 0.002, 0.01, 0.05, 0.2)):
+    """The exact probability that a system worse by just the margin is shown, at the worst of these rates of wins."""
+    wins, losses = np.nonzero(shown)
+    return max(
+        float(
+            stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, [w, w + margin, 1 - 2 * w - margin]).sum()
+        )
+        for w in wins_of
+        if 2 * w + margin < 1
+    )
+
+
+def test_the_size_of_the_score_test_where_losses_are_few_and_one_sided():
+    """Exactly, by enumeration: 300 items, margin 0.01; shifted shuffles had 0.212 there."""
+    both = np.arange(301)
+    shown = (score(both[:, None], both, 300, 0.01) >= stats.norm.ppf(0.95)) & (both[:, None] + both <= 300)
+    assert size(shown, 300, 0.01, wins_of=[0.0]) == pytest.approx(0.0490, abs=5e-4)  # no loss at all: 0.99 ** 300
+    assert size(shown, 300, 0.01) <= 0.06
+
+
+@pytest.mark.parametrize(("n", "margin"), [(12, 0.1), (12, 0.3), (24, 0.2)])
+def test_the_exact_test_never_exceeds_its_level(n, margin):
+    shown = np.zeros((n + 1, n + 1), bool)
+    for wins in range(n + 1):
+        for losses in range(n + 1 - wins):
+            shown[wins, losses] = exact_p(wins, losses, n, margin, 0.1) <= 0.1
+    assert 0 < size(shown, n, margin, wins_of=np.linspace(0, (1 - margin) / 2, 200)[:-1]) <= 0.1
+
+
+MATCHED = [
+    Matched(0, 0, 50), Matched(3, 9, 120), Matched(9, 3, 200), Matched(0, 4, 300), Matched(40, 55, 5000),
+    Matched(40, 20, 900, 2.5, 60), Matched(2, 5, 600, 10.0, 60), Matched(12, 30, 700, worth=100.0),
+    Matched(0, 60, 60), Matched(60, 0, 60),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("matched", MATCHED)
+def test_the_smallest_margin_is_where_p_crosses_the_level(matched, alpha):
+    """Against inversion by Brent's method; p falls as margins grow."""
+    smallest = matched.smallest_margin(alpha)
+    margins = matched.worth * np.array([-0.3, -0.05, 0.001, 0.01, 0.05, 0.1, 0.3, 0.6, 0.99])
+    p_values = [matched.p_value(float(m), alpha) for m in margins]
+    assert (np.diff(p_values) <= 1e-9).all()
+    assert all((p <= alpha) == (m >= smallest) for p, m in zip(p_values, margins, strict=True))
+    if abs(smallest) < matched.worth:
+        root = optimize.brentq(
+            lambda m: matched.p_value(m, alpha) - alpha, -0.9999 * matched.worth, 0.9999 * matched.worth, xtol=1e-10
+        )
+        assert smallest == pytest.approx(root, abs=1e-7 * matched.worth)
+
+
+def test_the_power_for_an_equal_system_is_nearly_that_of_enumeration():
+    n, alpha, differ, margin = 400, 0.05, 0.1, 0.04
+    matched = Matched(20, 20, n)
+    both = np.arange(n + 1)
+    shown = (score(both[:, None], both, n, margin) >= stats.norm.ppf(1 - alpha)) & (both[:, None] + both <= n)
+    wins, losses = np.nonzero(shown)
+    cells = [differ / 2, differ / 2, 1 - differ]
+    true = stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, cells).sum()
+    assert matched.power(margin, alpha) == pytest.approx(true, abs=0.02)
+    assert matched.power(matched.margin_of_power(0.8, alpha), alpha) == pytest.approx(0.8, abs=1e-6)
+    assert Matched(0, 0, 1000).power(0.01, alpha) == 1.0
+    assert Matched(0, 0, 100).power(0.01, alpha) == 0.0
+
+
+def test_a_design_effect_is_the_variance_of_sums_over_clusters_above_that_of_items():
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(40), rng.integers(1, 9, 40))
+    d = rng.choice([-1, 0, 1], len(clusters), p=[0.2, 0.7, 0.1])
+    residuals = [(d[clusters == k] - d.mean()).sum() for k in range(40)]
+    expected = 40 / 39 * np.dot(residuals, residuals) / ((d - d.mean()) ** 2).sum()
+    assert design_effect(d, clusters) == pytest.approx(max(expected, 1.0))
+
+
+def test_copies_of_items_count_as_one_item():
+    rng = np.random.default_rng(2)
+    once = rng.choice([-1, 0, 1], 400, p=[0.08, 0.9, 0.02])
+    copies, clusters = np.repeat(once, 7), np.repeat(np.arange(400), 7)
+    assert design_effect(copies, clusters) == pytest.approx(7 * 400 / 399)
+    wins, losses = (int((once == sign).sum()) for sign in (1, -1))
+    one = Matched(wins, losses, 400).p_value(0.08, 0.05)
+    many = Matched.of(copies, clusters).p_value(0.08, 0.05)
+    assert many == pytest.approx(one, rel=0.05)
+
+
+def test_few_clusters_that_differ_count_as_one_item_each():
+    d = np.zeros(300, int)
+    d[: 10 * (FEW_CLUSTERS - 1) : 10] = -1
+    clusters = np.repeat(np.arange(30), 10)
+    assert Matched.of(d, clusters) == Matched(0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True)
+    assert Matched.of(np.where(d < 0, d, 1), clusters).as_items  # wins tell nothing of losses
+    assert Matched.of(-np.ones(40), np.repeat(np.arange(20), 2)).design_effect == 2
+    uneven = np.repeat([0, 1], [2, 6])
+    assert Matched.of(np.zeros(8), uneven).design_effect == (2 * 2 + 6 * 6) / 8
+    assert "each counted as one item" in Matched.of(d, clusters).method
+    assert Matched.of(d, np.arange(300)) == Matched(0, FEW_CLUSTERS - 1, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_clusters", "within", "margin", "won"), [(30, 10, 0.1, 0.1), (50, 10, 0.05, 0.05), (400, 5, 0.02, 0.0)]
+)
+@pytest.mark.parametrize("dependence", [0.0, 0.1, 0.3, 1.0])
+def test_the_size_of_the_cluster_robust_test(n_clusters, within, margin, won, dependence):
+    """Clusters of beta-distributed losses; 1,000 sets, nominal 0.05, three standard errors above are 0.071."""
+    rng = np.random.default_rng([3, n_clusters, int(10 * dependence)])
+    clusters = np.repeat(np.arange(n_clusters), within)
+    shown = 0
+    for _ in range(1000):
+        u = rng.random(n_clusters * within)
+        if dependence == 1.0:
+            u = np.repeat(rng.random(n_clusters), within)
+        lost = np.full(n_clusters, margin + won)
+        if 0 < dependence < 1:
+            strength = (1 - dependence) / dependence
+            lost = rng.beta((margin + won) * strength, (1 - margin - won) * strength, n_clusters)
+        losses = u < lost[clusters]
+        wins = ~losses & (u < lost[clusters] + won / (1 - margin - won) * (1 - lost[clusters]))
+        matched = Matched.of(wins.astype(int) - losses, clusters)
+        shown += matched.p_value(margin, 0.05) <= 0.05
+    assert shown / 1000 <= 0.071

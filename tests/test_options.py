@@ -1,0 +1,73 @@
+"""Options are declared once: what Python, the command line and plans say of them is the same."""
+
+import inspect
+from dataclasses import fields
+
+import pytest
+
+from sigdask import api
+from sigdask.cli.comparing import compare as command
+from sigdask.errors import InputError
+from sigdask.formats.options import Options
+from sigdask.options import MOST_TRIALS, OPTIONS, READING, filled
+from sigdask.plan import keys
+from sigdask.shuffles import MAX_TRIALS
+
+OF_PYTHON = {"beside", "progress", "blocks_per_task"}
+SPELLED = {"second_run": "no_second_run"}
+OF_PLANS = {"id": "id_column", "map": "label_map"}
+
+
+def test_every_option_is_on_the_command_line_with_its_help_and_default():
+    flags = {parameter.name: parameter for parameter in command.params}
+    for name, said in {**OPTIONS, **READING}.items():
+        if name in OF_PYTHON:
+            continue
+        flag = flags[SPELLED.get(name, name)]
+        if name not in SPELLED:
+            assert flag.help.startswith(said.help)
+            assert tuple(getattr(flag.type, "choices", ())) == said.choices
+
+
+def test_keys_of_plans_say_what_options_say():
+    found = {f.name: f for kind in (keys.PlanKeys, keys.TestSetKeys) for f in fields(kind)}
+    for key in ("trials", "alpha", "seed", "method", "id", "gold_column", "map", "align", "adjust"):
+        said = {**OPTIONS, **READING}[OF_PLANS.get(key, key)]
+        assert said.help in keys.of(OF_PLANS.get(key, key)).description
+        assert "of(" in str(found[key].type)
+    assert next(f for f in fields(keys.PlanKeys) if f.name == "alpha").default == OPTIONS["alpha"].default
+
+
+def test_defaults_of_reading_are_those_declared():
+    assert {name: said.default for name, said in READING.items()} == {
+        name: getattr(Options(), name) for name in READING
+    }
+
+
+def test_trials_go_as_far_as_the_stream():
+    assert MOST_TRIALS == MAX_TRIALS
+
+
+def test_what_is_not_given_is_the_default_and_what_is_wrong_is_refused():
+    assert filled({})["alpha"] == 0.05
+    with pytest.raises(TypeError, match="no option 'alhpa'; there are: alternative"):
+        filled({"alhpa": 0.1})
+    with pytest.raises(InputError, match="adjust = 'bonferroni': must be one of none, holm"):
+        filled({"adjust": "bonferroni"})
+
+
+def test_no_public_function_takes_untyped_options():
+    for function in (api.compare, api.compare_all, api.compare_sets):
+        options = [p for p in inspect.signature(function).parameters.values() if p.kind is p.VAR_KEYWORD]
+        assert [p.annotation.startswith("Unpack[") for p in options] == [True]
+
+
+def test_one_metric_needs_no_list_and_none_takes_those_that_the_data_suggest():
+    counts = api.as_counts({"a": [1, 2, 3, 4], "b": [1, 1, 1, 1]})
+    found = [api.compare_all(counts, **given)[0] for given in ({}, {"metrics": "mean"}, {"metrics": ["mean"]})]
+    assert [(r.metric, r.p_value) for r in found] == [("mean", found[0].p_value)] * 3
+
+
+def test_a_level_out_of_bounds_is_refused_before_anything_is_read(tmp_path):
+    with pytest.raises(InputError, match="alpha = 5.0: must lie between 0 and 1"):
+        command.main(["nowhere.csv", "--alpha", "5"], standalone_mode=False)
