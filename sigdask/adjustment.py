@@ -286,28 +286,44 @@ def together(comparisons: Sequence[Asking], alternative: Alternative) -> Togethe
         a, b = (asked.counts.systems[s] for s in c.pair)
         grouped.setdefault((a, b, c.metric.name), []).append(k)
     members, rows = _placed(comparisons)
-    size = max(len(places) for places in grouped.values())
-    for (a, b, metric), places in grouped.items():
-        if (b, a, metric) in grouped:
-            raise InputError(
-                f"{a} and {b} stand in this order in some sets and the other way round in others: list the pairs or "
-                "name a baseline, so that A is the same system in all"
-            )
-        if len(places) != size:
-            raise InputError(f"{a} and {b} by {metric} are compared on {len(places)} sets, others on {size}")
-    if size < 2:
-        raise InputError("there is one set alone: several test sets, or --by COLUMN, can be taken together")
-    weights = np.ones(len(members))
+    size = _most_sets(grouped)
+    if any(len(places) < size for places in grouped.values()):
+        members.append(members[0])  # of weight 0: stands for each set that a metric is not on
+    none = len(members) - 1, 0
+    weights = np.zeros(len(members))
     scales = {c.metric.name: 1.0 for _, c in comparisons}
     if len(scales) > 1:
         scales = {name: _scale(comparisons, grouped, name) for name in scales}
-    parts = rows[list(grouped.values())]  # (n_hypotheses, n_sets, 2)
+    listed = [[*map(tuple, rows[places]), *[none] * (size - len(places))] for places in grouped.values()]
+    parts = np.array(listed, np.int64)  # (n_hypotheses, n_sets, 2)
     for (member, _), (_, c) in zip(rows, comparisons, strict=True):
         weights[member] = 1 / (size * scales[c.metric.name])
     weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
     made = _with_trials("max-t", Family(weighted, parts, SIDES[alternative]), comparisons)
     assert isinstance(made.family, Family)
     return Together(made.family, tuple(tuple(places) for places in grouped.values()), made.n_trials)
+
+
+def _most_sets(grouped: dict[tuple[str, str, str], list[int]]) -> int:
+    """Return the number of sets of the metric that has most; all pairs of a metric must have as many."""
+    sizes: dict[str, int] = {}
+    for (_, _, metric), places in grouped.items():
+        sizes[metric] = max(sizes.get(metric, 0), len(places))
+    for (a, b, metric), places in grouped.items():
+        if (b, a, metric) in grouped:
+            raise InputError(
+                f"{a} and {b} stand in this order in some sets and the other way round in others: list the pairs or "
+                "name a baseline, so that A is the same system in all"
+            )
+        if len(places) != sizes[metric]:
+            raise InputError(
+                f"{a} and {b} by {metric} have items in common in {len(places)} sets, others in {sizes[metric]}; leave "
+                "out the systems or sets that lack them"
+            )
+    most = max(sizes.values())
+    if most < 2:
+        raise InputError("there is one set alone: several test sets, or --by COLUMN, can be taken together")
+    return most
 
 
 def _scale(comparisons: Sequence[Asking], grouped: dict[tuple[str, str, str], list[int]], metric: str) -> float:

@@ -51,6 +51,11 @@ class Comparison:
     enumerated: bool
     n_trials: int
 
+    @property
+    def n_items(self) -> int:
+        """Items that both systems have in the metric."""
+        return len(self.panel.a) if isinstance(self.panel, OutputsPanel) else self.panel.n_items
+
     def label(self, counts: Counts) -> str:
         """Return what is compared, for errors."""
         a, b = (counts.systems[k] for k in self.pair)
@@ -86,34 +91,67 @@ def bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackB
 
 
 def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Iterator[Comparison]:
-    """Yield every comparison, in the order of subsets, pairs and metrics."""
+    """Yield every comparison of systems that have an item in common, in the order of subsets, pairs and metrics."""
     bound_metrics = [bound(m, asked.counts) for m in chosen]
-    summed = [m for m in bound_metrics if isinstance(m, BoundMetric)]
-    of_sets = [m for m in bound_metrics if isinstance(m, BoundSets)]
-    columns = {id(m): k for group in (summed, of_sets) for k, m in enumerate(group)}
+    groups = _sharing_items([m for m in bound_metrics if not isinstance(m, BlackBox)])
+    columns = {id(m): (g, k) for g, group in enumerate(groups) for k, m in enumerate(group)}
     for subset, mask in _subsets(asked.counts, by):
-        where = _places(asked, summed, of_sets, mask)
+        where = {(g, k): place for g, own in enumerate(groups) for k, place in _places(asked, own, mask)}
         for k, pair in enumerate(asked.pairs):
             for metric in bound_metrics:
                 if isinstance(metric, BlackBox):
-                    yield _black_box(asked, metric, pair, subset, mask)
+                    comparison = _black_box(asked, metric, pair, subset, mask)
                 else:
-                    place = where[k, isinstance(metric, BoundSets)]
-                    yield _of_panel(asked, place, columns[id(metric)], metric, pair, subset, mask)
+                    group, column = columns[id(metric)]
+                    comparison = _of_panel(asked, where[group, k], column, metric, pair, subset, mask)
+                if comparison.n_items:
+                    yield comparison
+
+
+def left_out(
+    counts: Counts, pairs: Sequence[Pair], chosen: Sequence[AnyMetric], by: str | None
+) -> Iterator[tuple[str | None, str, str, str]]:
+    """Yield (subset, a, b, metric) of what is not compared although a system has it: the other has no such item."""
+    if counts.present is None and not counts.held and not counts.replicates:
+        return
+    for subset, mask in _subsets(counts, by):
+        for metric in (bound(m, counts) for m in chosen):
+            held = metric.held if isinstance(metric, BoundMetric) else None
+            own = [counts.in_common([s], mask, held) for s in range(counts.n_systems)]
+            has = np.column_stack(own).astype(np.float32)  # (n_items, n_systems)
+            common = has.T @ has  # numbers of items, above 0 where there are some
+            for i, j in pairs:
+                if not common[i, j] and (common[i, i] or common[j, j]):
+                    yield _value(subset), counts.systems[i], counts.systems[j], metric.name
+
+
+def _value(subset: dict[str, str] | None) -> str | None:
+    return subset["value"] if subset else None
+
+
+def _sharing_items(metrics: Sequence[BoundMetric | BoundSets]) -> list[list[BoundMetric | BoundSets]]:
+    """Group the metrics that can share panels: of one kind, on the same items."""
+    groups: dict[tuple[bool, bytes], list[BoundMetric | BoundSets]] = {}
+    for metric in metrics:
+        of_sets = isinstance(metric, BoundSets)
+        held = None if isinstance(metric, BoundSets) else metric.held
+        key = of_sets, b"" if held is None else np.packbits(held).tobytes()
+        groups.setdefault(key, []).append(metric)
+    return list(groups.values())
 
 
 def _places(
-    asked: Asked, summed: Sequence[BoundMetric], of_sets: Sequence[BoundSets], mask: NDArray[np.bool_] | None
-) -> dict[tuple[int, bool], tuple[Panel | PresencePanel, int]]:
-    """Return the panel and row of each pair, by (pair, is it for metrics of sets)."""
-    where: dict[tuple[int, bool], tuple[Panel | PresencePanel, int]] = {}
+    asked: Asked, metrics: Sequence[BoundMetric | BoundSets], mask: NDArray[np.bool_] | None
+) -> Iterator[tuple[int, tuple[Panel | PresencePanel, int]]]:
+    """Yield each pair with its panel and row there, for metrics that can share panels."""
+    summed = [m for m in metrics if isinstance(m, BoundMetric)]
     if summed:
         for placed in paneling.build(asked.counts, asked.units, summed, asked.pairs, subset=mask):
-            where |= {(k, False): (placed.panel, row) for row, k in enumerate(placed.of_pairs)}
-    if of_sets:
-        for panel, members in build_sets(asked.counts, asked.units, of_sets, asked.pairs, subset=mask):
-            where |= {(k, True): (panel, row) for row, k in enumerate(members)}
-    return where
+            yield from ((k, (placed.panel, row)) for row, k in enumerate(placed.of_pairs))
+        return
+    of_sets = [m for m in metrics if isinstance(m, BoundSets)]
+    for panel, members in build_sets(asked.counts, asked.units, of_sets, asked.pairs, subset=mask):
+        yield from ((k, (panel, row)) for row, k in enumerate(members))
 
 
 def _of_panel(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class Outputs:
 @known_as(
     "Counts",
     "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
+    apart_from="held files",
 )
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -70,12 +72,17 @@ class Counts:
         Labels that only systems use, sorted.
     present : bool array, shape (n_items, n_systems), or None
         Which items each system has; None when all have all.
+    held : mapping of str to bool array, shape (n_items, n_systems)
+        Which items each system has in a field, of fields that some items lack: a metric that some
+        tasks alone have.
     outputs : Outputs or None
         Whole outputs, where a black-box metric can be asked for.
     suggested : tuple of str
         Metrics that suit these data, where none is asked for.
     warnings : tuple of str
         What the reader noticed.
+    files : tuple of Path
+        Files that were taken, where folders or patterns were given.
     replicates : tuple of Counts
         Where systems have several replicates (optimizer runs, seeds): the counts of each; a score
         is the mean of theirs. The items here are those of one replicate, swapped in all of them
@@ -92,9 +99,11 @@ class Counts:
     labels: tuple[str, ...] = ()
     predicted_labels: tuple[str, ...] = ()
     present: NDArray[np.bool_] | None = None
+    held: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     outputs: Outputs | None = None
     suggested: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
 
     def __post_init__(self) -> None:
@@ -148,12 +157,24 @@ class Counts:
             raise InputError(f"no column {column!r} to group items by; columns at hand: {known}")
         return self.groups[column]
 
-    def in_common(self, systems: Sequence[int], subset: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """Return which items, of a subset of them, some systems all have; shape (n_items,)."""
+    def in_common(
+        self,
+        systems: Sequence[int],
+        subset: NDArray[np.bool_] | None = None,
+        held: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.bool_]:
+        """Return which items, of a subset of them, some systems all have; shape (n_items,).
+
+        `held` narrows it to the items that they have in one metric (`BoundMetric.held`).
+        """
         mask = np.ones(self.n_items, np.bool_) if subset is None else subset
-        if self.present is None:
-            return mask
-        return np.asarray(np.logical_and.reduce([mask, *(self.present[:, s] for s in systems)]))
+        gaps = [own[:, s] for own in (self.present, held) if own is not None for s in systems]
+        return np.asarray(np.logical_and.reduce([mask, *gaps])) if gaps else mask
+
+    def held_in(self, fields: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Return which items each system has in all of some fields; None where all have all."""
+        gaps = [self.held[name] for name in fields if name in self.held]
+        return np.asarray(np.logical_and.reduce(gaps)) if gaps else None
 
     def with_unit(self, unit: str) -> Counts:
         """Exchange whole groups of `unit` instead of single items."""
@@ -232,6 +253,7 @@ class Counts:
             ids=tuple(ids),
             groups={name: tuple(column[k] for k in order) for name, column in self.groups.items()},
             present=None if self.present is None else self.present[order],
+            held={name: own[order] for name, own in self.held.items()},
             outputs=outputs,
         )
 
@@ -280,8 +302,10 @@ class Counts:
             ids=ids,
             groups=groups,
             present=None if present is None else np.tile(present, (times, 1)),
+            held={},
             outputs=None,
             warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
+            files=tuple(dict.fromkeys(f for r in ordered for f in r.files)),
             replicates=tuple(ordered),
         )
 

@@ -70,7 +70,7 @@ class Judge:
             score_b=score_b,
             difference=_difference(c, score_a, score_b),
             alternative=self.alternative,
-            n_items=len(c.panel.a) if isinstance(c.panel, OutputsPanel) else c.panel.n_items,
+            n_items=c.n_items,
             n_units=len(np.unique(c.panel.index)) if isinstance(c.panel, OutputsPanel) else c.panel.n_units,
             n_discordant=c.n_discordant,
             method="exact" if is_exact else "approximate",
@@ -180,7 +180,7 @@ class Judge:
         if not isinstance(c.metric, BoundMetric) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
             return None
         counts = self.asked.counts
-        if counts.present is not None:
+        if counts.present is not None or c.metric.held is not None:
             values = _item_scores(counts, c.metric, c.mask, list(c.pair))
             r = float(correlations(values)[0, 1])
         else:
@@ -211,7 +211,7 @@ def _item_scores(
     """
     form = metric.form
     assert isinstance(form, Ratios)
-    rows = np.flatnonzero(counts.in_common(systems, mask))
+    rows = np.flatnonzero(counts.in_common(systems, mask, metric.held))
     above, below = np.zeros((len(rows), len(systems))), np.zeros((len(rows), len(systems)))
     for name, up, down in zip(metric.fields, form.numerators[0], form.denominators[0], strict=True):
         values = metric.field(name, counts)
@@ -259,9 +259,7 @@ def adjusted(result: Result, p: float) -> Result:
 
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
-    if result.n_items == 0:
-        notes.append("nothing was compared: no item that both systems have")
-    elif result.n_discordant == 0:
+    if result.n_discordant == 0:
         notes.append(f"identical: no unit differs in what the metric counts{_step(c)}")
     if not isinstance(c.panel, OutputsPanel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):

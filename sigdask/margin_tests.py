@@ -139,7 +139,7 @@ def _pairs(
         system = r.b if r.a == baseline else r.a
         own = [place[system], place[baseline]]
         subset = None if r.subset is None else np.array(counts.group(r.subset["column"])) == r.subset["value"]
-        counted = counts.in_common(own, subset) & ((below[:, 0] != 0) | (above[:, own] != 0).any(axis=1))
+        counted = counts.in_common(own, subset, metric.held) & ((below[:, 0] != 0) | (above[:, own] != 0).any(axis=1))
         pairs.append(Pair(r, system, sign * above[counted][:, own], below[counted, 0], units[counted]))
     return pairs
 

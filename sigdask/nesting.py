@@ -91,7 +91,8 @@ class Nesting:
         if not isinstance(c.metric, BoundMetric) or not self.levels:
             return ()
         fields = len(c.metric.fields)
-        apart = self.counts.present is not None or self.units.n_units * self.counts.n_systems * fields > MOST_NUMBERS
+        gaps = self.counts.present is not None or (c.metric.held is not None and not _alike(c.metric.held))
+        apart = gaps or self.units.n_units * self.counts.n_systems * fields > MOST_NUMBERS
         systems = list(c.pair) if apart else list(range(self.counts.n_systems))
         key = (id(c.metric), c.subset["value"] if c.subset else None, tuple(systems) if apart else None)
         if key not in self._grams:
@@ -103,7 +104,7 @@ class Nesting:
         return tuple(d for g in grams if weights is not None and (d := g.dependence(weights)) is not None)
 
     def _sum_up(self, metric: BoundMetric, systems: list[int], mask: NDArray[np.bool_] | None) -> list[Grams]:
-        kept = self.counts.in_common(systems, mask)
+        kept = self.counts.in_common(systems, mask, metric.held)
         where, index = np.unique(self.units.index[kept], return_inverse=True)
         columns = []
         for system in systems:
@@ -125,3 +126,8 @@ class Nesting:
         weights = np.zeros(sums.shape)
         weights[both[0]], weights[both[1]] = slope, -slope
         return weights.ravel()
+
+
+def _alike(held: NDArray[np.bool_]) -> bool:
+    """Say whether all systems have the same items."""
+    return bool((held == held[:, :1]).all())

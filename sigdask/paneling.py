@@ -45,7 +45,7 @@ def build(
     units : Units
         Of the whole test set.
     metrics : sequence of BoundMetric
-        Bound to `counts`.
+        Bound to `counts`, all on the same items (`BoundMetric.held`).
     pairs : sequence of (int, int)
         Indices of the systems compared.
     subset : bool array, shape (n_items,), optional
@@ -59,7 +59,9 @@ def build(
     found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
     names, fields = tuple(found), list(found.values())
     scales = _scales(fields, _rounding(metrics, counts), counts)
-    by_system = None if counts.present is None else np.ascontiguousarray(counts.present.T)
+    held = metrics[0].held
+    gaps = [own for own in (counts.present, held) if own is not None]
+    by_system = np.ascontiguousarray(np.logical_and.reduce(gaps).T) if gaps else None
     groups: dict[Any, list[int]] = {}
     for k, pair in enumerate(pairs):
         groups.setdefault(_sharing(pair, counts, by_system, fields, scales), []).append(k)
@@ -68,7 +70,7 @@ def build(
     )
     placed = []
     for (_, lattices), members in groups.items():
-        mask = counts.in_common(pairs[members[0]], subset)
+        mask = counts.in_common(pairs[members[0]], subset, held)
         panel = _panel(units, fields, lattices, [pairs[k] for k in members], bound, mask)
         placed.append(PlacedPanel(panel, tuple(members)))
     return placed
@@ -89,9 +91,9 @@ def joint(
         As in `build`, with one metric; the panel's pairs stand as given.
     """
     systems = sorted({s for pair in pairs for s in pair})
-    mask = np.ones(counts.n_items, np.bool_) if subset is None else subset
-    if counts.present is not None and not counts.present[mask][:, systems].all():
-        missing = next(s for s in systems if not counts.present[mask, s].all())
+    lists = {s: counts.in_common([s], subset, metric.held) for s in systems}
+    mask = np.logical_or.reduce(list(lists.values()))
+    if (missing := next((s for s in systems if (lists[s] != mask).any()), None)) is not None:
         raise InputError(
             f"adjust tukey: {counts.systems[missing]!r} lacks items, and relabelling needs every system on every "
             "item; use max-t, or leave the system out"

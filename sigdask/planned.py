@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sigdask import comparisons
 from sigdask.api import Work, prepare
 from sigdask.counts import Counts
+from sigdask.gate import Key
 from sigdask.plan import Plan, TestSet
-from sigdask.questions import Wanted
+from sigdask.questions import Wanted, pairs_of
 
 
 def work(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Work:
@@ -30,6 +32,14 @@ def work(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[A
         by_metric=plan.family == "metric",
         second_run=plan.second_run,
     )
+
+
+def left_out(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[Key]:
+    """Yield what a plan asks of a test set and its data do not have: the systems have no such item in common."""
+    wanted = _wanted(plan, test_set, counts, ())
+    pairs = pairs_of(counts, wanted.pairs, wanted.baseline)
+    for subset, a, b, metric in comparisons.left_out(counts, pairs, wanted.found(counts), wanted.by):
+        yield counts.name, subset, a, b, metric
 
 
 def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Wanted:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sigdask import metrics as known
-from sigdask.comparisons import Asked, Comparison, Slots, bound, list_comparisons, list_jobs
+from sigdask.comparisons import Asked, Comparison, Slots, bound, left_out, list_comparisons, list_jobs
 from sigdask.counts import Counts
 from sigdask.dependence import Dependence, naive_size
 from sigdask.engine import Job
@@ -23,6 +23,9 @@ from sigdask.tallies import Tally
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
 
 Cell = tuple[int, int, int]
+
+SHOWN = 5
+"""Comparisons left out that are named."""
 
 FEWEST_GROUPS = 6
 """Groups from which exchanging them can reach 0.05, two-sided."""
@@ -96,6 +99,10 @@ class Part:
             trials=wanted.trials,
         )
         comparisons = list(list_comparisons(asked, wanted.found(counts), wanted.by))
+        if asked.pairs and not comparisons:
+            raise InputError(
+                f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
+            )
         return Part(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
 
 
@@ -111,11 +118,14 @@ class Question:
         Of each comparison, within each coarser column.
     others : tuple of Part
         With other units, for contrast.
+    left_out : tuple of (str or None, str, str, str)
+        Subset, systems and metric of what is not compared, as one of the systems has no item of it.
     """
 
     main: Part
     dependences: tuple[tuple[Dependence, ...], ...]
     others: tuple[Part, ...]
+    left_out: tuple[tuple[str | None, str, str, str], ...] = ()
 
     @staticmethod
     def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Question:
@@ -131,7 +141,8 @@ class Question:
             [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
         )
         others = tuple(Part.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
-        return Question(main, dependences, others)
+        without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
+        return Question(main, dependences, others, tuple(without))
 
     @property
     def jobs(self) -> list[Job]:
@@ -185,9 +196,16 @@ class Question:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """Say where differences hang together within groups that are not exchanged as a whole."""
+        """Say what could not be compared, and where differences hang together within groups not exchanged whole."""
         unit = self.main.asked.counts.unit
         notes = []
+        if self.left_out:
+            listed = [
+                f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
+                for subset, a, b, metric in self.left_out[:SHOWN]
+            ]
+            more = f" and {len(self.left_out) - SHOWN:,} more" if len(self.left_out) > SHOWN else ""
+            notes.append(f"not compared, as the two have no item in common: {'; '.join(listed)}{more}")
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)

@@ -140,6 +140,7 @@ def shifted(
         present=None if counts.present is None else counts.present[:, columns],
         labels=(),
         predicted_labels=(),
+        held={} if metric.held is None else {"score": metric.held[:, columns]},
         outputs=None,
         replicates=(),
         suggested=("mean",),

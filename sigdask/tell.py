@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from sigdask import bodies
+from sigdask.errors import InputError
 from sigdask.gate import GateVerdict
 from sigdask.plan import Tell
 from sigdask.report.gate import render
@@ -26,7 +28,7 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
     """Tell whom the plan names; yield what could not be told.
 
     The command gets the verdict's JSON on its standard input and SIGDASK_GATE = passed or failed; a web
-    hook gets the same JSON by POST, with a `text` that chat programs show.
+    hook gets the same JSON by POST, with a `text` that chat programs show, or what its template makes of it.
 
     Parameters
     ----------
@@ -42,10 +44,18 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
     if to.when == "failed" and verdict.passed:
         return
     ending = "passed" if verdict.passed else "failed"
-    body = json.dumps({"plan": name, "text": f"{name}: {render(verdict)}", **verdict.to_dict()}).encode()
+    fields = {"plan": name, "text": f"{name}: {render(verdict)}", **verdict.to_dict()}
+    body = json.dumps(fields).encode()
     if to.command and (trouble := _run(to, body, ending, folder)):
         yield f"gate.command {to.command[0]}: {trouble}"
-    if to.webhook is not None and (trouble := _post(to.webhook, body, to.timeout)):
+    if to.webhook is None:
+        return
+    try:
+        sent = body if to.body is None else bodies.write(to.body, fields)
+    except InputError as error:
+        yield f"gate.webhook_body: {error}; the gate's JSON is sent instead"
+        sent = body
+    if trouble := _post(to.webhook, sent, to.timeout):
         yield f"gate.webhook: {trouble}"
 
 

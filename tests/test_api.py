@@ -118,13 +118,13 @@ def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
     assert r.n_extreme != r.second_run.n_extreme
 
 
-def test_a_pair_without_a_common_item_says_that_nothing_was_compared():
+def test_a_pair_without_a_common_item_is_not_compared_and_named():
     data = Counts.from_scores({"a": [1, np.nan, 2], "b": [np.nan, 1, np.nan], "c": [1, 2, 3]}, missing="pairwise")
-    found = {(r.a, r.b): r for r in compare_all(data, metrics=["mean"])}
-    assert found["a", "b"].n_items == 0
-    assert found["a", "b"].p_value == 1.0
-    assert found["a", "b"].warnings[0] == "nothing was compared: no item that both systems have"
-    assert (found["a", "c"].n_items, found["b", "c"].n_items) == (2, 1)
+    results = compare_all(data, metrics=["mean"])
+    assert {(r.a, r.b): r.n_items for r in results} == {("a", "c"): 2, ("b", "c"): 1}
+    assert "not compared, as the two have no item in common: a and b by mean" in results.warnings
+    with pytest.raises(InputError, match="no two systems have an item in common"):
+        compare_all(data, metrics=["mean"], pairs=[("a", "b")])
 
 
 def test_a_missing_score_may_count_as_0():

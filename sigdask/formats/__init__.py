@@ -79,7 +79,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "samples": (
         "sigdask.formats.samples:read_samples",
-        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders; epochs averaged",
+        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
     ),
     "battles": (
         "sigdask.formats.battles:read_battles",
@@ -87,6 +87,9 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
 }
 """Name to where its reader stands and what it reads."""
+
+OF_FOLDERS = ("samples", "spans", "terms")
+"""Formats that read folders."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 

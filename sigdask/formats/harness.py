@@ -13,13 +13,15 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.files import stem
+from sigdask.formats.log_dates import moment, undated
 from sigdask.formats.log_records import Record, first_record, lookup, records
 from sigdask.formats.options import Options
+from sigdask.formats.records import load
 from sigdask.formats.sample import Log, Sample, Value, number
 from sigdask.formats.tables import ROW_NAMES
 
-FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d:.\-]+)?\.jsonl?(?:\.gz)?$")
-"""What the harness calls its files."""
+FILE = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
+"""What the harness calls its files; a date follows the task."""
 
 ID_NAMES = (
     "doc_id",
@@ -60,8 +62,29 @@ def is_log(path: Path) -> bool:
 def open_log(path: Path, *, in_folder: bool) -> Log:
     """Return a file of samples; its task is in its name, by which plain files in a folder are told apart too."""
     named = FILE.match(path.name)
-    task = named["task"] if named else stem(path) if in_folder else ""
-    return Log(path, partial(_samples, path, task), task=task)
+    written = named["task"] if named else stem(path)
+    task = undated(written) if named or in_folder else ""
+    return Log(path, partial(_samples, path, task), task=task, moment=moment(written))
+
+
+def model_beside(path: Path) -> str | None:
+    """Return the model that the results of the same run, in the same folder, name; None where there are none.
+
+    The harness writes the samples of every model into one folder where it was given a file to write to.
+    """
+    for stamp in _STAMP.findall(path.name):
+        for results in sorted(path.parent.glob(f"*_{stamp}.json")):
+            try:
+                found = load(results)
+            except InputError:
+                continue
+            model = found.get("model_name") if isinstance(found, dict) else None
+            if isinstance(model, str) and model:
+                return model
+    return None
+
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
 
 
 def _samples(path: Path, task: str, options: Options) -> Iterator[Sample]:

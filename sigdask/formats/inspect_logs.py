@@ -15,6 +15,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.files import open_bytes
+from sigdask.formats.log_dates import moment
 from sigdask.formats.log_records import Record, lookup
 from sigdask.formats.options import Options
 from sigdask.formats.records import load
@@ -60,7 +61,9 @@ def open_log(path: Path) -> Log:
         path,
         partial(_samples, path, samples, str(run.get("task", ""))),
         task=str(run.get("task", "")),
+        variant=json.dumps(run.get("task_args") or {}, sort_keys=True),
         model=str(run.get("model", "")) or None,
+        moment=moment(str(run.get("created", ""))) or moment(path.name),
         is_whole=status == "success",
         notes=[*_notes(path, status, run)],
     )

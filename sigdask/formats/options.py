@@ -26,11 +26,14 @@ class Source:
         The system's name; None takes it from the file, by its column or its own name.
     apart : str
         What to call the file instead of its own name, where another file is called so too.
+    parts : tuple of Path
+        Files and folders of logs that together are the source, found by a pattern; all lie in `path`.
     """
 
     path: Path
     name: str | None = None
     apart: str = ""
+    parts: tuple[Path, ...] = ()
 
     @property
     def system(self) -> str:

@@ -81,7 +81,7 @@ def averaged(
         Names, in order.
     items : mapping of key to str
         Ids, in order. An item belongs to the columns that some system has it in; a system that
-        lacks it in one of these misses the item.
+        lacks it in one of these misses it there, and in no other column.
     groups, warnings
         As in `Counts`.
     options : Options
@@ -94,21 +94,22 @@ def averaged(
     """
     weight, missing = _weight(columns), options.missing or "error"
     fields: dict[str, Array] = {}
-    present = np.ones((len(items), len(systems)), np.bool_)
+    held: dict[str, NDArray[np.bool_]] = {}
+    present = np.zeros((len(items), len(systems)), np.bool_)
     for name, column in columns.items():
         matrix = np.column_stack([_values(column.cells.get(system, {}), items, weight) for system in systems])
         found = ~np.isnan(matrix)
         has = np.asarray(found.any(axis=1))
-        present &= found | ~has.reshape(-1, 1)
-        fields[f"score[{name}]" if name else "score"] = np.nan_to_num(matrix, nan=0.0)
+        lacking = ~found & has.reshape(-1, 1)
+        if missing == "error" and lacking.any():
+            raise _missing(name, ~lacking, systems, list(items.values()))
+        held[name] = found if missing == "pairwise" else np.repeat(has.reshape(-1, 1), len(systems), axis=1)
+        present |= held[name]
+        fields[_field(name)] = np.nan_to_num(matrix, nan=0.0)
         if not has.all() or column.sizes:
             sizes = np.array([column.sizes.get(item, 1) for item in items], np.int64)
             fields[f"items[{name}]"] = (weight * sizes * has).reshape(-1, 1)
-        if missing == "error" and not present.all():
-            raise _missing(name, present, systems, list(items.values()))
     fields["items"] = np.full((len(items), 1), weight, np.int64)
-    if missing == "zero":
-        present = np.ones_like(present)
     return Counts(
         systems=tuple(systems),
         fields=fields,
@@ -117,10 +118,15 @@ def averaged(
         ids=tuple(items.values()),
         groups={name: tuple(column) for name, column in groups.items()},
         present=None if present.all() else present,
+        held={_field(name): own for name, own in held.items() if not (own == present).all()},
         outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in columns else None,
         suggested=tuple(name or "mean" for name in columns),
         warnings=tuple(warnings),
     )
+
+
+def _field(column: str) -> str:
+    return f"score[{column}]" if column else "score"
 
 
 def _missing(name: str, present: NDArray[np.bool_], systems: Sequence[str], items: Sequence[str]) -> InputError:

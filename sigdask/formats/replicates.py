@@ -24,7 +24,7 @@ def by_replicate(sources: Sequence[Source]) -> list[list[Source]]:
     systems: dict[str | int, list[Source]] = {}
     for k, source in enumerate(sources):
         before = systems.setdefault(k if source.name is None else source.name, [])
-        if source.path in [other.path for other in before]:
+        if (source.path, source.parts) in [(other.path, other.parts) for other in before]:
             raise InputError(f"{source.path}: is given twice for system {source.name!r}; give each replicate its file")
         before.append(source)
     files = list(systems.values())

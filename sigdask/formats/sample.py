@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,16 @@ class Log:
         Options -> the samples.
     task : str
         Its task; "" where the samples say it themselves, or nothing does.
+    variant : str
+        What the task was told, where that is in the log: logs of one task told otherwise are no nights of each other.
     model : str or None
         The model it names.
     system : str or None
         The system it belongs to.
+    folder : Path
+        Where it lies in the folder of its system.
+    moment : datetime or None
+        When it was written, in UTC, by its name or by itself.
     is_whole : bool
         Whether the run came to its end.
     notes : list of str
@@ -85,8 +92,11 @@ class Log:
     path: Path
     samples: Callable[[Options], Iterator[Sample]]
     task: str = ""
+    variant: str = ""
     model: str | None = None
     system: str | None = None
+    folder: Path = Path()
+    moment: datetime | None = None
     is_whole: bool = True
     notes: list[str] = field(default_factory=list)
 

@@ -7,7 +7,8 @@ metric of the samples is a column of scores, `score[NAME]`; under several filter
 
 - Samples are known by task and id (the id alone where there is one task); `--unit task`,
   `--unit subject`, or any field of the sample, of its document or of its metadata.
-- Several samples of one id (epochs, seeds, runs) are averaged exactly.
+- Of the logs of a task with dates in their names the newest is taken; several samples of one id
+  within it (epochs, seeds) are averaged exactly.
 - A metric that is a list of truth values (IFEval's instructions) is the share of all their parts.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,10 +24,11 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import harness, inspect_logs
-from sigdask.formats.files import stem
+from sigdask.formats.newest import LOGS, chosen
 from sigdask.formats.options import Options, Source
 from sigdask.formats.repeats import Column, Key, add, averaged, repeated
 from sigdask.formats.sample import Log, Sample
+from sigdask.formats.sample_files import files_of, named_logs
 from sigdask.formats.summaries import summary_keys
 
 CLOCK = re.compile(
@@ -36,127 +39,32 @@ CLOCK = re.compile(
 """Names of columns that say when and how a sample was taken; no metrics unless asked for."""
 
 REPEATS = ("mean", "error")
-SHOWN = 3
 
 
 def read_samples(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read logs of samples; see above."""
-    options.only("samples", filter=(), repeats=REPEATS)
+    options.only("samples", filter=(), repeats=REPEATS, logs=LOGS)
     if gold is not None:
         raise InputError(f"--gold {gold}: format samples holds scores and takes no gold file")
-    found = Gathered(options)
-    for log in named_logs(sources):
+    logs, notes = chosen(named_logs(sources, options), options)
+    found = Gathered(options, notes=notes)
+    logs_of = Counter((log.system, log.task) for log in logs if log.moment is not None)
+    for log in logs:
         found.notes.extend(log.notes)
+        apart = log if "logs" not in options.own and logs_of[log.system, log.task] > 1 else None
         for sample in log.samples(options):
             found.add(log.system or sample.system, sample)
-    return found.counts()
+            if apart is not None:
+                found.check_log(apart, sample)
+    return replace(found.counts(), files=tuple(log.path for log in logs))
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Say whether the first file or folder holds logs of samples."""
     if gold is not None:
         return False
-    path = sources[0].path
-    if not path.is_dir():
-        return harness.is_log(path) or inspect_logs.is_log(path)
-    first = next(iter(log_files(path)), None)
+    first = next(iter(files_of(sources[0])), None)
     return first is not None and (harness.is_log(first) or inspect_logs.is_log(first))
-
-
-def log_files(folder: Path) -> list[Path]:
-    """Return the logs in a folder and below it, by name; hidden files and summaries are none."""
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
-    named = [path for path in files if harness.FILE.match(path.name)]
-    logs = [path for path in files if path.suffix == ".eval" or (path.suffix == ".json" and inspect_logs.is_log(path))]
-    return named or logs or [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]
-
-
-def named_logs(sources: Sequence[Source]) -> list[Log]:
-    """Return the logs of all sources, with the systems they belong to."""
-    groups = [_logs_of(source, alone=len(sources) == 1) for source in sources]
-    single = [logs[0] for source, logs in zip(sources, groups, strict=True) if _is_unnamed_file(source)]
-    _name_files(single)
-    _check_names(sources, groups)
-    return [log for logs in groups for log in logs]
-
-
-def _is_unnamed_file(source: Source) -> bool:
-    return source.name is None and not source.path.is_dir()
-
-
-def _logs_of(source: Source, *, alone: bool) -> list[Log]:
-    path = source.path
-    if not path.is_dir():
-        return [_log(path, source.name, in_folder=False)]
-    files = log_files(path)
-    if not files:
-        raise InputError(
-            f"{path}: no logs in this folder; expected samples_*.jsonl of lm-evaluation-harness, .eval or .json logs "
-            "of Inspect, or .jsonl files"
-        )
-    logs = [_log(file, source.name, in_folder=True) for file in files]
-    logs = [log for log in logs if log.is_whole] or logs
-    if source.name is None:
-        homes = {file: file.relative_to(path).parts[0] for file in files}
-        in_folders = all(len(file.relative_to(path).parts) > 1 for file in files)
-        for log in logs:
-            if log.model is None:
-                log.system = homes[log.path] if alone and in_folders else path.resolve().name
-            else:
-                log.system = log.model if alone else path.resolve().name
-    _check_one_model(path, logs)
-    return logs
-
-
-def _log(path: Path, name: str | None, *, in_folder: bool) -> Log:
-    log = inspect_logs.open_log(path) if inspect_logs.is_log(path) else harness.open_log(path, in_folder=in_folder)
-    log.system = name
-    return log
-
-
-def _check_one_model(path: Path, logs: Sequence[Log]) -> None:
-    models: dict[str | None, set[str]] = {}
-    for log in logs:
-        if log.model is not None:
-            models.setdefault(log.system, set()).add(log.model)
-    for system, found in models.items():
-        if len(found) > 1:
-            raise InputError(
-                f"{path}: logs of {len(found)} models ({', '.join(sorted(found)[:SHOWN])}) for system {system!r}; give "
-                "the folder alone, without a name, to compare them, or a folder a model"
-            )
-
-
-def _name_files(logs: Sequence[Log]) -> None:
-    """Name files that have no name: after the model in them, or their folder, or themselves, what tells them apart."""
-    models = {log.model for log in logs}
-    homes = {log.path.resolve().parent for log in logs}
-    by_model = None not in models and len(models) > 1 and len({(log.model, log.task) for log in logs}) == len(logs)
-    by_home = len({home.name for home in homes}) == len(homes) > 1 and all(
-        harness.FILE.match(l.path.name) for l in logs
-    )
-    for log in logs:
-        if by_model:
-            log.system = log.model
-        else:
-            log.system = log.path.resolve().parent.name if by_home else stem(log.path)
-
-
-def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[Log]]) -> None:
-    """Refuse two files that happen to have one name; files named alike, or of one folder, are one system."""
-    homes: dict[str, tuple[Path, Path]] = {}
-    for source, logs in zip(sources, groups, strict=True):
-        if source.name is not None or logs[0].model == logs[0].system:
-            continue
-        system = logs[0].system or ""
-        home = source.path.resolve() if source.path.is_dir() else source.path.resolve().parent
-        first = homes.setdefault(system, (home, source.path))
-        if first[1] != source.path and (first[0] != home or stem(source.path) == system):
-            raise InputError(f"{source.path}: system {system!r} is {first[1]} already; name them NAME=FILE")
 
 
 @dataclass(slots=True)
@@ -168,6 +76,7 @@ class Gathered:
     systems: dict[str, None] = field(default_factory=dict)
     groups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     inputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    logs: dict[tuple[str | None, str, str], Path] = field(default_factory=dict)
     odd: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -185,6 +94,15 @@ class Gathered:
                 self._add_parts(column, system, place, value, sample)
             elif not math.isnan(value):
                 self._add(column, system, place, value + 0.0, sample)
+
+    def check_log(self, log: Log, sample: Sample) -> None:
+        """Refuse a sample that another dated log of its system has too: the two would be averaged."""
+        first = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
+        if first != log.path:
+            raise InputError(
+                f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first} too, where the task "
+                "was given other arguments; keep the two in folders of their own; samples:logs=all averages them"
+            )
 
     def counts(self) -> Counts:
         """Return the counts of all samples that some system has a score of."""

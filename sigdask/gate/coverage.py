@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sigdask.gate.values import Evidence, Fdr, Finding, Rule, key_of
+from sigdask.gate.values import Evidence, Fdr, Finding, Key, Rule, key_of
 from sigdask.results import Result
 
 
@@ -45,10 +45,16 @@ class Covered:
 
 def covers(rule: Rule, result: Result, baseline: str | None) -> bool:
     """Say whether a rule speaks of a result, where its test set has this baseline."""
+    return speaks_of(rule, key_of(result), baseline)
+
+
+def speaks_of(rule: Rule, key: Key, baseline: str | None) -> bool:
+    """Say whether a rule speaks of a comparison, where its test set has this baseline."""
+    test_set, _, a, b, metric = key
     return (
-        (not rule.test_sets or result.test_set in rule.test_sets)
-        and (not rule.metrics or result.metric in rule.metrics)
-        and (rule.baseline or baseline) in {result.a, result.b}
+        (not rule.test_sets or test_set in rule.test_sets)
+        and (not rule.metrics or metric in rule.metrics)
+        and (rule.baseline or baseline) in {a, b}
     )
 
 

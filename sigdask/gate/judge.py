@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from sigdask.gate.coverage import Run, covered_by
+from sigdask.gate.coverage import Run, covered_by, speaks_of
 from sigdask.gate.losses import not_worse
 from sigdask.gate.margins import within_margin
-from sigdask.gate.values import Evidence, Fdr, GateVerdict, NotWorse, Rule, RuleVerdict, name_of
+from sigdask.gate.values import Evidence, Fdr, GateVerdict, Key, NotWorse, Rule, RuleVerdict, name_of
 from sigdask.results import Result
 
 
@@ -51,4 +52,17 @@ def _verdict(rule: Rule, run: Run) -> RuleVerdict:
     if not covered:
         notes = ("speaks of no comparison: nothing was shown",)
         return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, notes)
-    return not_worse(rule, covered, run) if isinstance(rule, NotWorse) else within_margin(rule, covered, run)
+    verdict = not_worse(rule, covered, run) if isinstance(rule, NotWorse) else within_margin(rule, covered, run)
+    baselines = run.evidence.baselines
+    absent = [key for key in run.evidence.absent if speaks_of(rule, key, baselines.get(key[0]))]
+    return _without(verdict, absent) if absent else verdict
+
+
+def _without(verdict: RuleVerdict, absent: Sequence[Key]) -> RuleVerdict:
+    """Say what could not be compared: of such nothing is shown, and nothing is found worse."""
+    test_set, subset, a, b, metric = absent[0]
+    where = f"{test_set}{f', {subset}' if subset is not None else ''}"
+    more = f", and {len(absent) - 1:,} more" if len(absent) > 1 else ""
+    note = f"not compared, no item in common: {a} and {b} by {metric} on {where}{more}"
+    passed = verdict.passed and isinstance(verdict.rule, NotWorse)
+    return replace(verdict, passed=passed, notes=(*verdict.notes, note))

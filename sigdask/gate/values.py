@@ -132,12 +132,15 @@ class Evidence:
     history : mapping of str to sequence of float
         Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose inputs did not
         change left out.
+    absent : tuple of Key
+        Comparisons that could not be made: one of the systems has no such item.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[Key, float] = field(default_factory=dict)
     shown: Mapping[tuple[WithinMargin, Key], Shown] = field(default_factory=dict)
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    absent: tuple[Key, ...] = ()
 
     def __add__(self, other: Evidence) -> Evidence:
         return Evidence(
@@ -145,6 +148,7 @@ class Evidence:
             {**self.spreads, **other.spreads},
             {**self.shown, **other.shown},
             {**self.history, **other.history},
+            (*self.absent, *other.absent),
         )
 
 

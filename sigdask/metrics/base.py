@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.fields import Array, rounding_of
@@ -16,7 +19,7 @@ from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.travel import address_of, folder_of, function_at
 
 
-@known_as("BoundMetric", "name fields form higher_is_better own signature")
+@known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
 @dataclass(frozen=True, slots=True)
 class BoundMetric:
     """A metric on given data: which fields it sums and what it makes of them.
@@ -35,6 +38,8 @@ class BoundMetric:
         Fields that the metric counted itself, from whole outputs.
     signature : str or None
         What the scorer library says of how it counted, for reports to repeat it.
+    held : bool array, shape (n_items, n_systems), or None
+        Which items each system has in it, where some lack it; it is compared on those alone.
     """
 
     name: str
@@ -43,6 +48,7 @@ class BoundMetric:
     higher_is_better: bool = True
     own: Mapping[str, Array] = field(default_factory=dict)
     signature: str | None = None
+    held: NDArray[np.bool_] | None = None
 
     def field(self, name: str, counts: Counts) -> Array:
         """Return one of the fields it sums."""

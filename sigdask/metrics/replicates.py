@@ -7,8 +7,10 @@ controlling for optimizer instability".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -22,8 +24,9 @@ from sigdask.precision import Numbers
 def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
     """Bind a metric to counts; where these have replicates, to the mean of the scores of each."""
     if not counts.replicates:
-        return metric.bind(counts)
+        return _held(metric.bind(counts), counts)
     bound = [_summed(metric, replicate) for replicate in counts.replicates]
+    held = _held_in_all(bound, counts)
     fields = [
         [b.field(name, replicate) for name in b.fields] for b, replicate in zip(bound, counts.replicates, strict=True)
     ]
@@ -32,7 +35,7 @@ def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
     if shares is None:
         own: Mapping[str, Array] = Numbers(_blocks(first.name, fields, counts), _of_blocks(bound, counts))
         form = MeanOf(tuple(b.form for b in bound), tuple(len(b.fields) for b in bound))
-        return BoundMetric(first.name, tuple(own), form, first.higher_is_better, own, first.signature)
+        return BoundMetric(first.name, tuple(own), form, first.higher_is_better, own, first.signature, held)
     assert isinstance(first.form, Ratios)
     above, below = (np.concatenate(part) if counts.apart else _sum(part) for part in shares)
     own = Numbers(
@@ -40,7 +43,20 @@ def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
         {f"{first.name}@above": _of_sums(bound, counts)},
     )
     ratio = Ratios(((1, 0),), ((0, 1),), first.form.zero_division)
-    return BoundMetric(first.name, tuple(own), ratio, first.higher_is_better, own, first.signature)
+    return BoundMetric(first.name, tuple(own), ratio, first.higher_is_better, own, first.signature, held)
+
+
+def _held(found: BoundMetric | BoundSets, counts: Counts) -> BoundMetric | BoundSets:
+    """Say which items a metric is on."""
+    return replace(found, held=counts.held_in(found.fields)) if isinstance(found, BoundMetric) else found
+
+
+def _held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[np.bool_] | None:
+    """Return which items each system has in all replicates."""
+    gaps = [held for b, r in zip(bound, counts.replicates, strict=True) if (held := r.held_in(b.fields)) is not None]
+    if not gaps:
+        return None
+    return np.tile(np.logical_and.reduce(gaps), (len(counts.replicates) if counts.apart else 1, 1))
 
 
 def _summed(metric: Metric, replicate: Counts) -> BoundMetric:

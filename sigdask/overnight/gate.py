@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
+from sigdask import planned
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError
@@ -54,8 +55,10 @@ def judge_plan(
         return None
     evidence = Evidence(history=history)
     for test_set in plan.test_sets:
+        counts = read(test_set)
+        evidence += Evidence(absent=tuple(planned.left_out(plan, test_set, counts)))
         evidence += gather(
-            read(test_set),
+            counts,
             results,
             plan.gate.rules,
             baseline=test_set.baseline,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,11 @@ class Part:
     set_of: NDArray[np.int64]
     cells: list[tuple[Cell, ...]]
     first_job: int
+
+    @property
+    def files(self) -> list[tuple[str, tuple[Path, ...]]]:
+        """The files that were taken for each test set, where folders or patterns were given."""
+        return [(name, q.main.asked.counts.files) for name, q in zip(self.names, self.work.questions, strict=True)]
 
     @staticmethod
     def of(counts: dict[str, Counts], work: Work, first_job: int) -> Part:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sigdask.plan import Plan, TestSet
 from sigdask.shuffles import SCHEME
 
+NOTHING: Mapping[str, Sequence[Path]] = {}
 
-def provenance(plan: Plan) -> dict[str, Any]:
-    """Return the versions, settings and inputs of a run."""
-    return {"versions": _versions(), "settings": _settings(plan), "inputs": _inputs(plan.test_sets)}
+
+def provenance(plan: Plan, taken: Mapping[str, Sequence[Path]] = NOTHING) -> dict[str, Any]:
+    """Return the versions, settings and inputs of a run.
+
+    `taken` are, by test set, the files that were taken of the folders and patterns of its systems.
+    """
+    return {"versions": _versions(), "settings": _settings(plan), "inputs": _inputs(plan.test_sets, taken)}
 
 
 def _versions() -> dict[str, str]:
@@ -30,14 +35,23 @@ def _settings(plan: Plan) -> dict[str, Any]:
             "trials": {t.name: t.trials for t in plan.test_sets}}  # fmt: skip
 
 
-def _inputs(test_sets: Sequence[TestSet]) -> dict[str, dict[str, str]]:
+def _inputs(test_sets: Sequence[TestSet], taken: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, str]]:
     """Return the digest of every file that was read."""
-    return {t.name: {_text(path): _sha256(path) for path in t.files()} for t in test_sets}
+    return {t.name: {_text(path): _digest(path) for path in t.files(taken.get(t.name, ()))} for t in test_sets}
 
 
 def _text(path: Path) -> str:
     """Return a path as text that every file can hold, whatever its bytes are."""
     return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _digest(path: Path) -> str:
+    """Return the digest of a file, or of the names and digests of all files in a folder."""
+    if not path.is_dir():
+        return _sha256(path)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    listed = "".join(f"{_sha256(file)} {_text(file.relative_to(path))}\n" for file in files)
+    return hashlib.sha256(listed.encode()).hexdigest()
 
 
 def _sha256(path: Path) -> str:

@@ -173,7 +173,7 @@ class _Driver:
         except Stopped:
             return Outcome({}, 0, self.store.where, self.store.location, self.stop.reason, 0, 0)
         self.watches = [Watch.of(self.ledger, part, k) for part in self.parts for k in range(len(part.names))]
-        details = provenance(self.plan)
+        details = provenance(self.plan, {name: files for part in self.parts for name, files in part.files})
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
         self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
         counting = Counting(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)

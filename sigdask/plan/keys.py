@@ -83,7 +83,7 @@ class TestSetKeys:
         Systems,
         Field(
             description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name; "
-            "several files under one name are replicates."
+            "several files under one name are replicates, logs of samples that a pattern or folder holds are not."
         ),
     ]
     gold: Annotated[Text | None, Field(description="File of what is right.")] = None
@@ -204,9 +204,15 @@ class GateKeys:
     junit: Annotated[Text | None, Field(description="JUnit XML to write, for CI.")] = None
     json: Annotated[Text | None, Field(description="JSON to write.")] = None
     command: Annotated[Names | None, Field(description="Program and arguments to run at the end, no shell.")] = None
-    webhook: Annotated[Text | None, Field(description="http(s) URL that the gate's JSON is posted to at the end.")] = (
-        None
-    )
+    webhook: Annotated[
+        Text | None,
+        Field(
+            description="http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment."
+        ),
+    ] = None
+    webhook_body: Annotated[
+        Text | None, Field(description="File of a Jinja template of the JSON to post instead, for chat programs.")
+    ] = None
     when: Annotated[Literal["always", "failed"], Field(description="Which ends are told.")] = "failed"
     timeout: Annotated[
         float, Field(strict=True, gt=0, le=3600, description="Seconds to wait for command or webhook.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -72,11 +73,12 @@ class TestSet:
         counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
         return counts.with_unit(self.unit)
 
-    def files(self) -> tuple[Path, ...]:
-        """Return every file that is read."""
+    def files(self, taken: Sequence[Path] = ()) -> tuple[Path, ...]:
+        """Return every file that may be read; of the systems those `taken`, where that is known (`Counts.files`)."""
         options = self.options
         others = (self.gold, options.documents, *options.references)
-        return (*(source.path for source in self.sources), *(path for path in others if path is not None))
+        systems = taken or [path for source in self.sources for path in source.parts or (source.path,)]
+        return (*systems, *(path for path in others if path is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Tell:
         Program and arguments, run without a shell; empty for none.
     webhook : str or None
         URL that the gate's JSON is sent to.
+    body : str or None
+        Template of what is sent there instead (`sigdask.bodies`).
     when : {"always", "failed"}
         Which ends are told.
     timeout : float
@@ -116,6 +120,7 @@ class Tell:
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
+    body: str | None = None
     when: Literal["always", "failed"] = "failed"
     timeout: float = 30.0
 

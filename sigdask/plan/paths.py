@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
+from sigdask.formats.sample_files import belong_together, log_files
 from sigdask.plan.complaints import plain, shown
 
-SYSTEM = "{system}"
+SYSTEM, TASK = "{system}", "{task}"
 PLACEHOLDERS = ("{date}", "{time}")
 MOST_MATCHES = 100_000
 """Files that a pattern may match."""
@@ -28,12 +30,12 @@ def absolute(text: str, folder: Path) -> Path:
         raise InputError(f"found {shown(text)}: {error}") from None
 
 
-def existing(text: str, folder: Path) -> Path:
-    """Return the path of a file that exists."""
+def existing(text: str, folder: Path, *, folders: bool = False) -> Path:
+    """Return the path of a file that exists, or of a folder where a format takes `folders`."""
     path = absolute(text, folder)
     try:
-        if path.is_dir():
-            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file")
+        if path.is_dir() and not folders:
+            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file; {_TAKERS}")
         if not path.exists():
             raise InputError(f"found {shown(text)}: no such file ({plain(path)})")
     except OSError as error:
@@ -41,6 +43,14 @@ def existing(text: str, folder: Path) -> Path:
     if not os.access(path, os.R_OK):
         raise InputError(f"found {shown(text)}: may not be read ({plain(path)})")
     return path
+
+
+def takes_folders(format_: str) -> bool:
+    """Say whether a format reads folders, or may do so."""
+    return formats.is_address(format_) or format_.partition(":")[0] in formats.OF_FOLDERS
+
+
+_TAKERS = f"folders are read with format = {' or '.join(map(shown, formats.OF_FOLDERS))}"
 
 
 def writable(text: str, folder: Path) -> Path:
@@ -64,46 +74,99 @@ def writable(text: str, folder: Path) -> Path:
 
 def is_pattern(text: str) -> bool:
     """Say whether a path stands for several."""
-    return SYSTEM in text or glob.has_magic(text)
+    return SYSTEM in text or TASK in text or glob.has_magic(text)
 
 
 def sources(
-    systems: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]], folder: Path
+    systems: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]], folder: Path, format_: str = "auto"
 ) -> Iterator[Source | InputError]:
-    """Yield the files of the systems, or what is wrong with them one by one."""
+    """Yield the files and folders of the systems, or what is wrong with them one by one.
+
+    Of logs of samples all that a pattern finds for one system, and all that a folder holds, is one source.
+    """
     named = systems if isinstance(systems, Mapping) else {None: systems}
     for name, paths in named.items():
         for path in (paths,) if isinstance(paths, str) else paths:
             if is_pattern(path) and not Path(folder, path).exists():
-                yield from _matches(path, folder, name)
+                yield from _matches(path, folder, name, format_)
             else:
-                yield _one(path, folder, name)
+                yield _one(path, folder, name, format_)
 
 
-def _one(text: str, folder: Path, name: str | None) -> Source | InputError:
+def _one(text: str, folder: Path, name: str | None, format_: str) -> Source | InputError:
     try:
-        return Source(existing(text, folder), name)
+        path = absolute(text, folder)
+        is_logs = path.is_dir() and _are_logs([path], format_)
+        path = existing(text, folder, folders=is_logs or takes_folders(format_))
     except InputError as error:
         return error
+    except OSError as error:
+        return InputError(f"found {shown(text)}: {error.strerror}")
+    return Source(path, name, parts=tuple(log_files(path)) if is_logs else ())
 
 
-def _matches(pattern: str, folder: Path, name: str | None) -> Iterator[Source | InputError]:
-    """Yield what a pattern matches, sorted; {system} stands for the longest part without `/` and is the name."""
+def _matches(pattern: str, folder: Path, name: str | None, format_: str) -> Iterator[Source | InputError]:
+    """Yield what a pattern matches, sorted; {system} stands for the longest part without `/` and is the name.
+
+    Folders are meant where it matches no file, or where folders of logs lie beside other files.
+    """
     try:
         whole = str(absolute(pattern, folder))
-        wild = whole.replace(SYSTEM, "*")
+        wild = whole.replace(SYSTEM, "*").replace(TASK, "*")
         named = _regex(whole)
-        found = sorted(glob.iglob(wild, recursive=True))  # noqa: PTH207  # absolute patterns
+        found = [Path(path) for path in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207  # absolute patterns
     except (InputError, OSError, ValueError, re.error) as error:
         yield InputError(f"found {shown(pattern)}: {error}")
         return
-    matched = [(path, match) for path in found if os.path.isfile(path) and (match := named.fullmatch(path))]  # noqa: PTH113
-    if not matched:
+    matched = [(path, match) for path in found if (match := named.fullmatch(str(path)))]
+    chosen = _files_or_folders([path for path, _ in matched], format_)
+    if not chosen:
         yield InputError(f"found {shown(pattern)}, which matches no file; looked for {plain(wild)}")
-    elif len(matched) > MOST_MATCHES:
-        yield InputError(f"found {shown(pattern)}, which matches {len(matched):,} files, at most {MOST_MATCHES:,}")
-    else:
-        yield from (Source(Path(path), name or match.groupdict().get("system")) for path, match in matched)
+        return
+    if len(chosen) > MOST_MATCHES:
+        yield InputError(f"found {shown(pattern)}, which matches {len(chosen):,} files, at most {MOST_MATCHES:,}")
+        return
+    names = {path: name or match.groupdict().get("system") for path, match in matched if path in chosen}
+    yield from _grouped(pattern, names, format_)
+
+
+def _files_or_folders(found: list[Path], format_: str) -> dict[Path, None]:
+    """Return the files among what a pattern found; the folders where there is no file, or only they hold logs."""
+    files = [path for path in found if os.path.isfile(path)]  # noqa: PTH113  # False where it may not be looked at
+    folders = [path for path in found if os.path.isdir(path)]  # noqa: PTH112
+    if folders and not any(_are_logs([path], format_) for path in files):
+        logs = [path for path in folders if _are_logs([path], format_)]
+        if logs or not files:
+            return dict.fromkeys(logs or (folders if takes_folders(format_) else []))
+    return dict.fromkeys(files)
+
+
+def _grouped(pattern: str, names: Mapping[Path, str | None], format_: str) -> Iterator[Source | InputError]:
+    """Yield a source for each system of logs of samples, else for each path."""
+    systems: dict[str | None, list[Path]] = {}
+    for path, name in names.items():
+        systems.setdefault(name, []).append(path)
+    if TASK not in pattern and not any(_are_logs(paths, format_) for paths in systems.values()):
+        yield from (Source(path, name) for path, name in names.items())
+        return
+    for name, paths in systems.items():
+        if TASK in pattern and not _are_logs(paths, format_):
+            yield InputError(
+                f"found {shown(pattern)}: {TASK} stands for the tasks of logs of samples, and {plain(paths[0])} is no "
+                "such log"
+            )
+        elif _are_logs(paths, format_):
+            parts = tuple(file for path in paths for file in (log_files(path) if path.is_dir() else [path]))
+            homes = [path if path.is_dir() else path.parent for path in paths]
+            yield Source(Path(os.path.commonpath(homes)), name, parts=parts)
+        else:
+            yield from (Source(path, name) for path in paths)
+
+
+def _are_logs(paths: list[Path], format_: str) -> bool:
+    """Say whether what was found for a system is one collection of logs of samples."""
+    of_samples = format_.partition(":")[0] == "samples"
+    return (of_samples or format_ == "auto") and belong_together(paths, asked=of_samples)
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
@@ -116,7 +179,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
     """
     written = []
     named = False
-    for part in re.split(r"(\*\*/|\*\*?|\?|\[[^\]]+\]|\{system\})", pattern):
+    for part in re.split(r"(\*\*/|\*\*?|\?|\[[^\]]+\]|\{system\}|\{task\})", pattern):
         if part == SYSTEM:
             written.append("(?P=system)" if named else "(?P<system>[^/]+)")
             named = True
@@ -127,4 +190,4 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(written), re.DOTALL)
 
 
-_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", "{task}": "[^/]+"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from sigdask import clusters
+from sigdask import bodies, clusters
 from sigdask.clusters.description import describe
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
@@ -109,7 +110,7 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet
     found = TestSet(
         name=own.name,
         sources=_sources(own, at, (*key, "systems")),
-        gold=at.path((*key, "gold"), own.gold),
+        gold=at.path((*key, "gold"), own.gold, partial(paths.existing, folders=paths.takes_folders(own.format))),
         format=own.format,
         options=replace(_options(own, at, key), metrics=metrics),
         metrics=metrics,
@@ -132,14 +133,15 @@ def _pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
 
 
 def _sources(own: TestSetKeys, at: _Place, key: Key) -> tuple[Source, ...]:
-    found: dict[Path, Source] = {}
-    for source in paths.sources(own.systems, at.folder):
+    found: dict[tuple[Path, ...], Source] = {}
+    for source in paths.sources(own.systems, at.folder, own.format):
         if isinstance(source, InputError):
             at.complain(key, str(source))
-        elif source.path in found:
+            continue
+        files = source.parts or (source.path,)
+        if files in found:
             at.complain(key, f"found {shown(str(source.path))} twice")
-        else:
-            found[source.path] = source
+        found[files] = source
     return tuple(found.values())
 
 
@@ -245,6 +247,7 @@ def _gate(own: GateKeys, keys: PlanKeys, at: _Place) -> Gate:
     tell = Tell(
         command=_command(own.command or (), at),
         webhook=_webhook(own.webhook, at),
+        body=_body(own.webhook_body, at),
         when=own.when,
         timeout=own.timeout,
     )
@@ -285,7 +288,18 @@ def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:
 
 
 def _webhook(url: str | None, at: _Place) -> str | None:
-    if url is None:
+    """Return the URL; $NAME stands for an environment variable, which may be empty: there is no web hook then."""
+    key: Key = ("gate", "webhook")
+    if url is not None and url.startswith("$"):
+        name = url[1:]
+        if name not in os.environ:
+            at.complain(key, f"found {shown(url)}, and no such environment variable is set; empty is no web hook")
+            return None
+        url = os.environ[name]
+        found = f"that of the environment variable {name}"
+    else:
+        found = "" if url is None else shown(url)
+    if not url:
         return None
     try:
         parts = urlsplit(url)
@@ -293,5 +307,20 @@ def _webhook(url: str | None, at: _Place) -> str | None:
     except ValueError:
         is_url = False
     if not is_url or any(c.isspace() for c in url):
-        at.complain(("gate", "webhook"), f"found {shown(url)}, expected http://HOST/… or https://HOST/…")
+        at.complain(key, f"found {found}, expected http://HOST/… or https://HOST/…")
     return url
+
+
+def _body(text: str | None, at: _Place) -> str | None:
+    """Return the template in a file, once it has made JSON of a verdict."""
+    key: Key = ("gate", "webhook_body")
+    path = at.path(key, text)
+    if path is None:
+        return None
+    try:
+        template = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        at.complain(key, f"found {shown(text)}, which cannot be read: {error}")
+        return None
+    at.attempt(key, bodies.check, template)
+    return template

@@ -64,7 +64,7 @@ def junit(verdict: GateVerdict, name: str) -> str:
         suite = ET.SubElement(root, "testsuite", _counted([rule], rule.name))
         for finding in rule.findings:
             _case(suite, finding)
-        if not rule.findings:
+        if _fails_as_a_whole(rule):
             case = ET.SubElement(
                 suite, "testcase", {"classname": printable(name, keep="\n"), "name": printable(rule.name, keep="\n")}
             )
@@ -76,9 +76,15 @@ def junit(verdict: GateVerdict, name: str) -> str:
 
 
 def _counted(rules: list[RuleVerdict] | tuple[RuleVerdict, ...], name: str) -> dict[str, str]:
-    n_cases = sum(max(len(rule.findings), 1) for rule in rules)
-    n_failures = sum(sum(not f.passed for f in rule.findings) or not rule.findings for rule in rules)
-    return {"name": printable(name, keep="\n"), "tests": str(n_cases), "failures": str(int(n_failures)), "errors": "0"}
+    whole = sum(map(_fails_as_a_whole, rules))
+    n_cases = whole + sum(len(rule.findings) for rule in rules)
+    n_failures = whole + sum(not f.passed for rule in rules for f in rule.findings)
+    return {"name": printable(name, keep="\n"), "tests": str(n_cases), "failures": str(n_failures), "errors": "0"}
+
+
+def _fails_as_a_whole(rule: RuleVerdict) -> bool:
+    """Say whether a rule fails by none of its comparisons: there is none, or some could not be made."""
+    return not rule.passed and all(finding.passed for finding in rule.findings)
 
 
 def _case(suite: ET.Element, finding: Finding) -> None:

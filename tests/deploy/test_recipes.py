@@ -1,0 +1,230 @@
+"""The workflow of GitHub Actions, held against its published schema and run step by step; the bodies for chat programs."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from conftest import ROOT
+from panel_of import rng_of
+
+from sigdask.bodies import write
+from sigdask.errors import InputError
+from sigdask.gate import Finding, GateVerdict, NonInferior, NotWorse, RuleVerdict
+from sigdask.plan import Tell, load_plan
+from sigdask.report.gate import junit
+from sigdask.tell import tell
+
+yaml = pytest.importorskip("yaml")
+GITHUB, CHAT = ROOT / "deploy" / "github", ROOT / "deploy" / "chat"
+WORKFLOW = GITHUB / "nightly-evaluation.yml"
+
+
+@pytest.fixture
+def workflow():
+    return yaml.safe_load(WORKFLOW.read_text())
+
+
+def test_the_workflow_is_valid_in_the_published_schema(workflow):
+    found = importlib.util.find_spec("check_jsonschema")
+    if found is None:
+        pytest.skip("check-jsonschema is not installed: the schema that it holds is needed")
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((Path(found.origin).parent / "builtin_schemas/vendor/github-workflows.json").read_text())
+    workflow["on"] = workflow.pop(True)  # YAML 1.1 takes the key `on` for a truth value
+    jsonschema.validate(workflow, schema)
+    workflow["jobs"]["evaluate"]["stepz"] = []
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(workflow, schema)
+
+
+@contextmanager
+def receiver():
+    """A chat program on loopback; yields its URL and what it was sent."""
+    told = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            told.append((self.headers["Content-Type"], self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hook", told
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def write_logs(folder, night, *, lost=False):
+    for system in ("production", "candidate"):
+        for k, task in enumerate(("arc_easy", "gsm8k")):
+            scores = rng_of(k).integers(0, 2, 60) * (0 if lost and (system, task) == ("candidate", "gsm8k") else 1)
+            path = folder / "logs" / system / f"samples_{task}_2024-05-0{night}T02-00-00.123456.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            records = [{"doc_id": n, "doc": {"q": n}, "resps": [], "acc": float(s)} for n, s in enumerate(scores)]
+            path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def run_steps(workflow, folder, **environment):
+    """Run the steps as the runner does: each in a shell that ends at the first error, after a failure the rest of `always()`."""
+    [job] = workflow["jobs"].values()
+    failed, statuses = False, {}
+    bin_ = folder / "bin"
+    bin_.mkdir(exist_ok=True)
+    (bin_ / "sigdask").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sigdask "$@"\n')
+    (bin_ / "sigdask").chmod(0o755)
+    for step in job["steps"]:
+        if "run" not in step or "pip install" in step["run"] or (failed and step.get("if") != "always()"):
+            continue
+        given = {name: environment.get(name, "") for name in step.get("env", {})}
+        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": path, **workflow["env"], **given, "PATH": f"{bin_}:{os.environ['PATH']}",
+                 "GITHUB_STEP_SUMMARY": str(folder / "summary.md")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
+        statuses[step["name"]] = done.returncode
+        failed |= done.returncode != 0
+        assert "Traceback" not in done.stderr, done.stderr
+    return statuses
+
+
+@pytest.mark.slow
+def test_the_steps_of_the_workflow_run_night_after_night(workflow, tmp_path):
+    evaluation = tmp_path / workflow["env"]["PLAN"]
+    evaluation.parent.mkdir()
+    shutil.copy(GITHUB / "nightly.toml", evaluation)
+    write_logs(evaluation.parent, 1)
+    assert run_steps(workflow, tmp_path) == {"Check the plan": 0, "Evaluate": 0, "Summary": 0}
+    write_logs(evaluation.parent, 2, lost=True)
+    with receiver() as (url, told):
+        assert run_steps(workflow, tmp_path, CHAT_WEBHOOK=url) == {"Check the plan": 0, "Evaluate": 1, "Summary": 0}
+    [(_, sent)] = told
+    assert "candidate is significantly worse than production by acc on harness, task gsm8k" in json.loads(sent)["text"]
+    [upload] = [s for s in workflow["jobs"]["evaluate"]["steps"] if "upload-artifact" in s.get("uses", "")]
+    for name in upload["with"]["path"].split():
+        assert (tmp_path / name).stat().st_size > 0
+    assert ET.parse(tmp_path / "evaluation" / "gate.xml").getroot().get("failures") == "1"
+    assert (tmp_path / "summary.md").read_text().count("gsm8k") > 1
+    caches = [s["with"]["path"] for s in workflow["jobs"]["evaluate"]["steps"] if "cache" in s.get("uses", "")]
+    assert [(tmp_path / path).is_file() for path in caches] == [True, True]
+
+
+def verdict_of(passed):
+    text = 'new is "significantly worse"\nthan base <b>' if not passed else "new is not worse than base"
+    finding = Finding(("t", None, "new", "base", "acc"), "new", "base", -0.5, 0.001, passed, None, text)
+    rule = RuleVerdict(NotWorse(0.01), "not-worse", passed, 0.001, 0.01, (finding,), 3.6, ("a note",))
+    return GateVerdict((rule,))
+
+
+@pytest.mark.parametrize("passed", [True, False])
+@pytest.mark.parametrize("template", sorted(CHAT.glob("*.j2")), ids=lambda path: path.name)
+def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
+    with receiver() as (url, told):
+        to = Tell(webhook=url, body=template.read_text(), when="always")
+        assert list(tell(to, verdict_of(passed), "nightly", tmp_path)) == []
+    [(kind, sent)] = told
+    assert kind == "application/json"
+    found = json.loads(sent)
+    if template.name == "slack.json.j2":
+        assert set(found) == {"text"}
+        assert found["text"].startswith("nightly: gate: passed" if passed else "nightly: gate: FAILED")
+        assert ('"significantly worse"\nthan base <b>' in found["text"]) is not passed
+    else:
+        [attachment] = found["attachments"]
+        texts = [block["text"] for block in attachment["content"]["body"]]
+        assert texts[0] == ("nightly: passed" if passed else "nightly: FAILED")
+        assert texts[1:] == ([] if passed else ['new is "significantly worse"\nthan base <b>', "a note"])
+
+
+def test_without_a_template_the_whole_verdict_is_sent(tmp_path):
+    with receiver() as (url, told):
+        assert list(tell(Tell(webhook=url), verdict_of(False), "nightly", tmp_path)) == []
+    assert set(json.loads(told[0][1])) == {"plan", "text", "passed", "rules"}
+
+
+PLAN = """
+pairs = {{ baseline = "a" }}
+[[test_set]]
+name = "t"
+systems = "t.csv"
+[gate]
+rules = [{{ rule = "not-worse" }}]
+webhook = "{url}"
+webhook_body = "body.j2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ('{"text": {{ text | tojson }', r"the template, line 1, is wrong"),
+        ('{"text": "{{ text }}"}', r"makes no JSON .* write texts as \{\{ text \| tojson \}\}"),
+        ('{"text": {{ textt | tojson }}}', "the template takes textt; there are "),
+        ('{"text": {{ text.__class__.__mro__ | string | tojson }}}', "is unsafe"),
+        ("{{ 1 / 0 }}", "division by zero"),
+    ],
+)
+def test_a_template_that_could_not_tell_is_refused_with_the_plan(tmp_path, template, said):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n")
+    (tmp_path / "body.j2").write_text(template)
+    (tmp_path / "plan.toml").write_text(PLAN.format(url="http://127.0.0.1:1/x"))
+    with pytest.raises(InputError, match=r"line 9: gate.webhook_body: .*" + said):
+        load_plan(tmp_path / "plan.toml")
+    with pytest.raises(InputError, match=said):
+        write(template, {"text": 'a "b"'})
+
+
+def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n")
+    shutil.copy(CHAT / "slack.json.j2", tmp_path / "body.j2")
+    (tmp_path / "plan.toml").write_text(PLAN.format(url="$CHAT_WEBHOOK"))
+    monkeypatch.delenv("CHAT_WEBHOOK", raising=False)
+    with pytest.raises(InputError, match=r'found "\$CHAT_WEBHOOK", and no such environment variable is set'):
+        load_plan(tmp_path / "plan.toml")
+    for value, found in (("", None), ("https://chat.example/x", "https://chat.example/x")):
+        monkeypatch.setenv("CHAT_WEBHOOK", value)
+        assert load_plan(tmp_path / "plan.toml").gate.tell.webhook == found
+    monkeypatch.setenv("CHAT_WEBHOOK", "secret: no url")
+    with pytest.raises(InputError, match="found that of the environment variable CHAT_WEBHOOK, expected") as error:
+        load_plan(tmp_path / "plan.toml")
+    assert "secret" not in str(error.value)
+
+
+def test_the_plan_of_the_recipe_for_chats_is_a_plan(tmp_path, monkeypatch):
+    gate = re.search(r"```toml\n(.*?)```", (CHAT / "README.md").read_text(), re.DOTALL)[1]
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n")
+    shutil.copy(CHAT / "slack.json.j2", tmp_path)
+    monkeypatch.setenv("CHAT_WEBHOOK", "https://chat.example/x")
+    head = 'pairs = { baseline = "a" }\n[[test_set]]\nname = "t"\nsystems = "t.csv"\n'
+    (tmp_path / "plan.toml").write_text(head + gate)
+    assert load_plan(tmp_path / "plan.toml").gate.tell.body == (CHAT / "slack.json.j2").read_text()
+
+
+def test_a_rule_that_fails_by_what_could_not_be_compared_fails_in_junit_too():
+    finding = Finding(("t", None, "new", "base", "acc"), "new", "base", 0.5, 0.001, True, None, "shown")
+    rule = RuleVerdict(NonInferior(0.1, 0.05), "rule", False, 0.001, 0.05, (finding,), 1.0, ("not compared: t",))
+    root = ET.fromstring(junit(GateVerdict((rule,)), "nightly"))
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    assert [f.get("message") for f in root.iter("failure")] == ["not compared: t"]

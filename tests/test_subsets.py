@@ -1,0 +1,168 @@
+"""Subsets, and metrics that some items alone have: what is compared, on which items, and what is said of it."""
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.evidence import gather
+from sigdask.formats import Options, read
+from sigdask.gate import NonInferior
+from sigdask.questions import Question, Wanted
+
+TASKS = {"arc": ("acc", 8), "drop": ("f1", 6), "gsm8k": ("exact_match", 7), "hellaswag": ("acc", 9)}
+
+
+def write_logs(folder, tasks=TASKS, systems=("base", "new", "other"), lacking=(), seed=1):
+    """Logs of samples, each task with a metric of its own; `lacking` are (system, task)."""
+    rng = rng_of(seed)
+    for system in systems:
+        for task, (metric, n) in tasks.items():
+            if (system, task) not in lacking:
+                rows = [{"doc_id": k, "doc": {"q": f"{task}{k}"}, metric: int(rng.integers(2))} for k in range(n)]
+                path = folder / system / f"samples_{task}_2024-05-01T12-00-00.123456.jsonl"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def exact_p(a, b):
+    """Two-sided p of all arrangements, by fractions."""
+    d = [Fraction(str(x)) - Fraction(str(y)) for x, y in zip(a, b, strict=True) if x != y]
+    sums = [abs(sum(s * x for s, x in zip(signs, d, strict=True))) for signs in product((1, -1), repeat=len(d))]
+    return Fraction(sum(s >= abs(sum(d)) for s in sums), len(sums))
+
+
+def scores_in(folder, system, task):
+    metric, _ = TASKS[task]
+    [path] = (folder / system).glob(f"samples_{task}_*.jsonl")
+    return [json.loads(line)[metric] for line in path.read_text().splitlines()]
+
+
+def test_by_task_compares_each_task_by_the_metrics_that_it_has_and_no_others(tmp_path):
+    results = compare_all(read(write_logs(tmp_path)), metrics=["acc", "f1", "exact_match"], by="task", adjust="holm")
+    assert {(r.subset["value"], r.metric) for r in results} == {(task, m) for task, (m, _) in TASKS.items()}
+    assert len(results) == 3 * len(TASKS)  # 36 with those of 0 against 0
+    assert results.family.n_comparisons == 12
+    for r in results:
+        task = r.subset["value"]
+        a, b = (scores_in(tmp_path, system, task) for system in (r.a, r.b))
+        assert (r.n_items, r.score_a, r.score_b) == (len(a), np.mean(a), np.mean(b))
+        assert Fraction(r.p_value).limit_denominator(2**20) == exact_p(a, b)
+        assert not any("0/0" in w for w in r.warnings)
+    assert not any("not compared" in w for w in results.warnings)  # nobody has f1 in arc: nothing is missing
+
+
+def test_a_metric_is_compared_on_its_own_items_without_subsets_too(tmp_path):
+    results = compare_all(read(write_logs(tmp_path)), metrics=["acc", "f1"])
+    assert {r.metric: (r.n_items, r.n_units) for r in results} == {"acc": (17, 17), "f1": (6, 6)}
+
+
+def test_a_task_that_one_system_lacks_is_missed_there_alone_and_said_so(tmp_path):
+    whole = compare_all(read(write_logs(tmp_path / "whole")), metrics=["acc", "f1"], by="task", adjust="none")
+    write_logs(tmp_path / "gap")
+    (tmp_path / "gap" / "new" / "samples_drop_2024-05-01T12-00-00.123456.jsonl").unlink()
+    with pytest.raises(InputError, match="system 'new' has no score 'f1' for item 'drop:0'"):
+        read(tmp_path / "gap")
+    gap = compare_all(
+        read(tmp_path / "gap", options=Options(missing="pairwise")), metrics=["acc", "f1"], by="task", adjust="none"
+    )
+
+    def kept(results):
+        return {(r.a, r.b, r.metric, r.subset["value"]): (r.score_a, r.score_b, r.p_value) for r in results}
+
+    lost = set(kept(whole)) - set(kept(gap))
+    assert lost == {("base", "new", "f1", "drop"), ("new", "other", "f1", "drop")}
+    assert kept(gap).items() <= kept(whole).items()
+    [note] = [w for w in gap.warnings if w.startswith("not compared")]
+    assert note.endswith("base and new by f1 on drop; new and other by f1 on drop")
+
+
+def samples(path, rows):
+    path.write_text("".join(json.dumps({"doc_id": k, "doc": {"q": k}} | row) + "\n" for k, row in enumerate(rows)))
+    return path
+
+
+def test_a_score_that_is_missing_in_one_metric_leaves_the_others_as_they_are(tmp_path):
+    a = samples(tmp_path / "a.jsonl", [{"acc": 1, "f1": 0.5}, {"acc": 0}, {"acc": 1, "f1": 1}, {"acc": 1, "f1": 0.25}])
+    b = samples(tmp_path / "b.jsonl", [{"acc": 0, "f1": 0.5}, {"acc": 1, "f1": 0.75}, {"acc": 0, "f1": 0}, {"acc": 0}])
+    results = compare_all(read(a, b, options=Options(missing="pairwise")), metrics=["acc", "f1"])
+    found = {r.metric: (r.n_items, r.score_a, r.score_b) for r in results}
+    assert found == {"acc": (4, 0.75, 0.25), "f1": (2, 0.75, 0.25)}
+
+
+def test_together_takes_each_metric_over_the_tasks_that_have_it(tmp_path):
+    results = compare_all(
+        read(write_logs(tmp_path, systems=("base", "new"))),
+        metrics=["acc", "f1"],
+        by="task",
+        together=True,
+        trials=4096,
+    )
+    over = {o.metric: o for o in results.together}
+    means = {t: np.mean(scores_in(tmp_path, "base", t)) - np.mean(scores_in(tmp_path, "new", t)) for t in TASKS}
+    assert over["acc"].n_sets == 2
+    assert over["acc"].difference == pytest.approx((means["arc"] + means["hellaswag"]) / 2)
+    assert over["f1"].difference == pytest.approx(means["drop"])
+
+
+def test_non_inferiority_is_shown_on_the_items_of_the_metric(tmp_path):
+    counts = read(write_logs(tmp_path, systems=("base", "new")))
+    alone = read(*(str(next((tmp_path / system).glob("samples_drop_*"))) for system in ("base", "new")))
+    rule = NonInferior(margin=0.25, alpha=0.05, baseline="base")
+    shown = []
+    for data in (counts, alone):
+        results = compare_all(data, metrics=["f1"], pairs=[("new", "base")])
+        [one] = gather(data, results, [rule]).shown.values()
+        shown.append(one.p_value)
+    assert shown[0] == shown[1]
+
+
+def test_dependence_is_that_of_the_items_compared():
+    # acc on two tasks of independent differences, f1 on eight tasks whose items have no acc
+    rng = rng_of(5)
+    n_task, tasks = 50, [f"t{k}" for k in range(10)]
+    task = np.repeat(tasks, n_task)
+    own = np.isin(task, tasks[:2])
+    scores = rng.integers(0, 2, (len(task), 2)).astype(float)
+    scores[own, 0] = np.maximum(scores[own, 0], rng.integers(0, 2, own.sum()))  # a is better
+    has = np.repeat(own[:, None], 2, axis=1)
+    mixed = Counts(
+        ("a", "b"),
+        {
+            "score[acc]": scores * own[:, None],
+            "items[acc]": own[:, None].astype(int),
+            "items": np.ones((len(task), 1), int),
+        },
+        len(task),
+        groups={"task": tuple(task)},
+        held={"score[acc]": has},
+    )
+    alone = Counts(
+        ("a", "b"),
+        {"score[acc]": scores[own], "items": np.ones((int(own.sum()), 1), int)},
+        int(own.sum()),
+        groups={"task": tuple(task[own])},
+    )
+    found = []
+    for counts in (mixed, alone):
+        question = Question.of(counts, Wanted(["acc"], beside=False), second_run=False)
+        [[one]] = question.dependences
+        found.append((one.n_groups, round(one.icc, 12), round(one.design_effect, 12), round(one.p_value, 12)))
+        assert not question.warnings
+    assert found[0] == found[1]
+
+
+def test_replicates_are_compared_on_the_items_that_all_have(tmp_path):
+    for system, seed in (("a", 1), ("b", 2)):
+        for r in range(2):
+            write_logs(tmp_path / f"{system}{r}", {"arc": ("acc", 8), "drop": ("f1", 6)}, ("x",), seed=10 * seed + r)
+    counts = read(*(f"{system}={tmp_path / f'{system}{r}' / 'x'}" for system in "ab" for r in range(2)))
+    results = compare_all(counts, metrics=["acc", "f1"], by="task")
+    assert {(r.subset["value"], r.metric, r.n_items) for r in results} == {("arc", "acc", 8), ("drop", "f1", 6)}
