@@ -163,8 +163,9 @@ def compare_sets(  # every option of the command line
     alpha : float
         Level of the verdicts.
     adjust : str, optional
-        "none", "holm", "hochberg", "bh", "by", "max-t" (step-down), "single-step-max-t" or "tukey"
-        over everything compared here; by default max-t for three systems and more.
+        "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
+        "single-step-max-t" or "tukey" over everything compared here; by default max-t for three
+        systems and more.
     together : bool
         Judge each pair over all sets as well: by the mean of its differences, and by the number of
         sets in which they replicate.
@@ -298,10 +299,10 @@ def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
 ) -> list[str]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    adjusted = made.p_values([results[k].p_value for k in places], tallies)
+    adjusted = made.p_values([results[k] for k in places], tallies)
     if adjusted is not None:
-        for k, p in zip(places, adjusted, strict=True):
-            results[k] = replace(results[k], p_adjusted=float(p))
+        for k, p, low, high in zip(places, *adjusted, strict=True):
+            results[k] = replace(results[k], p_adjusted=float(p), p_adjusted_interval=(float(low), float(high)))
     return obstacles(made, [results[k] for k in places], alpha)
 
 
@@ -338,7 +339,7 @@ def prepare(
     for places in groups.values():
         own = [asking[k] for k in places]
         families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
-    over = take_together(asking, sides[0]) if together else None
+    over = take_together(asking, sides[0], raw=adjust == "max-t:raw") if together else None
     return Work(questions, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
 
 

@@ -151,7 +151,8 @@ def _add(digest: Any, value: Any) -> None:
         digest.update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value):
         for f in fields(value):
-            _add(digest, getattr(value, f.name))
+            if f.metadata.get("digest") != "unless default" or getattr(value, f.name) != f.default:
+                _add(digest, getattr(value, f.name))
     elif isinstance(value, (tuple, list, np.ndarray)):
         digest.update(f"{len(value)}:".encode())
         for item in value:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]
+Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "tukey"]
 
 Array = NDArray[np.float64]
 

@@ -53,8 +53,8 @@ def p_values(name, n_sets, effect=0.0):
         marginal = (swapped.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
         found.append(
             [
-                joint_p_values(family, "max-t", swapped),
-                joint_p_values(relabelling, "tukey", relabelled),
+                joint_p_values(family, "max-t", swapped)[0],
+                joint_p_values(relabelling, "tukey", relabelled)[0],
                 OF_P_VALUES["holm"](marginal),
             ]
         )

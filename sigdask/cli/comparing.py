@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the verdicts.")
 @click.option("--adjust",
-              type=click.Choice(["none", "holm", "hochberg", "bh", "by", "max-t", "single-step-max-t", "tukey"]),
+              type=click.Choice(["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t",
+                                 "tukey"]),
               help="For many comparisons.  [default: max-t for three systems and more, else none]")  # fmt: skip
 @click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run.")
 @click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles.")
