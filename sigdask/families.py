@@ -32,8 +32,8 @@ ADDED = {"digest": "unless default"}
 ORDERED_BITS = 40
 """Bits by which statistics are told apart when they are put in order: others are ties, on every machine."""
 
-TOGETHER = 64
-"""Hypotheses whose parts are added up at a time."""
+MOST_NUMBERS = 2**21
+"""Contributions of several parts that are added up at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +119,7 @@ class Family:
         """Standard deviation of each hypothesis under swaps, shape (n_hypotheses,)."""
         found = np.empty(len(self.parts))
         if self.parts.shape[1] > 1:
-            for some in chunks(np.arange(len(found)), TOGETHER):
+            for some in chunks(np.arange(len(found)), max(1, MOST_NUMBERS // max(len(self._places), 1))):
                 found[some] = self._summed(some)
             return found
         for k, member in enumerate(self.members):

@@ -56,7 +56,7 @@ def note(family: Family) -> str | None:
         return None
     return (
         f"the differences of units are strongly skewed in {n:,} of {len(family.parts):,} comparisons: systems of one "
-        "mean that are skewed in opposite directions are not exchangeable, and studentised max-T then finds false "
-        "differences twice as often as its level says, or more; --adjust max-t:raw stays nearer to it, and more units "
-        "help"
+        "mean that are skewed in opposite directions are not exchangeable, and studentised max-T can find false "
+        "differences of such twice as often as its level says, or more; --adjust max-t:raw stays nearer to it, and "
+        "more units help (where all systems are skewed alike, nothing is amiss)"
     )
