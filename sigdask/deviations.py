@@ -50,14 +50,25 @@ def swap_deviations(panel: Panel, metric: int, rows: Sequence[int] | None = None
 
 def skewness(panel: Panel, metric: int, rows: Sequence[int] | None = None) -> Array:
     """Return the skewness of the units' differences about their mean, concordant units included; 0 where constant."""
-    found = []
-    for d in _in_runs(panel, metric, rows):
-        mean, square, cube = ((d**k).sum(axis=1) / max(panel.n_units, 1) for k in (1, 2, 3))
-        variance = square - mean**2
-        varies = variance > CONSTANT * square
-        third = cube - 3 * mean * square + 2 * mean**3
-        found.append(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
+    found = [_skewness(d, panel.n_units) for d in _in_runs(panel, metric, rows)]
     return np.concatenate([np.empty(0), *found])
+
+
+def leanings(panel: Panel, metric: int) -> Array:
+    """Return the skewness of what the units of each system add to their mean over all systems, shape (n_systems,)."""
+    sums = panel.sums(metric, panel.totals)
+    slope = gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
+    moved = (panel.sums(metric, panel.values) @ slope).T  # (n_systems, n_kept)
+    return _skewness(moved - moved.mean(axis=0), panel.n_units)
+
+
+def _skewness(d: Array, n_units: int) -> Array:
+    """Return the skewness of rows of units, of which those that are not there are 0."""
+    mean, square, cube = (power.sum(axis=1) / max(n_units, 1) for power in (d, d * d, d * d * d))
+    variance = square - mean**2
+    varies = variance > CONSTANT * square
+    third = cube - 3 * mean * square + 2 * mean**3
+    return np.asarray(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
 
 
 def contributions(panel: Panel, metric: int, rows: Sequence[int]) -> Array:

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.deviations import skewness
+from sigdask.deviations import leanings, skewness
 from sigdask.families import Family
 
 TOLERATED = 0.2
@@ -30,11 +30,12 @@ def skewed(family: Family) -> NDArray[np.bool_]:
     """Say of which hypotheses any difference of units is too skewed, shape (n_hypotheses,)."""
     found = np.zeros(len(family.parts), np.bool_)
     for k, member in enumerate(family.members):
-        limit = least(member.panel.n_units)
+        panel, lean = member.panel, leanings(member.panel, member.metric)
         for part in range(family.parts.shape[1]):
             here = np.flatnonzero(family.parts[:, part, 0] == k)
-            rows = family.parts[here, part, 1].tolist()
-            found[here] |= np.abs(skewness(member.panel, member.metric, rows)) > limit
+            rows = family.parts[here, part, 1]
+            opposite = lean[panel.pairs[rows, 0]] * lean[panel.pairs[rows, 1]] < 0
+            found[here] |= opposite & (np.abs(skewness(panel, member.metric, rows.tolist())) > least(panel.n_units))
     return found
 
 
