@@ -11,7 +11,7 @@ from panel_of import panel_of, rng_of
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
-from sigdask.adjustment import adjustment
+from sigdask.adjustment import adjustment, joint_p_values
 from sigdask.api import prepare
 from sigdask.deviations import contributions, skewness, swap_deviations
 from sigdask.digests import digests
@@ -308,6 +308,21 @@ def test_equal_statistics_of_different_scales_are_ties():
     family = family_of(panel).enumeration()
     counts = family_tally(family, run=0, first=0, n_trials=256).counts[:, 0]
     assert counts[0, 2:].tolist() == counts[1, 2:].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_the_n(method):
+    # mirroring all scores of a unit turns every pair's difference: 2^6 data sets that are equally likely under the null
+    scores = rng_of(14).integers(-4, 5, (6, 4)) * [1, 1, 3, 9]
+    least_p = []
+    for signs in product((1, -1), repeat=6):
+        values = scores * np.array(signs)[:, None]
+        panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN])
+        family = family_of(panel).enumeration()
+        counted = family_tally(family, run=0, first=0, n_trials=family.n_arrangements)
+        least_p.append(joint_p_values(family, method, counted)[0].min())
+    for k in range(1, 65):
+        assert sum(p <= k / 64 for p in least_p) <= k
 
 
 # ---- intervals ----
