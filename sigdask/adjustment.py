@@ -406,7 +406,8 @@ def _undecided(made: Adjustment, results: Sequence[Result], alpha: float) -> Ite
     """Say how many verdicts of a sampled family another seed could turn."""
     if made.family is not None and (made.family.enumerated or made.n_trials == 0):
         return
-    straddling = [r.p_adjusted for r in results if r.n_trials and r.p_adjusted and _straddles(r, alpha)]
+    fixed = [r for r in results if r.n_trials and r.stopped is None]  # a stopping rule's p needs no more trials
+    straddling = [r.p_adjusted for r in fixed if r.p_adjusted and _straddles(r, alpha)]
     if straddling:
         one = len(straddling) == 1
         needed = sorted(trials_to_decide(p, alpha) or MAX_TRIALS for p in straddling)[len(straddling) // 2]

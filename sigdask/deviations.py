@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.metrics.forms import Formula, Ratios, gradient
+from sigdask.errors import InputError
+from sigdask.metrics.forms import Form, Formula, Ratios, gradient
 from sigdask.panels import Panel
 from sigdask.shuffles import swap_bits
 
@@ -81,12 +82,16 @@ def resolution(panel: Panel, metric: int, rows: Sequence[int]) -> Array:
     if panel.linear[metric]:
         return np.asarray(2.0 * panel.slack[list(rows), metric] * _unit(panel, metric))
     form, sums = panel.metrics[metric].form, panel.sums(metric, panel.totals)
-    found = []
-    for row in rows:
-        pooled = _pooled(sums, panel, row)
-        size = abs(float(form.score(pooled[None])[0])) + float(np.abs(gradient(form, pooled) * pooled).sum())
-        found.append(ROUNDING * size)
-    return np.array(found)
+    return ROUNDING * np.array([_size(form, _pooled(sums, panel, row)) for row in rows])
+
+
+def _size(form: Form, pooled: Array) -> float:
+    """Return the size of what a score is made of; 0 where a formula takes whole sums alone."""
+    try:
+        score = abs(float(form.score(pooled[None])[0]))
+    except InputError:
+        return 0.0
+    return score + float(np.abs(gradient(form, pooled) * pooled).sum())
 
 
 def _in_runs(panel: Panel, metric: int, rows: Sequence[int] | None) -> Iterator[Array]:

@@ -266,6 +266,21 @@ def test_a_score_in_steps_that_has_no_slope_is_scaled_by_a_sample_of_its_swaps()
     assert (counts[:2] < 10).all()  # the better system is found
 
 
+def whole(a, n):
+    if (np.asarray(a) % 1).any() or (np.asarray(n) % 1).any():
+        raise ValueError("whole sums alone")
+    return a / n
+
+
+def test_a_formula_of_whole_sums_alone_takes_part_in_a_family():
+    rng = rng_of(10)
+    values = np.stack([rng.integers(0, 3, (61, 3)) + np.array([2, 0, 0]), np.ones((61, 3), int)], axis=-1)
+    panel = panel_of(values, [Formula("whole", whole)])
+    assert swap_deviations(panel, 0) == pytest.approx(swap_deviations(panel_of(values, [MEAN]), 0), rel=0.25)
+    counts = family_tally(family_of(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
+    assert (counts[:2] < 10).all()
+
+
 def test_what_nothing_varies_has_p_1_and_raises_no_maximum():
     rng = rng_of(5)
     a, b = np.round(rng.standard_normal((2, 40)) + np.array([[1], [0]]), 1)
