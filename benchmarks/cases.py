@@ -128,7 +128,7 @@ def _family(method, n_threads):
     panel = _panel(data.trec()[0])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
     member = (Member(panel, 0),)
-    family = Family(member, rows[:, None, :]) if method == "max-t" else Relabelling(member, rows)
+    family = Family(member, rows[:, None, :], studentised=True) if method == "max-t" else Relabelling(member, rows)
 
     def run(n=FAMILY):
         with connect("threads", workers=n_threads) as cluster:

@@ -9,11 +9,12 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import paneling
+from sigdask import paneling, skewed
 from sigdask.comparisons import Asked, Comparison
+from sigdask.deviations import swap_deviations
 from sigdask.engine import Job
 from sigdask.errors import InputError
-from sigdask.families import SIDES, Family, Member, Relabelling, root_mean_square, spread, swap_deviations
+from sigdask.families import SIDES, Family, Member, Relabelling, root_mean_square, spread
 from sigdask.metrics.base import BoundMetric
 from sigdask.multiplicity import OF_P_VALUES, cost, replicated, step_down, trials_needed
 from sigdask.options import Adjust, Alternative
@@ -23,6 +24,10 @@ from sigdask.randomization import interval, p_value, trials_to_decide
 from sigdask.results import FamilyNote, OverSets, Result
 from sigdask.shuffles import MAX_TRIALS
 from sigdask.tallies import FAMILY_TAILS, TAILS, Tally
+
+Array = NDArray[np.float64]
+Adjusted = tuple[Array, Array, Array]
+"""Adjusted p-values, and the lower and upper ends of their Monte Carlo intervals."""
 
 SINGLE_STEP, STEP_DOWN = FAMILY_TAILS.index("single-step"), FAMILY_TAILS.index("step-down")
 FEW_UNITS = 20
@@ -60,23 +65,24 @@ class Adjustment:
         label = f"the family of {self.family.shape[0]} comparisons"
         return [Job(self.family, self.n_trials, label=label)]
 
-    def p_values(self, single: Sequence[float], tallies: Sequence[Tally]) -> NDArray[np.float64] | None:
-        """Return adjusted p-values, none below the p-value of the single comparison.
+    def p_values(self, single: Sequence[Result], tallies: Sequence[Tally]) -> Adjusted | None:
+        """Return adjusted p-values and their intervals, none below the p-value of the single comparison.
 
         Parameters
         ----------
-        single : sequence of float
-            p of each comparison.
+        single : sequence of Result
+            The comparisons.
         tallies : sequence of Tally
             Of `jobs`.
         """
         if self.method == "none" or not len(single):
             return None
+        own = _singles([r.p_value for r in single], [r.p_interval for r in single])
         if self.family is None:
-            adjusted = OF_P_VALUES[self.method](single)
+            p, low, high = map(OF_P_VALUES[self.method], own)
         else:
-            adjusted = joint_p_values(self.family, self.method, tallies[0])
-        return np.asarray(np.maximum(adjusted, single))
+            p, low, high = joint_p_values(self.family, self.method, tallies[0])
+        return np.maximum(p, own[0]), np.maximum(low, own[1]), np.maximum(high, own[2])
 
     def counted(self, tallies: Sequence[Tally]) -> Adjustment:
         """Return it with the trials that were counted, fewer than asked for where a deadline came first."""
@@ -89,19 +95,29 @@ class Adjustment:
         return FamilyNote(self.method, n_comparisons, self.n_trials or None, exact)
 
 
-def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> NDArray[np.float64]:
+def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> Adjusted:
     """Return the p-values of a counted family: exact when enumerated, else (nc + 1) / (nt + 1)."""
-    tail = 0 if isinstance(family, Relabelling) else STEP_DOWN if method == "max-t" else SINGLE_STEP
-    extreme = tally.counts[:, 0, tail]
-    if family.enumerated and tally.n_trials < family.n_arrangements:
-        return np.ones(len(extreme))  # stopped before its end: 1 bounds every p
-    p = rates(extreme, tally.n_trials, exact=family.enumerated)
-    return step_down(p, family.order) if isinstance(family, Family) and tail == STEP_DOWN else p
+    tail = 0 if isinstance(family, Relabelling) else SINGLE_STEP if method == "single-step-max-t" else STEP_DOWN
+    p, low, high = _rates(family, tally, tail)
+    if isinstance(family, Family) and tail == STEP_DOWN:  # limits rise with the count, so theirs is that of p
+        return step_down(p, family.order), step_down(low, family.order), step_down(high, family.order)
+    return p, low, high
 
 
-def rates(extreme: NDArray[np.int64], n_trials: int, *, exact: bool) -> NDArray[np.float64]:
-    """Return p-values of counts of exceedances."""
-    return np.array([p_value(int(k), n_trials, exact=exact) for k in extreme])
+def _rates(family: Family | Relabelling, tally: Tally, tail: int) -> Adjusted:
+    """Return p-values of counts of exceedances and their intervals; 1 where a family was stopped before its end."""
+    extreme, n = tally.counts[:, 0, tail], tally.n_trials
+    if family.enumerated and n < family.n_arrangements:
+        return np.ones(len(extreme)), np.zeros(len(extreme)), np.ones(len(extreme))
+    p = np.array([p_value(int(k), n, exact=family.enumerated) for k in extreme])
+    limits = {int(k): interval(int(k), n) for k in np.unique(extreme)} if not family.enumerated else {}
+    found = [limits.get(int(k), (q, q)) for k, q in zip(extreme, p, strict=True)]
+    return _singles(p, found)
+
+
+def _singles(p: Sequence[float] | Array, limits: Sequence[tuple[float, float]]) -> Adjusted:
+    low, high = np.array(limits, np.float64).reshape(-1, 2).T
+    return np.asarray(p, np.float64), low, high
 
 
 def chosen(adjust: Adjust | None, comparisons: Sequence[Asking]) -> Adjust:
@@ -134,8 +150,14 @@ def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alter
         raise InputError(f"adjust {method}: {_kind(apart[0])}, which shares no sums; use holm")
     if method == "tukey":
         return _with_trials(method, _relabelling(comparisons, alternative), comparisons)
-    members, rows = _members(comparisons)
-    return _with_trials(method, Family(members, rows[:, None, :], SIDES[alternative]), comparisons)
+    raw = method == "max-t:raw"
+    members, rows = _members(comparisons) if raw else _placed(comparisons)
+    return _with_trials(method, _family(members, rows[:, None, :], alternative, raw=raw), comparisons)
+
+
+def _family(members: Sequence[Member], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool) -> Family:
+    """Make a family; a single hypothesis is compared with itself alone, whatever it is divided by."""
+    return Family(tuple(members), parts, SIDES[alternative], studentised=not raw and len(parts) > 1)
 
 
 def _kind(c: Comparison) -> str:
@@ -150,21 +172,21 @@ def _with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequ
     return Adjustment(method, family, max(c.n_trials for _, c in comparisons))
 
 
-def _members(comparisons: Sequence[Asking]) -> tuple[tuple[Member, ...], NDArray[np.int64]]:
-    """Return the members, on one scale, and each comparison's (member, row)."""
+def _members(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
+    """Return the members, each metric of each set on one scale, and each comparison's (member, row)."""
     members, rows = _placed(comparisons)
     groups: dict[Any, set[int]] = {}
     for (asked, c), (member, _) in zip(comparisons, rows.tolist(), strict=True):
         groups.setdefault(_group(asked, c), set()).add(member)
     if len(groups) == 1:
-        return tuple(members), rows
+        return members, rows
     for own in groups.values():
         scale = root_mean_square(
             np.concatenate([swap_deviations(members[k].panel, members[k].metric) for k in sorted(own)])
         )
         for k in own:
             members[k] = replace(members[k], weight=1 / scale)
-    return tuple(members), rows
+    return members, rows
 
 
 def _placed(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
@@ -247,10 +269,10 @@ class Together:
         two_sided = self.family.side == 0
         tail = TAILS.index(results[0].alternative)
         extreme = tally.counts[:, 0, tail]
-        exact = self.family.enumerated and tally.n_trials == self.family.n_arrangements
-        done = exact or not self.family.enumerated
-        p = rates(extreme, tally.n_trials, exact=exact) if done else np.ones(len(extreme))
-        adjusted = np.maximum(joint_p_values(self.family, "max-t", tally), p)
+        single = _rates(self.family, tally, tail)
+        joint = joint_p_values(self.family, "max-t", tally)
+        p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
+        several = len(self.members) > 1
         level = alpha / 2 if two_sided else alpha
         verdicts = []
         for h, places in enumerate(self.members):
@@ -266,7 +288,8 @@ class Together:
                     n_trials=tally.n_trials,
                     n_extreme=int(extreme[h]),
                     p_value=float(p[h]),
-                    p_adjusted=float(adjusted[h]) if len(self.members) > 1 else None,
+                    p_adjusted=float(adjusted[h]) if several else None,
+                    p_adjusted_interval=(float(low[h]), float(high[h])) if several else None,
                     method="exact" if self.family.enumerated else "approximate",
                     greater_in=greater[0],
                     p_greater=greater[1],
@@ -277,8 +300,8 @@ class Together:
         return tuple(verdicts)
 
 
-def together(comparisons: Sequence[Asking], alternative: Alternative) -> Together:
-    """Take the comparisons of one pair and metric together over test sets and subsets."""
+def together(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bool = False) -> Together:
+    """Take the comparisons of one pair and metric together over test sets and subsets; `raw` does not studentise."""
     grouped: dict[tuple[str, str, str], list[int]] = {}
     for k, (asked, c) in enumerate(comparisons):
         if not isinstance(c.panel, Panel):
@@ -292,14 +315,14 @@ def together(comparisons: Sequence[Asking], alternative: Alternative) -> Togethe
     none = len(members) - 1, 0
     weights = np.zeros(len(members))
     scales = {c.metric.name: 1.0 for _, c in comparisons}
-    if len(scales) > 1:
+    if raw and len(scales) > 1:
         scales = {name: _scale(comparisons, grouped, name) for name in scales}
     listed = [[*map(tuple, rows[places]), *[none] * (size - len(places))] for places in grouped.values()]
     parts = np.array(listed, np.int64)  # (n_hypotheses, n_sets, 2)
     for (member, _), (_, c) in zip(rows, comparisons, strict=True):
         weights[member] = 1 / (size * scales[c.metric.name])
     weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
-    made = _with_trials("max-t", Family(weighted, parts, SIDES[alternative]), comparisons)
+    made = _with_trials("max-t", _family(weighted, parts, alternative, raw=raw), comparisons)
     assert isinstance(made.family, Family)
     return Together(made.family, tuple(tuple(places) for places in grouped.values()), made.n_trials)
 
@@ -398,27 +421,28 @@ def _plural(n: int, what: str) -> str:
 
 def _undecided(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[str]:
     """Say how many verdicts of a sampled family another seed could turn."""
-    n = made.n_trials
-    if made.family is None or made.family.enumerated or n == 0:
+    if made.family is not None and (made.family.enumerated or made.n_trials == 0):
         return
-    sampled = [p for r in results if (p := r.p_adjusted) is not None and (p != r.p_value or r.method == "approximate")]
-    straddling = [p for p in sampled if straddles(p, n, alpha)]
+    fixed = [r for r in results if r.n_trials and r.stopped is None]  # a stopping rule's p needs no more trials
+    straddling = [r.p_adjusted for r in fixed if r.p_adjusted and _straddles(r, alpha)]
     if straddling:
         one = len(straddling) == 1
         needed = sorted(trials_to_decide(p, alpha) or MAX_TRIALS for p in straddling)[len(straddling) // 2]
         remedy = f"; about {needed:,} trials would decide {'it' if one else 'half of them'}"
+        counted = made.family is not None and needed < MAX_TRIALS
         yield (
             f"{len(straddling):,} of {len(results):,} adjusted p {'lies' if one else 'lie'} within Monte Carlo error "
-            f"(99 %) of {alpha:g}: another seed can turn the verdict{remedy if needed < MAX_TRIALS else ''}"
+            f"(99 %) of {alpha:g}: another seed can turn the verdict{remedy if counted else ''}"
         )
 
 
-def straddles(p: float, n_trials: int, alpha: float) -> bool:
-    """Say whether the 99 % interval of the rate behind a bound p = (nc + 1) / (nt + 1) holds alpha."""
-    low, high = interval(max(round(p * (n_trials + 1)) - 1, 0), n_trials)
-    return low <= alpha < high
+def _straddles(r: Result, alpha: float) -> bool:
+    """Say whether the interval of the adjusted p holds alpha."""
+    return r.p_adjusted_interval is not None and r.p_adjusted_interval[0] <= alpha < r.p_adjusted_interval[1]
 
 
 def _caveats(made: Adjustment, _results: Sequence[Result], _alpha: float) -> Iterable[str]:
     if made.method == "tukey":
         yield TUKEY_CAVEAT
+    if isinstance(made.family, Family) and made.family.studentised and (note := skewed.note(made.family)):
+        yield note

@@ -137,8 +137,9 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
     alpha : float
         Level of the verdicts.
     adjust : str, optional
-        "none", "holm", "hochberg", "bh", "by", "max-t" (step-down), "single-step-max-t" or "tukey"
-        over everything compared here; by default max-t for three systems and more.
+        "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
+        "single-step-max-t" or "tukey" over everything compared here; by default max-t for three
+        systems and more.
     together : bool
         Judge each pair over all sets as well: by the mean of its differences, and by the number of
         sets in which they replicate.
@@ -297,10 +298,10 @@ def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
 ) -> list[str]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    p_values = made.p_values([results[k].p_value for k in places], tallies)
-    if p_values is not None:
-        for k, p in zip(places, p_values, strict=True):
-            results[k] = adjusted(results[k], float(p))
+    found = made.p_values([results[k] for k in places], tallies)
+    if found is not None:
+        for k, p, low, high in zip(places, *found, strict=True):
+            results[k] = adjusted(results[k], float(p), (float(low), float(high)))
     return obstacles(made, [results[k] for k in places], alpha)
 
 
@@ -337,7 +338,7 @@ def prepare(
     for places in groups.values():
         own = [asking[k] for k in places]
         families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
-    over = take_together(asking, sides[0]) if together else None
+    over = take_together(asking, sides[0], raw=adjust == "max-t:raw") if together else None
     return Work(questions, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
 
 

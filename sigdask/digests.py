@@ -165,7 +165,7 @@ def _add(digest: Any, value: Any) -> None:
         digest.update(f"{value.dtype.str}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
     elif known is not None or is_dataclass(value):
-        for name in known.fields if known else [f.name for f in fields(value)]:
+        for name in known.fields_of(value) if known else [f.name for f in fields(value)]:
             _add(digest, getattr(value, name))
     elif isinstance(value, (tuple, list, np.ndarray)):
         digest.update(f"{len(value)}:".encode())

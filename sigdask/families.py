@@ -1,8 +1,8 @@
 """Families: hypotheses that are judged together on shared shuffles; arrays alone.
 
 A hypothesis is a weighted sum of differences of scores: one pair by one metric on one test set or
-subset, or the mean of a pair's differences over several sets. Statistics of different metrics and
-sets are put on one scale first, by weights fixed before counting that no swap can change.
+subset, or the mean of a pair's differences over several sets. Each is divided by its own standard
+deviation under swaps, which no swap can change, so that none hides another.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.deviations import contributions, resolution, swap_deviations
 from sigdask.identity import known_as
 from sigdask.metrics.forms import gradient
 from sigdask.panels import ENUMERATED_UNITS, Panel
@@ -25,6 +26,12 @@ SIDES = {"two-sided": 0, "greater": 1, "less": -1}
 """What a family's statistic is: |T|, T or -T."""
 
 MOST_ARRANGEMENTS = 2**ENUMERATED_UNITS
+
+ORDERED_BITS = 40
+"""Bits by which statistics are told apart when they are put in order: others are ties, on every machine."""
+
+MOST_NUMBERS = 2**21
+"""Contributions of several parts that are added up at a time."""
 
 
 @known_as("Member", "panel metric weight")
@@ -37,7 +44,7 @@ class Member:
     weight: float = 1.0
 
 
-@known_as("Family", "members parts side enumerated")
+@known_as("Family", "members parts side enumerated", added="studentised")
 @dataclass(frozen=True, eq=False)
 class Family:
     """Hypotheses under max-T (Westfall & Young 1993): swaps shared by all of them.
@@ -52,12 +59,16 @@ class Family:
         0 compares |T|, 1 compares T, -1 compares -T.
     enumerated : bool
         Trials are all arrangements of the kept units instead of random ones.
+    studentised : bool
+        Each hypothesis is divided by its own standard deviation under swaps; one that nothing varies
+        raises no maximum and has p = 1.
     """
 
     members: tuple[Member, ...]
     parts: NDArray[np.int64]
     side: int = 0
     enumerated: bool = False
+    studentised: bool = False
 
     manner: ClassVar[Manner] = Manner(n_tails=len(FAMILY_TAILS))
 
@@ -95,10 +106,64 @@ class Family:
         return single and panel.linear[m] and not panel.slack[:, m].any()
 
     @cached_property
+    def scales(self) -> NDArray[np.float64]:
+        """What a unit of each hypothesis's difference is worth, shape (n_hypotheses,); 0 where nothing varies."""
+        if not self.studentised:
+            return np.ones(len(self.parts))
+        deviations = self._deviations
+        varies = deviations > np.maximum(self._resolution, np.finfo(np.float64).tiny)
+        return np.where(varies, 1.0, 0.0) / np.where(varies, deviations, 1.0)
+
+    @cached_property
+    def _deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of each hypothesis under swaps, shape (n_hypotheses,)."""
+        found = np.empty(len(self.parts))
+        if self.parts.shape[1] > 1:
+            for some in chunks(np.arange(len(found)), max(1, MOST_NUMBERS // max(len(self._places), 1))):
+                found[some] = self._summed(some)
+            return found
+        for k, member in enumerate(self.members):
+            here = np.flatnonzero(self.parts[:, 0, 0] == k)
+            rows = self.parts[here, 0, 1]
+            found[here] = abs(member.weight) * swap_deviations(member.panel, member.metric, rows.tolist())
+        return found
+
+    def _summed(self, some: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return deviations of hypotheses of several parts, whose units may be the same (subsets of documents)."""
+        places, parts = self._places, self.parts[some]
+        total = np.zeros((len(some), len(places)))
+        for part in range(parts.shape[1]):
+            for k in np.unique(parts[:, part, 0]):
+                member, which = self.members[k], np.flatnonzero(parts[:, part, 0] == k)
+                at = np.array([places[member.panel.key, int(a)] for a in member.panel.addresses], np.int64)
+                moved = contributions(member.panel, member.metric, parts[which, part, 1].tolist())
+                total[np.ix_(which, at)] += member.weight * moved
+        return np.asarray(np.sqrt((total**2).sum(axis=1)))
+
+    @property
+    def _resolution(self) -> NDArray[np.float64]:
+        """Deviation of each hypothesis that rounding alone may make, shape (n_hypotheses,)."""
+        found = np.zeros(len(self.parts))
+        for k, member in enumerate(self.members):
+            for part in range(self.parts.shape[1]):
+                here = np.flatnonzero(self.parts[:, part, 0] == k)
+                rows = self.parts[here, part, 1].tolist()
+                found[here] += abs(member.weight) * resolution(member.panel, member.metric, rows)
+        return found
+
+    @cached_property
+    def statistics(self) -> NDArray[np.float64]:
+        """Observed statistics as they are compared, shape (n_hypotheses,); -inf where nothing varies."""
+        extreme = np.abs(self.observed) if self.side == 0 else self.side * self.observed
+        return np.where(self.scales > 0, extreme * self.scales, -np.inf)
+
+    @cached_property
     def order(self) -> NDArray[np.int64]:
         """Hypotheses from the least to the most extreme."""
-        extreme = np.abs(self.observed) if self.side == 0 else self.side * self.observed
-        return np.argsort(extreme, kind="stable")
+        if not self.studentised:
+            return np.argsort(self.statistics, kind="stable")
+        mantissa, exponent = np.frexp(self.statistics)
+        return np.argsort(np.ldexp(np.round(np.ldexp(mantissa, ORDERED_BITS)), exponent), kind="stable")
 
     @property
     def n_arrangements(self) -> int:
@@ -183,26 +248,6 @@ class Relabelling:
         panel = self.members[0].panel
         few = len(panel.addresses) <= ENUMERATED_UNITS and len(panel.totals) <= ENUMERATED_UNITS
         return few and len(self.members) == 1 and self.n_arrangements <= MOST_ARRANGEMENTS
-
-
-def swap_deviations(panel: Panel, metric: int) -> NDArray[np.float64]:
-    """Return the standard deviation of each pair's difference under swaps, linearised.
-
-    At the pooled sums of the two systems, which no swap changes, the score's gradient turns each
-    unit's difference of counts into one of scores; a swap only turns its sign.
-
-    Returns
-    -------
-    float64 array, shape (n_pairs,)
-        In units of the score; exact for linear metrics.
-    """
-    form = panel.metrics[metric].form
-    values, totals = panel.sums(metric, panel.values), panel.sums(metric, panel.totals)
-    deviations = np.empty(len(panel.pairs))
-    for p, (i, j) in enumerate(panel.pairs):
-        slope = gradient(form, (totals[i] + totals[j]) / 2)
-        deviations[p] = math.sqrt(float((((values[:, i] - values[:, j]) @ slope) ** 2).sum()))
-    return deviations
 
 
 def spread(panel: Panel, metric: int) -> float:

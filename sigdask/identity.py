@@ -26,13 +26,20 @@ class Identity:
         Its name in digests.
     fields : tuple of str
         Of a class, the fields that are hashed, in this order.
+    added : tuple of (str, object)
+        Fields that it once did not have, and the values at which digests are those of then.
     """
 
     tag: str
     fields: tuple[str, ...] = ()
+    added: tuple[tuple[str, Any], ...] = ()
+
+    def fields_of(self, value: Any) -> tuple[str, ...]:
+        """Return the fields of a value that are hashed."""
+        return (*self.fields, *(name for name, default in self.added if getattr(value, name) != default))
 
 
-def known_as(tag: str, hashed: str = "", *, apart_from: str = "") -> Callable[[Known], Known]:
+def known_as(tag: str, hashed: str = "", *, apart_from: str = "", added: str = "") -> Callable[[Known], Known]:
     """Mark a class or function, above its other decorators.
 
     Parameters
@@ -43,6 +50,9 @@ def known_as(tag: str, hashed: str = "", *, apart_from: str = "") -> Callable[[K
         Of a dataclass, the fields that change what is counted, in the order in which they are hashed.
     apart_from : str
         Its other fields.
+    added : str
+        Fields that came later, hashed where they are not at their defaults, so that what was counted
+        before they came is found again.
 
     Raises
     ------
@@ -59,18 +69,22 @@ def known_as(tag: str, hashed: str = "", *, apart_from: str = "") -> Callable[[K
     ...     y: int
     ...     label: str
     >>> identity_of(Place)
-    Identity(tag='Point', fields=('x', 'y'))
+    Identity(tag='Point', fields=('x', 'y'), added=())
     """
-    known = Identity(tag, tuple(hashed.split()))
 
     def mark(it: Known) -> Known:
-        listed = {*known.fields, *apart_from.split()}
+        known = Identity(tag, tuple(hashed.split()), _defaults(it, added.split()))
+        listed = {*known.fields, *apart_from.split(), *added.split()}
         if isinstance(it, type) and is_dataclass(it) and listed != {f.name for f in fields(it)}:
             raise TypeError(f"{tag}: hashes {sorted(listed)}, has {sorted(f.name for f in fields(it))}")
         setattr(it, MARK, known)
         return it
 
     return mark
+
+
+def _defaults(it: Any, names: list[str]) -> tuple[tuple[str, Any], ...]:
+    return tuple((f.name, f.default) for f in (fields(it) if names else ()) if f.name in names)
 
 
 def identity_of(it: Any) -> Identity | None:

@@ -251,10 +251,10 @@ def _step(c: Comparison) -> str:
     return f" by {max(steps):.2g} or more, as finely as such large scores are told apart" if steps else ""
 
 
-def adjusted(result: Result, p: float) -> Result:
-    """Return the result with an adjusted p, which the verdict is of; what was said of the other names it."""
+def adjusted(result: Result, p: float, limits: tuple[float, float]) -> Result:
+    """Return the result with an adjusted p and its interval, which the verdict is of; what was said of p names it."""
     notes = (f"unadjusted p {note}" if note.startswith(UNDECIDED) else note for note in result.warnings)
-    return replace(result, p_adjusted=p, warnings=tuple(notes))
+    return replace(result, p_adjusted=p, p_adjusted_interval=limits, warnings=tuple(notes))
 
 
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.families import Family, Member, Relabelling, chunks
-from sigdask.kernels.differences import raise_linear, raise_maxima
+from sigdask.kernels.differences import raise_linear, raise_maxima, raise_scaled
 from sigdask.kernels.exceedances import TIE
 from sigdask.kernels.relabel import relabelled_sums
 from sigdask.kernels.sums import layout
@@ -64,32 +64,44 @@ def _together(family: Family) -> int:
 
 def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
     """Add the counts of one slab where the statistics are integers."""
-    slab, order = by_member[0], family.order
-    moved, totals = slab.linear(family.members[0].metric)
+    slab, order, member = by_member[0], family.order, family.members[0]
+    moved, totals = slab.linear(member.metric)
     pairs = slab.panel.pairs[family.parts[:, 0, 1]]
     observed = totals[pairs[:, 0]] - totals[pairs[:, 1]]
-    largest = np.full(slab.n_trials, np.iinfo(moved.dtype).min, moved.dtype)
+    own = np.abs(observed) if family.side == 0 else family.side * observed
     found = np.zeros((len(order), 4), np.int64)
-    raise_linear(moved, pairs[order], observed[order], family.side, largest, found)
+    if family.studentised:
+        scales = family.scales * (abs(member.weight) * slab.panel.unit_of(member.metric))
+        own = _within_rounding(own * scales, scales)
+        largest = np.full(slab.n_trials, -np.inf)
+        raise_scaled(moved, pairs[order], observed[order], scales[order], own[order], family.side, largest, found)
+    else:
+        largest = np.full(slab.n_trials, np.iinfo(moved.dtype).min, moved.dtype)
+        raise_linear(moved, pairs[order], observed[order], family.side, largest, found)
     counts[order, :3] += found[:, :3]
     counts[order, 4] += found[:, 3]
-    own = np.abs(observed) if family.side == 0 else family.side * observed
     _single_step(largest, own, counts)
 
 
 def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
     """Add the counts of one slab, a chunk of hypotheses at a time."""
-    observed, here = family.observed, by_member[0].n_trials
+    observed, scales, here = family.observed, family.scales, by_member[0].n_trials
+    own = _within_rounding(family.statistics, scales) if family.studentised else family.statistics
     largest = room[2, 0, :here]
     largest[:] = -np.inf
     for some in chunks(family.order, CHUNK):
         out, tie = room[0, : len(some), :here], room[1, : len(some), :here]
         _differences(family, by_member, some, out, tie)
         found = np.zeros((len(some), 4), np.int64)
-        raise_maxima(out, tie, observed[some], family.side, largest, found)
+        raise_maxima(out, tie, observed[some], scales[some], own[some], family.side, largest, found)
         counts[some, :3] += found[:, :3]
         counts[some, 4] += found[:, 3]
-    _single_step(largest, np.abs(observed) if family.side == 0 else family.side * observed, counts)
+    _single_step(largest, own, counts)
+
+
+def _within_rounding(statistics: NDArray[np.float64], scales: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a maximum must reach: a tie of two scales counts; all reach that of a hypothesis without one."""
+    return np.where(scales > 0, statistics - TIE * np.abs(statistics), -np.inf)
 
 
 def _single_step(largest: NDArray[Any], own: NDArray[Any], counts: NDArray[np.int64]) -> None:

@@ -89,6 +89,8 @@ class OverSets:
         Of the mean difference.
     p_adjusted : float or None
         By step-down max-T over all pairs and metrics.
+    p_adjusted_interval : tuple of float, or None
+        As in `Result`.
     method : {"approximate", "exact"}
         Random trials, or all arrangements.
     greater_in, less_in : int
@@ -112,6 +114,7 @@ class OverSets:
     p_greater: float
     less_in: int
     p_less: float
+    p_adjusted_interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,9 @@ class Result:
         99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
     p_adjusted : float or None
         Adjusted for the family.
+    p_adjusted_interval : tuple of float, or None
+        99 % Monte Carlo interval of what the adjusted p would be with endless trials; both ends equal
+        it where all arrangements were counted.
     r12 : float or None
         Correlation of the two systems' item scores.
     second_run : SecondRun or None
@@ -225,6 +231,7 @@ class Result:
     warnings: tuple[str, ...] = ()
     signature: str | None = None
     stopped: Stopped | None = None
+    p_adjusted_interval: tuple[float, float] | None = None
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""
@@ -406,9 +413,10 @@ def _p_or_decision(result: Result, alpha: float) -> float:
 def _flat(result: Result) -> dict[str, Any]:
     row = {k: v for k, v in asdict(result).items() if not isinstance(v, dict | tuple | list)}
     row["subset"] = result.subset["value"] if result.subset else None
-    for name in ("second_run", "exact"):
+    for name in ("second_run", "exact", "p_adjusted_interval"):
         row.pop(name, None)
     row["p_low"], row["p_high"] = result.p_interval
+    row["p_adjusted_low"], row["p_adjusted_high"] = result.p_adjusted_interval or (None, None)
     row["second_run_p_value"] = result.second_run.p_value if result.second_run else None
     row["agreement_p"] = result.second_run.agreement_p if result.second_run else None
     row["disagreements"] = ", ".join(check.name for check in result.disagreements())

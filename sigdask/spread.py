@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.families import swap_deviations
+from sigdask.deviations import swap_deviations
 from sigdask.kernels.presence import distinct_terms, scores_of
 from sigdask.lattice import MOST_DIGITS, Scale
 from sigdask.metrics.base import BoundMetric

@@ -35,6 +35,8 @@ CORRECTED: dict[str, str] = {}
 
 RECOUNTED: dict[str, dict[str, dict[str, str]]] = {
     "store_0_1_0": {
+        "scores": {"family": "max-T divides each difference by its own deviation"},
+        "labels": {"family": "max-T divides each difference by its own deviation"},
         "gate": {"pair": "scores shifted by the margin are tried at further margins, which show the smallest"},
     }
 }

@@ -84,7 +84,7 @@ def add_scores(a, b, slack, weight, out, tie):
 
 
 @njit(nogil=True, cache=True)
-def raise_maxima(differences, tie, observed, side, largest, counts):
+def raise_maxima(differences, tie, observed, scales, own, side, largest, counts):
     """Count hypotheses, given in ascending order of their observed statistic.
 
     Parameters
@@ -92,6 +92,9 @@ def raise_maxima(differences, tie, observed, side, largest, counts):
     differences, tie : float64 array, shape (n_hypotheses, n_trials)
     observed : float64 array, shape (n_hypotheses,)
         Observed differences on the same scale.
+    scales, own : float64 array, shape (n_hypotheses,)
+        What a unit of each is worth in the maximum, 0 for one that raises none; what the maximum
+        must reach.
     side : int
         0 compares |T|, 1 compares T, -1 compares -T.
     largest : float64 array, shape (n_trials,)
@@ -101,18 +104,17 @@ def raise_maxima(differences, tie, observed, side, largest, counts):
     """
     for p in range(differences.shape[0]):
         t = observed[p]
-        size = abs(t)
-        own = size if side == 0 else side * t
+        size, scale = abs(t), scales[p]
         greater, less, either, down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
         for k in range(largest.shape[0]):
             d, slack = differences[p, k], tie[p, k]
             greater += np.int32(d + slack >= t)
             less += np.int32(d - slack <= t)
             either += np.int32(abs(d) + slack >= size)
-            statistic = (abs(d) if side == 0 else side * d) + slack
-            reached = max(largest[k], statistic)
+            statistic = ((abs(d) if side == 0 else side * d) + slack) * scale
+            reached = max(largest[k], statistic if scale > 0.0 else -np.inf)
             largest[k] = reached
-            down += np.int32(reached >= own)
+            down += np.int32(reached >= own[p])
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
@@ -159,3 +161,52 @@ def raise_linear(moved, pairs, observed, side, largest, counts):
         counts[p, 1] += less
         counts[p, 2] += either
         counts[p, 3] += down
+
+
+@njit(nogil=True, cache=True)
+def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
+    """Count hypotheses that are pairs of integer totals, each on a scale of its own.
+
+    Parameters
+    ----------
+    moved, pairs, observed, side, counts
+        As in `raise_linear`.
+    scales, own : float64 array, shape (n_hypotheses,)
+        As in `raise_maxima`.
+    largest : float64 array, shape (n_trials,)
+        Raised.
+    """
+    number = moved.dtype.type
+    statistics = np.empty(largest.shape[0], moved.dtype)
+    sign = number(-1 if side < 0 else 1)
+    for p in range(pairs.shape[0]):
+        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
+        t = number(observed[p])
+        size = number(abs(t))
+        greater, less, either = number(0), number(0), number(0)
+        for k in range(statistics.shape[0]):
+            moved_by = number(b[k] - a[k])
+            d = number(t + moved_by + moved_by)
+            reach = number(abs(d))
+            greater = number(greater + number(moved_by >= 0))
+            less = number(less + number(moved_by <= 0))
+            either = number(either + number(reach >= size))
+            statistics[k] = reach if side == 0 else number(sign * d)
+        counts[p, 0] += greater
+        counts[p, 1] += less
+        counts[p, 2] += either
+        counts[p, 3] += _raised(statistics, scales[p], own[p], largest)
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
+def _raised(statistics, scale, own, largest):  # noqa: ANN202
+    """Raise the largest by one hypothesis's statistics and return how often it reaches `own`."""
+    if scale == 0.0:
+        return largest.shape[0]
+    down = np.int64(0)
+    for k in range(largest.shape[0]):
+        statistic, before = np.float64(statistics[k]) * scale, largest[k]
+        reached = statistic if statistic > before else before  # noqa: FURB136 (max is not made a vector)
+        largest[k] = reached
+        down += np.int64(reached >= own)
+    return down

@@ -247,7 +247,7 @@ def any_formula(form: Form) -> bool:
     return any(map(any_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)
 
 
-def gradient(form: Form, sums: Array) -> NDArray[np.float64]:
+def gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
     """Return the change of the score with each field, at sums of shape (n_fields,).
 
     Parameters
@@ -256,6 +256,8 @@ def gradient(form: Form, sums: Array) -> NDArray[np.float64]:
         The score.
     sums : array, shape (n_fields,)
         As the form takes them; need not be whole numbers.
+    step : float
+        Relative change of a sum by which slopes are measured that no formula gives.
 
     Returns
     -------
@@ -271,13 +273,13 @@ def gradient(form: Form, sums: Array) -> NDArray[np.float64]:
         return np.asarray(np.where((d == 0)[:, None], 0.0, slopes).mean(axis=0))
     found = np.zeros(len(at))
     for f, value in enumerate(at):
-        step = 1e-4 * abs(value) or 1.0
+        change = step * abs(value) or 1.0
         around = np.stack([at, at])
-        around[:, f] += (step, -step if value else 0.0)
+        around[:, f] += (change, -change if value else 0.0)
         try:
             high, low = form.score(around)
         except InputError:
             continue
-        change = (high - low) / (around[0, f] - around[1, f])
-        found[f] = change if np.isfinite(change) else 0.0
+        slope = (high - low) / (around[0, f] - around[1, f])
+        found[f] = slope if np.isfinite(slope) else 0.0
     return found

@@ -281,6 +281,7 @@ ADJUSTED = {
     "bh": "Benjamini-Hochberg (false discovery rate)",
     "by": "Benjamini-Yekutieli (false discovery rate)",
     "max-t": "step-down max-T on shared swaps",
+    "max-t:raw": "step-down max-T, not studentised, on shared swaps",
     "single-step-max-t": "single-step max-T on shared swaps",
     "tukey": "randomised Tukey HSD",
 }

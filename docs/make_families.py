@@ -1,0 +1,110 @@
+"""Make the tables of docs/statistics.md that say what families find, in simulation and in real matrices.
+
+    python docs/make_families.py            # all of them
+    python docs/make_families.py matrices   # or errors, power, skewness
+
+Real matrices lie in ../shared/data, the simulated scenarios in tests/simulated.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGE = HERE / "statistics.md"
+DATA = HERE.parent.parent / "shared" / "data"
+TRIALS, TRIALS_OF_HOLM = 2**17, 2**20
+N_SETS = 2000
+
+MATRICES = {
+    **{f"TREC {name}": f"matrix_trec_urbano/{name}.csv"
+       for name in ("adhoc5_ap", "adhoc8_ap", "adhoc8_p10", "adhoc8_rr", "web2010_ndcg20", "web2010_err20")},
+    "MQM 2020 en-de": "matrix_mqm/mqm_newstest2020_ende.avg_seg_scores.tsv",
+    "MQM 2021 zh-en": "matrix_mqm/mqm_newstest2021_zhen.avg_seg_scores.tsv",
+    "AlpacaEval 2": "matrix_alpacaeval2/preferences.csv",
+}  # fmt: skip
+
+
+def matrices() -> Iterator[str]:
+    """Yield a row a matrix: pairs at 0.05 by each procedure."""
+    from sigdask import compare_all, read
+    from sigdask.formats import Options
+
+    yield "| matrix | systems × units | pairs | `max-t` | `max-t:raw` | Holm | Holm's that `max-t` lacks |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, path in MATRICES.items():
+        counts = read(DATA / path, options=Options(missing="pairwise"))
+        found = {}
+        for adjust, trials in (("max-t", TRIALS), ("max-t:raw", TRIALS), ("holm", TRIALS_OF_HOLM)):
+            results = compare_all(
+                counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none", beside=False
+            )
+            found[adjust] = {(r.a, r.b) for r in results if (r.p_adjusted or 0.0) <= results.alpha}
+        numbers = [f"{len(own):,}" for own in found.values()]
+        lacking = len(found["holm"] - found["max-t"])
+        print(name, *numbers, lacking, flush=True)
+        size = f"{counts.n_systems} × {results[0].n_units:,}"
+        yield f"| {name} | {size} | {len(results):,} | {' | '.join(numbers)} | {lacking} |"
+
+
+def errors() -> Iterator[str]:
+    """Yield a row a scenario of equal means: how often anything is found."""
+    from simulated import NULLS, errors_and_notes
+    from simulated import errors as found_in
+
+    yield "| 8 systems of one mean, 30 units | `max-t` | `max-t:raw` | Holm | noted as skewed |"
+    yield "|---|---|---|---|---|"
+    for name, noise in NULLS.items():
+        shares = [f"{n / N_SETS:.3f}" for n in found_in(name, N_SETS)]
+        noted = errors_and_notes(noise, N_SETS // 4, seed=name)[1]
+        print(name, *shares, noted, flush=True)
+        yield f"| {name} | {' | '.join(shares)} | {noted:.0%} |"
+
+
+def power() -> Iterator[str]:
+    """Yield a row a scenario of differing means: the share of true differences found, and sets with a false one."""
+    from simulated import ALTERNATIVES
+    from simulated import power as found_in
+
+    yield "| 8 systems, 30 units | `max-t` | `max-t:raw` | Holm |"
+    yield "|---|---|---|---|"
+    for name in ALTERNATIVES:
+        true, false = found_in(name, N_SETS)
+        cells = [f"{t:.1%} ({f:.3f})" for t, f in zip(true, false, strict=True)]
+        print(name, *cells, flush=True)
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def skewness() -> Iterator[str]:
+    """Yield a row a skewness: how often anything is found, and how often skewness is noted."""
+    from simulated import NULLS, TURNED, errors_and_notes
+
+    sizes = (30, 50, 100, 300)
+    yield "| systems of one mean | " + " | ".join(f"{n} units" for n in sizes) + " |"
+    yield "|---|" + "---|" * len(sizes)
+    scenarios = {"equal normals": NULLS["equal normals"]}
+    scenarios |= {f"gammas of skewness {skew:g}, every other one turned": noise for skew, noise in TURNED.items()}
+    for name, noise in scenarios.items():
+        cells = [errors_and_notes(noise, N_SETS // 2, seed=f"{name} {n}", n_topics=n) for n in sizes]
+        print(name, *cells, flush=True)
+        yield f"| {name} | " + " | ".join(f"{wrong:.3f} ({noted:.0%})" for wrong, noted in cells) + " |"
+
+
+TABLES = {made.__name__: made for made in (matrices, errors, power, skewness)}
+
+
+def main(names: list[str]) -> None:
+    """Write the tables into the page."""
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    for name in names or TABLES:
+        table = "\n".join(TABLES[name]())
+        begin, end = (f"<!-- made by docs/make_families.py {name}: {edge} -->" for edge in ("begin", "end"))
+        before, _, rest = PAGE.read_text().partition(begin)
+        _, _, after = rest.partition(end)
+        PAGE.write_text(f"{before}{begin}\n{table}\n{end}{after}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

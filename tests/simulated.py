@@ -1,0 +1,121 @@
+"""Simulated families: scenarios of systems and topics, and what each procedure finds in them.
+
+Scores of 30 topics by 8 systems (28 pairs) in steps of 0.001, or 0 and 1. `docs/make_families.py` writes the
+long tables, the tests repeat some of it.
+"""
+
+import zlib
+from dataclasses import replace
+
+import numpy as np
+from panel_of import panel_of, rng_of
+
+from sigdask.adjustment import joint_p_values
+from sigdask.families import Family, Member
+from sigdask.maxima import family_tally
+from sigdask.metrics.forms import Ratios
+from sigdask.multiplicity import holm
+from sigdask.skewed import note
+
+MEAN = Ratios(((1, 0),), ((0, 1),))
+N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999
+PAIRS = [(i, j) for i in range(N_SYSTEMS) for j in range(i + 1, N_SYSTEMS)]
+PROCEDURES = ("max-t", "max-t:raw", "holm")
+
+
+def _lognormal(rng, shape, size=1.0):
+    """Lognormal noise of mean 0 and standard deviation 1."""
+    noise = np.exp(size * rng.standard_normal(shape)) - np.exp(size**2 / 2)
+    return noise / np.sqrt((np.exp(size**2) - 1) * np.exp(size**2))
+
+
+def _gamma(rng, shape, skew):
+    """Gamma noise of mean 0, standard deviation 1 and a skewness."""
+    k = 4 / skew**2
+    return (rng.gamma(k, 1, shape) - k) / np.sqrt(k)
+
+
+def _opposite(noise):
+    """Turn the noise of every other system round, so that differences of pairs are skewed."""
+    noise[:, 1::2] *= -1
+    return noise
+
+
+NULLS = {
+    "equal normals": lambda rng, shape: rng.standard_normal(shape),
+    "equal lognormals": _lognormal,
+    "standard deviations 1 to 8": lambda rng, shape: rng.standard_normal(shape) * np.arange(1, N_SYSTEMS + 1),
+    "0/1 at 8 %": lambda rng, shape: (rng.random(shape) < 0.08).astype(float),
+    "t, 2.5 degrees": lambda rng, shape: rng.standard_t(2.5, shape),
+    "exponentials, every other one turned": lambda rng, shape: _opposite(rng.exponential(1, shape) - 1),
+    "lognormals, every other one turned": lambda rng, shape: _opposite(_lognormal(rng, shape)),
+}
+"""Systems of one mean: whatever is found is wrong."""
+
+ALTERNATIVES = {
+    "one better by 1, all of sd 1": (lambda rng, shape: rng.standard_normal(shape), [0] * 7 + [1.0]),
+    "three better by 0.8, sd 1 to 6": (
+        lambda rng, shape: rng.standard_normal(shape) * np.array([1, 1, 1, 1, 1, 2, 4, 6]),
+        [0, 0, 0, 0.8, 0.8, 0, 0, 0.8],
+    ),
+    "evenly apart, 1.2 in all, lognormals": (_lognormal, np.linspace(0, 1.2, N_SYSTEMS)),
+    "0/1 at 5 % to 40 %": (
+        lambda rng, shape: (rng.random(shape) < np.linspace(0.05, 0.4, N_SYSTEMS)).astype(float),
+        np.zeros(N_SYSTEMS),
+    ),
+}
+"""Noise and means; of the 0/1 scores the noise has the means."""
+
+
+TURNED = {skew: (lambda rng, shape, skew=skew: _opposite(_gamma(rng, shape, skew))) for skew in (0.5, 1, 2, 3)}
+"""Gammas of a skewness, every other one turned."""
+
+
+def drawn_families(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
+    """Yield the studentised family of each simulated set; means are added to the noise."""
+    rng = rng_of(zlib.crc32(seed.encode()))
+    rows = np.array([[[0, row]] for row in range(len(PAIRS))])
+    for k in range(n_sets):
+        drawn = noise(rng, (n_topics, N_SYSTEMS))
+        topics = 0 if np.isin(drawn, [0, 1]).all() else rng.standard_normal((n_topics, 1))
+        values = np.rint(1000 * (drawn + means + topics)).astype(np.int64)
+        panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN], seed=k)
+        yield Family((Member(panel, 0),), rows, studentised=True)
+
+
+def adjusted(family):
+    """Return p of each pair, adjusted and alone, shape (n_pairs,) each."""
+    tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
+    single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
+    return np.maximum(joint_p_values(family, "max-t", tally)[0], single), single
+
+
+def p_values(noise, n_sets, means=0.0, seed=""):
+    """Adjusted p of each simulated set, shape (n_sets, 3 procedures, 28 pairs)."""
+    found = np.empty((n_sets, len(PROCEDURES), len(PAIRS)))
+    for k, family in enumerate(drawn_families(noise, n_sets, means, seed)):
+        found[k, 0], single = adjusted(family)
+        found[k, 1], _ = adjusted(replace(family, studentised=False))
+        found[k, 2] = holm(single)
+    return found
+
+
+def errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
+    """Return in what share of sets of systems of one mean a difference is found, and skewness is noted."""
+    found = [(adjusted(family)[0].min() <= 0.05, note(family) is not None)
+             for family in drawn_families(noise, n_sets, seed=seed, n_topics=n_topics)]  # fmt: skip
+    return np.mean(found, axis=0)
+
+
+def errors(name, n_sets):
+    """Return in how many sets each procedure finds a difference of systems of one mean."""
+    return (p_values(NULLS[name], n_sets, seed=name).min(axis=2) <= 0.05).sum(axis=0)
+
+
+def power(name, n_sets):
+    """Return the share of true differences that each procedure finds, and of sets with a false one."""
+    noise, means = ALTERNATIVES[name]
+    true = np.linspace(0.05, 0.4, N_SYSTEMS) if name.startswith("0/1") else np.asarray(means)
+    real = np.array([true[i] != true[j] for i, j in PAIRS])
+    p = p_values(noise, n_sets, means, seed=name) <= 0.05
+    return p[:, :, real].mean(axis=(0, 2)), p[:, :, ~real].any(axis=2).mean(axis=0)
