@@ -39,7 +39,7 @@ def test_long_tests_run_when_they_are_asked_for(tmp_path, asked, ran, is_said):
     paths = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-v", "-p", "conftest", *asked], cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTEST_ADDOPTS": ""}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     found = [line.partition("::test_")[2].split()[0] for line in done.stdout.splitlines() if " PASSED " in line]
