@@ -144,7 +144,7 @@ def report(
     if html_file is not None:
         from sigdask.report.html import write_page
 
-        write_page(Path(html_file), found.results, found.run.plan)
+        write_page(Path(html_file), found.results, found.run.plan, inputs=found.run.details.get("inputs", {}))
 
 
 def _fixed(deadline: str) -> str:

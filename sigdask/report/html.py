@@ -36,14 +36,28 @@ class Square:
     title: str
 
 
-def write_page(path: Path, sets: Mapping[str, Results], title: str, *, gate: str | None = None) -> None:
-    """Write results as a page, whole or not at all; `sets` and `gate` as in `page`."""
+Inputs = Mapping[str, Mapping[str, str]]
+"""Test set, to the files that were read and their digests."""
+
+NOTHING: Inputs = {}
+
+
+def write_page(
+    path: Path, sets: Mapping[str, Results], title: str, *, gate: str | None = None, inputs: Inputs = NOTHING
+) -> None:
+    """Write results as a page, whole or not at all; `sets`, `gate` and `inputs` as in `page`."""
     created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    write_whole(path, page(sets, title=f"sigdask: {title}", created=created, gate=gate))
+    write_whole(path, page(sets, title=f"sigdask: {title}", created=created, gate=gate, inputs=inputs))
 
 
 def page(
-    sets: Mapping[str, Results], *, title: str, notes: Sequence[str] = (), gate: str | None = None, created: str = ""
+    sets: Mapping[str, Results],
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    gate: str | None = None,
+    created: str = "",
+    inputs: Inputs = NOTHING,
 ) -> str:
     """Return a page.
 
@@ -59,6 +73,8 @@ def page(
         The verdict of a plan's gate, as text.
     created : str
         When, as it is to be printed.
+    inputs : mapping of str to mapping of str to str
+        Files that a plan's run read, by test set, with their digests.
     """
     shown = [(name, results) for name, results in sets.items() if len(results)]
     rows = [r for _, results in shown for r in results]
@@ -70,6 +86,7 @@ def page(
         warnings=list(dict.fromkeys([*notes, *(w for _, results in shown for w in results.warnings)])),
         alarms=[(r, check) for r in rows for check in r.disagreements()],
         gate=gate,
+        inputs=inputs,
         sets=[_section(name, results) for name, results in shown],
         rows=listed,
         n_rows=len(rows),

@@ -123,11 +123,17 @@ def report_dict(report: Report) -> dict[str, Any]:
     whole["run"] = {
         "number": run.number, "state": run.state, "message": run.message, "started": iso(run.started),
         "ended": None if run.ended is None else iso(run.ended), "host": run.host,
-        "versions": run.details.get("versions", {}), "inputs": run.details.get("inputs", {}),
+        "versions": run.details.get("versions", {}), "inputs": _inputs(report),
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
     whole["changes"] = [_change_dict(change, report.alpha) for change in report.changes]
     return whole
+
+
+def _inputs(report: Report) -> dict[str, dict[str, str]]:
+    """Return the files that a run read, by test set, with their digests."""
+    found: dict[str, dict[str, str]] = report.run.details.get("inputs", {})
+    return found
 
 
 def report_json(report: Report) -> str:
@@ -152,7 +158,7 @@ def write_files(
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
         (json, lambda path: write_whole(path, report_json(report) + "\n")),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
-        (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate)),
+        (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report))),
     ]
     for path, write in writers:
         if path is not None:
