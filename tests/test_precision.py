@@ -123,6 +123,14 @@ def test_single_precision_does_not_widen_p_of_ordinary_data():
     assert single.n_extreme == pytest.approx(compare(a, b, trials=50_000).n_extreme, abs=3)
 
 
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_differences_far_below_the_rounding_are_ties_in_32_bits_as_well(alternative):
+    # steps of 2**-49 or so: the sums of such differences fit 32 bits, the slack of float16 does not
+    a = (np.arange(1, 31) / 7).astype(np.float16)
+    result = compare(a, a.astype(np.float64) + 2.0**-40, trials=200, alternative=alternative)
+    assert (result.n_extreme, result.difference) == (200, 0.0)
+
+
 def test_fields_frames_and_replicates_are_read_alike():
     a, b, want = whole_numbers(3)
     single = {"a": (a / 10).astype(np.float32), "b": (b / 10).astype(np.float32)}
