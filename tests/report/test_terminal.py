@@ -75,7 +75,7 @@ def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
     [result] = [
         replace(result_of(), warnings=("undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another"))
     ]
-    notes = adjusted(result, 0.2).warnings
+    notes = adjusted(result, 0.2, (0.19, 0.21)).warnings
     assert notes == ("unadjusted p undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another")
 
 
