@@ -61,6 +61,12 @@ def test_what_nowhere_differs_has_no_dependence():
     assert Grams.of("g", np.zeros((12, 2)), np.repeat(np.arange(4), 3), np.ones(12, int)).dependence(np.ones(2)) is None
 
 
+def test_groups_of_one_unit_and_one_group_of_all_have_no_dependence():
+    values = rng_of(1).standard_normal((12, 2))
+    for groups in (np.arange(12), np.zeros(12, int)):
+        assert Grams.of("g", values, groups, np.ones(12, int)).dependence(np.array([1.0, -1.0])) is None
+
+
 @pytest.mark.parametrize(
     ("effect", "p", "n_tested", "clear"),
     [
