@@ -104,6 +104,24 @@ def test_the_smallest_detectable_loss_is_detected_four_times_in_five():
     assert 0.68 < found / 200 < 0.92
 
 
+def test_the_smallest_detectable_loss_is_that_of_the_normal_tables():
+    # z(0.95) + z(0.8) = 1.644854 + 0.841621 one-sided, z(0.975) + z(0.8) = 1.959964 + 0.841621 two-sided
+    _, [two] = results_of([0.0], n=80)
+    assert detectable(two, 2.0, 0.05) == pytest.approx(2 * (1.959964 + 0.841621), rel=1e-6)
+    assert detectable(replace(two, alternative="less"), 2.0, 0.05) == pytest.approx(2 * (1.644854 + 0.841621), rel=1e-6)
+
+
+def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its_trials_too():
+    _, [sampled] = results_of([0.0], n=60)
+    few = replace(sampled, n_trials=99)
+    assert math.isinf(detectable(few, 1.0, 0.0099))
+    assert math.isfinite(detectable(few, 1.0, 0.01))
+    exact = replace(few, method="exact", n_units=10)
+    assert math.isfinite(detectable(exact, 1.0, 2 / 2**10))
+    assert math.isinf(detectable(exact, 1.0, 1.99 / 2**10))
+    assert math.isfinite(detectable(replace(exact, alternative="less"), 1.0, 1 / 2**10))
+
+
 def test_a_set_too_small_to_show_anything_says_so():
     verdict = judged(NotWorse(0.01), [5.0], n=5)
     assert verdict.passed
@@ -208,6 +226,7 @@ def test_a_rule_that_speaks_of_nothing_does_not_pass():
     verdict = judge([NotWorse(0.05, metrics=("BLEU",))], results, Evidence({"set": "base"}))
     assert not verdict.passed
     assert "speaks of no comparison" in render(verdict)
+    assert verdict.rules[0].p_value == 1.0  # what the history keeps
     assert ET.fromstring(junit(verdict, "plan").encode()).get("failures") == "1"
 
 

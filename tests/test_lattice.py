@@ -55,6 +55,18 @@ def test_ten_digits_are_no_decimal():
     assert Scale.of(np.array([0.5, 0.1234567891])).digits is None
 
 
+@pytest.mark.parametrize("n_items", [1, 1000, 2**30])
+@pytest.mark.parametrize("exponent", [-3, 0, 10, 20, 30, 45])
+@pytest.mark.parametrize("own", [0, 1, 2, 9])
+def test_sums_of_decimals_are_below_2_to_the_54_steps_or_the_lattice_is_binary(own, exponent, n_items):
+    for scales in ((Scale(own, exponent), Scale(0, exponent - 3)), (Scale(0, exponent - 3), Scale(own, exponent))):
+        lattice = lattice_for(*scales, n_items)
+        assert lattice.digits == (own if own == 0 or n_items * 2.0**exponent * 10**own < 2**54 else None)
+        shared = lattice_for(*scales, n_items, digits=5)
+        roomy = n_items * 2.0**exponent * 10**9 < 2**53
+        assert shared.digits == (max(own, 5) if roomy else lattice.digits)
+
+
 @pytest.mark.parametrize("n_items", [1, 3, 2**11 - 1, 2**11, 5000, 2**40])
 @pytest.mark.parametrize(("a", "b"), [(0.7, 300.0), (300.0, 0.7), (1e-5, 1e-9)])
 def test_a_lattice_of_reals_is_the_finest_whose_sums_stay_below_2_to_the_61(a, b, n_items):

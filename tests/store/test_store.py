@@ -80,6 +80,29 @@ def test_no_trial_is_kept_twice_and_none_left_out(where, again):
         assert store.prefixes(ids, 1).n_trials.tolist() == [0]  # all of a transaction or nothing
 
 
+def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
+    first, second, third = counts_of(2), counts_of(2, 1), counts_of(1, 2)
+    with open_store(where, "p") as store:
+        ids = store.ids_of(["a" * 40, "b" * 40], ["pair", "pair"])
+        store.begin("p.toml", {}, [])
+        store.commit([Kept(ids, 0, 0, 4096, first)])
+        store.commit([Kept(ids, 0, 4096, 16_384, second)])
+        store.commit([Kept(ids[1:], 0, 16_384, 20_000, third)])
+        with store.database.transaction() as connection:
+            starts, stops, counts = tallies.read_blocks(connection, ids, 0)
+            some = tallies.read_rounds(connection, ids[::-1], 0, np.array([16_384, 16_383]))
+            alike = tallies.read_rounds(connection, ids, 0, np.array([20_000, 20_000]))
+            none = tallies.read_rounds(connection, ids, 1, np.array([20_000, 20_000]))
+    assert starts.tolist() == [0, 4096, 16_384]
+    assert stops.tolist() == [[4096, 4096], [16_384, 16_384], [0, 20_000]]
+    assert counts.tolist() == [first.tolist(), second.tolist(), [[0, 0, 0], third[0].tolist()]]
+    assert some.n_trials.tolist() == [16_384, 4096]
+    assert some.counts.tolist() == [(first + second)[1].tolist(), first[0].tolist()]
+    assert alike.n_trials.tolist() == [16_384, 20_000]
+    assert alike.counts.tolist() == [(first + second)[0].tolist(), (first + second + third)[1].tolist()]
+    assert (none.n_trials.tolist(), none.counts.tolist()) == ([0, 0], [[0] * 3] * 2)
+
+
 def test_families_are_kept_as_a_whole(where):
     counts = np.arange(15).reshape(1, 15)
     with open_store(where, "p") as store:
@@ -147,6 +170,15 @@ def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(wh
         store.begin("two.toml", {}, [])
         assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "running"]
     assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
+
+
+def test_only_a_process_that_could_be_seen_here_is_called_dead():
+    this = Holder.this()
+    assert not this.is_dead()
+    assert replace(this, born="1").is_dead()  # its number went to another process
+    for unseen in (replace(this, host="elsewhere"), replace(this, space="another boot"), replace(this, space="")):
+        assert not unseen.is_dead()
+        assert not replace(unseen, born="1").is_dead()
 
 
 def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where):
@@ -328,6 +360,9 @@ def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
     assert file_system(Path("/home/me"), str(mounts)) == "nfs4"
     assert file_system(Path("/home/my data/x"), str(mounts)) == "lustre"
     assert file_system(Path("/homeless"), str(mounts)) == "ext4"
+    mounts.write_text(mounts.read_text() + "\nauto /home\n")  # what is cut short says nothing
+    assert file_system(Path("/home/me"), str(mounts)) == "nfs4"
+    assert file_system(Path("/home/me"), str(tmp_path / "none")) == ""
     monkeypatch.setattr(database, "file_system", lambda _: "nfs4")
     db = open_to_write(str(tmp_path / "x.sqlite"))
     assert "shared file system (nfs4)" in db.notes[0]
