@@ -18,7 +18,18 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.evidence import gather
-from sigdask.gate import Evidence, NonInferior, NotWorse, Shown, detectable, judge, key_of, name_of
+from sigdask.gate import (
+    Evidence,
+    NonInferior,
+    NotWorse,
+    Shown,
+    check_direction,
+    detectable,
+    judge,
+    key_of,
+    name_of,
+)
+from sigdask.metrics import find
 from sigdask.online import levels
 from sigdask.plan import Tell
 from sigdask.report.gate import junit, render
@@ -219,6 +230,28 @@ def test_a_one_sided_test_of_the_other_side_is_refused():
         judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
     _, right = results_of([0.5], alternative="less")
     assert not judge([NotWorse(0.05)], right, Evidence({"set": "base"})).passed
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("baseline", ["a", "b"])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, higher_is_better):
+    # the other system scores 1, the baseline 2, or the other way round where less is better: which sign has a - b?
+    a_loses = baseline == "b"
+    difference = -1 if a_loses == higher_is_better else 1
+    data = Counts.from_scores({"a": [1, 2, 3], "b": [2, 3, 4]})
+    metric = find("mean" if higher_is_better else "mean:better=lower", data).bind(data)
+    if alternative in ("two-sided", "greater" if difference > 0 else "less"):
+        assert check_direction("a", "b", baseline, alternative, metric)
+    else:
+        with pytest.raises(InputError, match=f"{'a' if a_loses else 'b'} is worse than {baseline}"):
+            check_direction("a", "b", baseline, alternative, metric)
+
+
+def test_earlier_runs_are_told_of_where_a_rule_goes_by_them():
+    assert judged(NotWorse(0.05), [0.0]).rules[0].notes == ()
+    [note] = judged(NotWorse(0.05), [0.0], fdr="lond", history=(0.5, 0.5)).rules[0].notes
+    assert note.startswith("lond: after 2 earlier runs this one is held against 0.0")
 
 
 def test_a_rule_that_speaks_of_nothing_does_not_pass():

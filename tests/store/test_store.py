@@ -1,6 +1,7 @@
 """The store keeps each trial once, for one driver at a time, and says what is wrong in words."""
 
 import json
+import math
 import os
 import socket
 import sqlite3
@@ -18,12 +19,14 @@ from nights import write_plan
 from servers import start_postgres
 from sqlalchemy import text
 
+from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
+from sigdask.results import Stopped
 from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
 from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
-from sigdask.store.views import status
+from sigdask.store.views import Change, status
 
 
 @pytest.fixture(scope="module")
@@ -279,6 +282,23 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
         found = history.results_at(connection, "p", runs[0])
         assert found[0].result == result_of("a")  # every field comes back, nested ones as well
         assert [run.number for run in history.runs_of(connection, "p")] == runs[::-1]
+
+
+def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
+    result = compare([1, 2, 3, 4], [0, 1, 1, 2])  # p = 2 / 16
+    small, family = replace(result, p_value=0.05), replace(result, p_value=0.04, p_adjusted=0.06)
+    sequence = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
+    decided = replace(result, p_value=math.nan, stopped=sequence)
+    open_ = replace(decided, stopped=replace(sequence, is_significant=None))
+    kinds = {
+        (None, result): ("new",), (None, small): ("new", "gained"), (None, family): ("new",),
+        (None, decided): ("new", "gained"), (None, open_): ("new",), (small, None): ("gone",),
+        (result, small): ("gained", "p"), (small, family): ("lost", "p"), (result, family): ("p",),
+        (small, replace(small, score_a=0.5)): ("scores",), (small, replace(small, score_b=0.5)): ("scores",),
+        (small, replace(small, n_trials=99)): ("p",), (small, replace(small, n_items=5)): ("details",),
+    }  # fmt: skip
+    for pair, words in kinds.items():
+        assert Change(*(one and Recorded(one) for one in pair)).kinds(0.05) == words
 
 
 def test_a_store_of_an_older_version_is_brought_to_the_newest_with_all_it_kept(tmp_path):
