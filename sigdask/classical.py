@@ -61,7 +61,7 @@ def correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:
     Yeh 2000, section 2.1.
     """
     constant = (values == values[:1]).all(axis=0)
-    centred = values - values.mean(axis=0)
+    centred = np.where(constant, 0.0, values - values.mean(axis=0))  # a mean of equals may be rounded
     centred /= np.where(constant, 1.0, np.abs(centred).max(axis=0, initial=0.0))  # squares stay within range
     lengths = np.sqrt((centred**2).sum(axis=0))
     lengths[constant] = np.nan

@@ -8,7 +8,7 @@ import pytest
 from panel_of import rng_of
 
 import sigdask
-from sigdask.adjustment import adjustment, together
+from sigdask.adjustment import adjustment, obstacles, straddles, together
 from sigdask.api import compare_all, compare_sets, prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -313,6 +313,47 @@ def test_a_relabelling_agrees_with_numpys_generator():
     for r in results:
         p = (np.count_nonzero(ranges >= abs(r.difference) - 1e-12) + 1) / 20_001
         assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)
+
+
+def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
+    # the same scores in other units of measure: both metrics say the same of every pair
+    data = many(n_items=25, n_systems=3)
+    scores = data.fields["score"]
+    counts = replace(data, fields={"tp": (scores * 10).astype(int), "fp": (scores * 10).astype(int) * 1000})
+    metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
+    part = Part.of(counts, Wanted(metrics), second_run=False)
+    made = adjustment("tukey", [(part.asked, c) for c in part.comparisons], "two-sided")
+    observed = made.family.observed.reshape(3, 2)
+    assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
+    other = Part.of(counts.with_name("other"), Wanted(metrics), second_run=False)
+    both = together([(one.asked, c) for one in (part, other) for c in one.comparisons], "two-sided")
+    observed = both.family.observed.reshape(3, 2)
+    assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
+
+
+@pytest.mark.parametrize(("alternative", "level"), [("two-sided", 0.05), ("greater", 0.1)])
+def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
+    counts = sets_of(2)
+    work = [Part.of(c, Wanted(["mean"]), second_run=False) for c in counts]
+    comparisons = [(part.asked, c) for part in work for c in part.comparisons]
+    made = together(comparisons, alternative)
+    results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
+    tally = count(made.jobs()[0].panel, run=0, first=0, n_trials=99)
+    for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
+        [verdict] = made.verdicts(tally, results, [(p, 1.0), (1.0, 1.0)], 0.1)
+        assert (verdict.greater_in, verdict.p_greater) == (shown, pytest.approx(2 * p))
+
+
+def test_another_seed_turns_no_verdict_that_the_interval_settles():
+    # STATISTICS: the 99 % interval of 0 of 105 trials ends at 1 - 0.005^(1/105) = 0.0492, of 0 of 103 at 0.0501
+    assert not straddles(1 / 106, 105, 0.05)
+    assert straddles(1 / 104, 103, 0.05)
+    few = many(n_items=30, n_systems=12, seed=0)
+    results = list(compare_all(few, metrics=["mean"], trials=999))
+    part = Part.of(few, Wanted(["mean"], trials=999), second_run=False)
+    made = adjustment("max-t", [(part.asked, c) for c in part.comparisons], "two-sided")
+    assert [note for note in obstacles(made, results, 0.05) if "Monte Carlo error" in note]
+    assert not [note for note in obstacles(replace(made, n_trials=0), results, 0.05) if "Monte Carlo error" in note]
 
 
 @pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])

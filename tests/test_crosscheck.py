@@ -1,11 +1,14 @@
 """Cross-checks: agreement of runs, counts against known values."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, fisher_exact
 
+from sigdask.classical import correlations, inflation, sign_test
 from sigdask.crosscheck import ALARM, against_known, count_fits, runs_agree, second_run
 
 
@@ -52,6 +55,9 @@ def test_the_alarm_is_shared_by_the_comparisons_judged_together():
 def test_an_enumeration_must_equal_the_known_value():
     assert against_known("sign test", 0.25, 2, 8, 1, exact=True).verdict == "agrees"
     assert against_known("sign test", 0.25, 3, 8, 1, exact=True).verdict == "disagrees"
+    smallest = 2.0**-20
+    assert against_known("sign test", smallest, 1, 2**20, 1, exact=True).verdict == "agrees"
+    assert against_known("sign test", smallest, 2, 2**20, 1, exact=True).verdict == "disagrees"
 
 
 @pytest.mark.parametrize(
@@ -82,3 +88,37 @@ def test_false_alarms_are_as_rare_as_said():
     weight = binom.pmf(k, n, p)
     alarms = sum(weight[x] * weight[y] for x in k for y in k if runs_agree(int(x), int(y), n) < ALARM)
     assert alarms <= ALARM
+
+
+def test_no_agreement_is_above_1():
+    # twice the smaller tail of an odd total is 1 but for rounding
+    assert max(runs_agree(k, k + 1, n) for n in (50, 999, 2**20) for k in range(49)) <= 1.0
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize(
+    ("wins", "losses"), [(12, 3), (3, 12), (7, 7), (0, 5), (0, 0), (530, 470), (530, 471), (900, 700)]
+)
+def test_the_sign_test_is_scipys_binomial_test_in_every_tail(wins, losses, alternative):
+    expected = binomtest(wins, wins + losses, 0.5, alternative=alternative).pvalue if wins + losses else 1.0
+    assert sign_test(wins, losses, alternative) == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e200, 1e-200])
+def test_correlations_are_numpys_at_any_size_and_undefined_for_a_constant(scale):
+    values = np.random.default_rng(1).standard_normal((40, 4)) * scale
+    values[:, 3] = 0.1 * scale
+    found = correlations(values)
+    assert found[:3, :3] == pytest.approx(np.corrcoef(values[:, :3] / scale, rowvar=False), rel=1e-12)
+    assert np.isnan(found[3]).all()
+    assert np.isnan(found[:, 3]).all()
+
+
+def test_systems_that_go_together_wholly_inflate_without_limit():
+    # Yeh 2000, section 2.1: 1 / sqrt(1 - r12)
+    assert inflation(1.0) == inflation(1.0 + 1e-16) == math.inf
+    assert (inflation(0.0), inflation(0.75), inflation(-3.0)) == (1.0, 2.0, 0.5)
+
+
+def test_a_second_run_has_the_bound_of_its_own_count():
+    assert second_run(7, 3, 999, 0.5, 1).p_value == 4 / 1000

@@ -7,7 +7,7 @@ from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.dependence import Grams, naive_size
+from sigdask.dependence import Dependence, Grams, naive_size
 from sigdask.errors import InputError
 from sigdask.nesting import highest
 
@@ -55,6 +55,27 @@ def test_nothing_varies_within_or_at_all():
         np.array([1.0, -1.0])
     )
     assert (whole.icc, whole.p_value) == (pytest.approx(1.0), 0.0)
+
+
+def test_what_nowhere_differs_has_no_dependence():
+    assert Grams.of("g", np.zeros((12, 2)), np.repeat(np.arange(4), 3), np.ones(12, int)).dependence(np.ones(2)) is None
+
+
+def test_groups_of_one_unit_and_one_group_of_all_have_no_dependence():
+    values = rng_of(1).standard_normal((12, 2))
+    for groups in (np.arange(12), np.zeros(12, int)):
+        assert Grams.of("g", values, groups, np.ones(12, int)).dependence(np.array([1.0, -1.0])) is None
+
+
+@pytest.mark.parametrize(
+    ("effect", "p", "n_tested", "clear"),
+    [
+        (2.0, 0.01, 1, True), (2.0, 0.011, 1, False), (2.0, 0.01, 2, False), (2.0, 0.005, 2, True), (2.0, 0.01, 0, True),
+        (1.06, 1e-9, 1, True), (1.05, 1e-9, 1, False), (0.2, 1e-9, 1, False),
+    ],
+)  # fmt: skip
+def test_dependence_is_clear_where_it_matters_and_is_not_chance(effect, p, n_tested, clear):
+    assert Dependence("document", 60, 0.1, effect, p).is_clear(n_tested) == clear
 
 
 def data_of(icc, *, columns=("document",), n_groups=60, size=8, seed=1):

@@ -15,9 +15,11 @@ from sigdask.counts import Counts
 from sigdask.digests import _digest, digests
 from sigdask.errors import InputError
 from sigdask.metrics import find
-from sigdask.metrics.base import BlackBox
+from sigdask.metrics.base import BlackBox, BoundSets
+from sigdask.metrics.forms import Ratios
 from sigdask.paneling import build
 from sigdask.panels import Units
+from sigdask.presence import PresencePanel
 from sigdask.questions import Wanted
 
 
@@ -129,6 +131,43 @@ def test_what_a_users_metric_imports_beside_it_is_part_of_it(tmp_path, monkeypat
     finally:
         for name in ("own_digest_metric", "helpers", "package", "package.deep", "package.deeper"):
             sys.modules.pop(name, None)
+
+
+def test_what_a_metric_imports_from_a_package_itself_is_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_packaged_metric.py").write_text(
+        "import plain_package\nfrom weight_package import weight\n\n\ndef score(outputs, gold):\n    return weight()\n"
+    )
+    for package in ("weight_package", "plain_package"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("def weight():\n    return 1.0\n")
+    importlib.invalidate_caches()
+    function = importlib.import_module("own_packaged_metric").score
+    try:
+        seen = {_digest(BlackBox("score", function))}
+        for package in ("weight_package", "plain_package"):
+            with (tmp_path / package / "__init__.py").open("a") as file:
+                file.write("# changed\n")
+            seen.add(_digest(BlackBox("score", function)))
+        assert len(seen) == 3
+    finally:
+        for name in ("own_packaged_metric", "weight_package", "plain_package"):
+            sys.modules.pop(name, None)
+
+
+def test_sets_of_one_unit_are_told_apart_by_their_terms():
+    # of two terms the first is right: A holds the right one, the wrong one, or both; B holds nothing
+    form = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
+    found = {
+        digests(
+            PresencePanel(
+                key=(5, 6), addresses=np.arange(1), holdings=(np.array(held), np.zeros(0, int)),
+                golden=np.array([True, False]), pairs=np.array([[0, 1]]), metrics=(form,), n_items=1,
+            )
+        )[0, 0]
+        for held in ([0], [1], [0, 1])
+    }  # fmt: skip
+    assert len(found) == 3
 
 
 class Weighted:

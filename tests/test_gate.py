@@ -18,7 +18,18 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.evidence import gather
-from sigdask.gate import Evidence, NonInferior, NotWorse, Shown, detectable, judge, key_of, name_of
+from sigdask.gate import (
+    Evidence,
+    NonInferior,
+    NotWorse,
+    Shown,
+    check_direction,
+    detectable,
+    judge,
+    key_of,
+    name_of,
+)
+from sigdask.metrics import find
 from sigdask.online import levels
 from sigdask.plan import Tell
 from sigdask.report.gate import junit, render
@@ -102,6 +113,24 @@ def test_the_smallest_detectable_loss_is_detected_four_times_in_five():
     for seed in range(200):
         found += not judged(rule, [stated], n=n, seed=1000 + seed).passed
     assert 0.68 < found / 200 < 0.92
+
+
+def test_the_smallest_detectable_loss_is_that_of_the_normal_tables():
+    # z(0.95) + z(0.8) = 1.644854 + 0.841621 one-sided, z(0.975) + z(0.8) = 1.959964 + 0.841621 two-sided
+    _, [two] = results_of([0.0], n=80)
+    assert detectable(two, 2.0, 0.05) == pytest.approx(2 * (1.959964 + 0.841621), rel=1e-6)
+    assert detectable(replace(two, alternative="less"), 2.0, 0.05) == pytest.approx(2 * (1.644854 + 0.841621), rel=1e-6)
+
+
+def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its_trials_too():
+    _, [sampled] = results_of([0.0], n=60)
+    few = replace(sampled, n_trials=99)
+    assert math.isinf(detectable(few, 1.0, 0.0099))
+    assert math.isfinite(detectable(few, 1.0, 0.01))
+    exact = replace(few, method="exact", n_units=10)
+    assert math.isfinite(detectable(exact, 1.0, 2 / 2**10))
+    assert math.isinf(detectable(exact, 1.0, 1.99 / 2**10))
+    assert math.isfinite(detectable(replace(exact, alternative="less"), 1.0, 1 / 2**10))
 
 
 def test_a_set_too_small_to_show_anything_says_so():
@@ -205,11 +234,34 @@ def test_a_one_sided_test_of_the_other_side_is_refused():
     assert not judge([NotWorse(0.05)], right, Evidence({"set": "base"})).passed
 
 
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("baseline", ["a", "b"])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, higher_is_better):
+    # the other system scores 1, the baseline 2, or the other way round where less is better: which sign has a - b?
+    a_loses = baseline == "b"
+    difference = -1 if a_loses == higher_is_better else 1
+    data = Counts.from_scores({"a": [1, 2, 3], "b": [2, 3, 4]})
+    metric = find("mean" if higher_is_better else "mean:better=lower", data).bind(data)
+    if alternative in ("two-sided", "greater" if difference > 0 else "less"):
+        assert check_direction("a", "b", baseline, alternative, metric)
+    else:
+        with pytest.raises(InputError, match=f"{'a' if a_loses else 'b'} is worse than {baseline}"):
+            check_direction("a", "b", baseline, alternative, metric)
+
+
+def test_earlier_runs_are_told_of_where_a_rule_goes_by_them():
+    assert judged(NotWorse(0.05), [0.0]).rules[0].notes == ()
+    [note] = judged(NotWorse(0.05), [0.0], fdr="lond", history=(0.5, 0.5)).rules[0].notes
+    assert note.startswith("lond: after 2 earlier runs this one is held against 0.0")
+
+
 def test_a_rule_that_speaks_of_nothing_does_not_pass():
     _, results = results_of([0.0])
     verdict = judge([NotWorse(0.05, metrics=("BLEU",))], results, Evidence({"set": "base"}))
     assert not verdict.passed
     assert "speaks of no comparison" in render(verdict)
+    assert verdict.rules[0].p_value == 1.0  # what the history keeps
     assert ET.fromstring(junit(verdict, "plan").encode()).get("failures") == "1"
 
 

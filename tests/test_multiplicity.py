@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from panel_of import rng_of
+from scipy import stats
 
 from sigdask.multiplicity import OF_P_VALUES, replicated, step_down, trials_needed
 
@@ -17,6 +18,14 @@ P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 def test_adjusted_p_values_are_rs(method, oracle, oracles):
     o = oracles[oracle]
     assert OF_P_VALUES[method](o["inputs"]["p"]) == pytest.approx(o["expected"], rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["bh", "by"])
+def test_false_discovery_rates_are_scipys(method):
+    for n in (1, 2, 30):
+        p = rng_of(n).random(n) ** 3
+        expected = stats.false_discovery_control(p, method=method)
+        assert OF_P_VALUES[method](p) == pytest.approx(expected, rel=1e-12)
 
 
 @settings(deadline=None)
@@ -47,6 +56,7 @@ def test_partial_conjunctions_by_hand():
     assert replicated([0.01, 0.02, 0.03, 0.9], 0.05) == (1, 0.04)
     assert replicated([0.01, 0.01, 0.02, 0.9], 0.05) == (3, 0.04)
     assert replicated([0.3, 0.9], 0.05) == (0, 0.6)
+    assert replicated([0.6, 0.9], 0.05) == (0, 1.0)
     assert replicated([0.01] * 4, 0.05) == (4, 0.04)
 
 

@@ -9,10 +9,15 @@ from panel_of import panel_of, rng_of
 from scipy import stats
 
 from sigdask.api import compare, compare_all
+from sigdask.counts import Counts
 from sigdask.crosscheck import count_fits
 from sigdask.errors import InputError
+from sigdask.metrics import black_box, find
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization import bound, interval, tally, trials_to_decide
+from sigdask.outputs import OutputsPanel
+from sigdask.paneling import build
+from sigdask.panels import Units
+from sigdask.randomization import black_box_tally, bound, interval, tally, trials_to_decide
 from sigdask.verify import yeh_exact
 
 # STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
@@ -104,10 +109,6 @@ def test_swapping_a_and_b_mirrors_everything():
 
 
 def test_fewer_trials_are_a_prefix_of_more(yeh):
-    from sigdask.metrics import find
-    from sigdask.paneling import build
-    from sigdask.panels import Units
-
     [placed] = build(yeh, Units.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
     few, rest = tally(placed.panel, n_trials=5000), tally(placed.panel, first=5000, n_trials=7000)
     assert ((few + rest).counts == tally(placed.panel, n_trials=12_000).counts).all()
@@ -147,6 +148,21 @@ def test_trials_to_decide_would_decide():
     low, high = interval(round(0.048 * n), n)
     assert not low <= 0.05 < high
     assert trials_to_decide(0.05, 0.05) is None
+    assert trials_to_decide(0.05, 0.05 + 1e-9) is None  # more than there are in a stream
+
+
+@pytest.mark.parametrize(
+    ("p", "alpha"), [(0.7, 0.75), (0.8, 0.75), (0.3, 0.2), (0.048, 0.05), (1e-4, 0.05), (0.9, 0.001)]
+)
+def test_trials_to_decide_are_not_many_more_than_it_takes(p, alpha):
+    n = trials_to_decide(p, alpha)
+
+    def decides(trials):
+        low, high = interval(round(p * trials), trials)
+        return not low <= alpha < high
+
+    assert decides(n)
+    assert n < 400 or not decides(n // 2)
 
 
 def test_yehs_example_has_the_cells_of_the_paper(yeh):
@@ -241,6 +257,19 @@ def test_concordant_items_stay_in_the_counts():
 def test_trials_outside_the_stream_are_refused(trials):
     with pytest.raises(InputError, match="must lie in 0 to"):
         tally(panel_of(responses(0, 5), [FORMS["f1"][0]]), **trials)
+
+
+@pytest.mark.parametrize("run", [0, 1])
+@pytest.mark.parametrize(("first", "n_trials"), [(0, 1), (0, 700), (300, 513)])
+def test_a_black_box_is_counted_in_the_trials_and_run_asked_for(run, first, n_trials):
+    scores = rng_of(7).integers(0, 9, (2, 30))
+    counts = Counts.from_scores({"a": scores[0], "b": scores[1]})
+    units = Units.of(counts, 3)
+    box = black_box(lambda outputs, _: float(sum(outputs)), name="total")
+    [whole] = build(counts, units, [find("mean").bind(counts)], [(0, 1)])
+    ours = black_box_tally(OutputsPanel.of(counts, units, box, (0, 1)), run=run, first=first, n_trials=n_trials)
+    assert ours.n_trials == n_trials
+    assert (ours.counts == tally(whole.panel, run=run, first=first, n_trials=n_trials).counts).all()
 
 
 @settings(max_examples=100, deadline=None)

@@ -240,6 +240,18 @@ def test_many_comparisons_at_once_stop_where_each_alone_would():
             assert together[place] == stopping_block(rule, tallies[(slice(None), *place)], np.full(20, 4096))
 
 
+def test_the_rules_stop_by_default_as_documented():
+    # docs: h = 10; alpha = 0.05 at a resampling risk of 1e-3 (Ding, Gandy & Hahn 2020)
+    assert BesagClifford() == BesagClifford(10)
+    assert ConfidenceSequence() == ConfidenceSequence(0.05, 1e-3)
+
+
+def test_the_lower_end_is_found_however_small_p_is():
+    low, high = sequence_interval(3, 2**20, 1e-3)
+    for end in (low, high):
+        assert log_likelihood(3, 2**20, end) == pytest.approx(math.log(1e-3), abs=1e-5)
+
+
 def test_no_blocks_do_not_stop():
     assert stopping_block(BesagClifford(1), np.zeros((0, 2)), []).tolist() == [-1, -1]
     assert sequential_p(BesagClifford(1), [], [], None, limit=10) is None

@@ -7,6 +7,7 @@ from sigdask.kernels.presence import arrange, distinct_terms, swap_rows, transpo
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.presence import PresencePanel
+from sigdask.randomization import presence_tally
 from sigdask.shuffles import swap_bits
 
 F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
@@ -95,3 +96,18 @@ def test_transposition_is_its_own_inverse():
             assert np.array_equal(bit(turned, r, b), bit(blocks, b, r))
     transpose(turned)
     assert np.array_equal(turned, blocks)
+
+
+def test_runs_and_trials_of_sets_are_counted_where_they_are_asked_for():
+    panel, held = panel_of(np.random.default_rng(3), 40, 30, 0.1, n_systems=2)
+    observed = panel.scores[0, 0] - panel.scores[1, 0]
+    for run, first in ((0, 0), (1, 0), (0, 5000)):
+        bits = swap_bits(panel.key, run=run, first=first, n_trials=300, n_units=40)
+        expected = np.zeros(3, int)
+        for swapped in bits:
+            right, given = reference(panel, held, 0, swapped).T
+            score = 2 * right / (given + panel.golden.sum())
+            d = score[0] - score[1]
+            expected += (d >= observed - 1e-12, d <= observed + 1e-12, abs(d) >= abs(observed) - 1e-12)
+        tally = presence_tally(panel, run=run, first=first, n_trials=300)
+        assert tally.counts[0, 0].tolist() == expected.tolist()

@@ -1,6 +1,7 @@
 """The store keeps each trial once, for one driver at a time, and says what is wrong in words."""
 
 import json
+import math
 import os
 import socket
 import sqlite3
@@ -18,12 +19,14 @@ from nights import write_plan
 from servers import start_postgres
 from sqlalchemy import text
 
+from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
+from sigdask.results import Stopped
 from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
 from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
-from sigdask.store.views import status
+from sigdask.store.views import Change, status
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +81,29 @@ def test_no_trial_is_kept_twice_and_none_left_out(where, again):
             store.commit([Kept(ids, 1, 0, 4096, counts_of(1)), Kept(ids, 0, *again, counts_of(1))])
         assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
         assert store.prefixes(ids, 1).n_trials.tolist() == [0]  # all of a transaction or nothing
+
+
+def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
+    first, second, third = counts_of(2), counts_of(2, 1), counts_of(1, 2)
+    with open_store(where, "p") as store:
+        ids = store.ids_of(["a" * 40, "b" * 40], ["pair", "pair"])
+        store.begin("p.toml", {}, [])
+        store.commit([Kept(ids, 0, 0, 4096, first)])
+        store.commit([Kept(ids, 0, 4096, 16_384, second)])
+        store.commit([Kept(ids[1:], 0, 16_384, 20_000, third)])
+        with store.database.transaction() as connection:
+            starts, stops, counts = tallies.read_blocks(connection, ids, 0)
+            some = tallies.read_rounds(connection, ids[::-1], 0, np.array([16_384, 16_383]))
+            alike = tallies.read_rounds(connection, ids, 0, np.array([20_000, 20_000]))
+            none = tallies.read_rounds(connection, ids, 1, np.array([20_000, 20_000]))
+    assert starts.tolist() == [0, 4096, 16_384]
+    assert stops.tolist() == [[4096, 4096], [16_384, 16_384], [0, 20_000]]
+    assert counts.tolist() == [first.tolist(), second.tolist(), [[0, 0, 0], third[0].tolist()]]
+    assert some.n_trials.tolist() == [16_384, 4096]
+    assert some.counts.tolist() == [(first + second)[1].tolist(), first[0].tolist()]
+    assert alike.n_trials.tolist() == [16_384, 20_000]
+    assert alike.counts.tolist() == [(first + second)[0].tolist(), (first + second + third)[1].tolist()]
+    assert (none.n_trials.tolist(), none.counts.tolist()) == ([0, 0], [[0] * 3] * 2)
 
 
 def test_families_are_kept_as_a_whole(where):
@@ -147,6 +173,15 @@ def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(wh
         store.begin("two.toml", {}, [])
         assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "running"]
     assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
+
+
+def test_only_a_process_that_could_be_seen_here_is_called_dead():
+    this = Holder.this()
+    assert not this.is_dead()
+    assert replace(this, born="1").is_dead()  # its number went to another process
+    for unseen in (replace(this, host="elsewhere"), replace(this, space="another boot"), replace(this, space="")):
+        assert not unseen.is_dead()
+        assert not replace(unseen, born="1").is_dead()
 
 
 def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where):
@@ -249,6 +284,23 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
         assert [run.number for run in history.runs_of(connection, "p")] == runs[::-1]
 
 
+def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
+    result = compare([1, 2, 3, 4], [0, 1, 1, 2])  # p = 2 / 16
+    small, family = replace(result, p_value=0.05), replace(result, p_value=0.04, p_adjusted=0.06)
+    sequence = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
+    decided = replace(result, p_value=math.nan, stopped=sequence)
+    open_ = replace(decided, stopped=replace(sequence, is_significant=None))
+    kinds = {
+        (None, result): ("new",), (None, small): ("new", "gained"), (None, family): ("new",),
+        (None, decided): ("new", "gained"), (None, open_): ("new",), (small, None): ("gone",),
+        (result, small): ("gained", "p"), (small, family): ("lost", "p"), (result, family): ("p",),
+        (small, replace(small, score_a=0.5)): ("scores",), (small, replace(small, score_b=0.5)): ("scores",),
+        (small, replace(small, n_trials=99)): ("p",), (small, replace(small, n_items=5)): ("details",),
+    }  # fmt: skip
+    for pair, words in kinds.items():
+        assert Change(*(one and Recorded(one) for one in pair)).kinds(0.05) == words
+
+
 def test_a_store_of_an_older_version_is_brought_to_the_newest_with_all_it_kept(tmp_path):
     # written by version 1 of the schema, kept as it was
     file = tmp_path / "old.sqlite"
@@ -328,6 +380,9 @@ def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
     assert file_system(Path("/home/me"), str(mounts)) == "nfs4"
     assert file_system(Path("/home/my data/x"), str(mounts)) == "lustre"
     assert file_system(Path("/homeless"), str(mounts)) == "ext4"
+    mounts.write_text(mounts.read_text() + "\nauto /home\n")  # what is cut short says nothing
+    assert file_system(Path("/home/me"), str(mounts)) == "nfs4"
+    assert file_system(Path("/home/me"), str(tmp_path / "none")) == ""
     monkeypatch.setattr(database, "file_system", lambda _: "nfs4")
     db = open_to_write(str(tmp_path / "x.sqlite"))
     assert "shared file system (nfs4)" in db.notes[0]
