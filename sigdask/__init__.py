@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sigdask.api import as_counts, compare, compare_all, compare_sets
+    from sigdask.api import compare, compare_all, compare_sets
     from sigdask.counts import Counts
+    from sigdask.counts.constructors import as_counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
     from sigdask.metrics import black_box, metric
@@ -46,7 +47,7 @@ _HOMES = {
     "Results": "results",
     "SigdaskError": "errors",
     "UnfinishedError": "errors",
-    "as_counts": "api",
+    "as_counts": "counts.constructors",
     "black_box": "metrics",
     "compare": "api",
     "compare_all": "api",

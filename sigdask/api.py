@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.adjustment import Adjustment, Together, adjustment, chosen, obstacles
@@ -347,17 +346,3 @@ def _check_names(test_sets: Sequence[Counts]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
-
-
-def as_counts(scores: Any, **options: Any) -> Counts:
-    """Return counts of a mapping or data frame of item scores, one column a system.
-
-    Parameters
-    ----------
-    scores : mapping or data frame (pandas, polars)
-        Column name to item scores.
-    **options
-        As in `Counts.from_scores`.
-    """
-    columns = scores.to_dict(as_series=True) if hasattr(scores, "get_column") else dict(scores.items())
-    return Counts.from_scores({str(name): np.asarray(column) for name, column in columns.items()}, **options)

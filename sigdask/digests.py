@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
+from sigdask.counts.precision import Numbers
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
-from sigdask.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.precision import Numbers
 from sigdask.presence import PresencePanel
 from sigdask.shuffles import SCHEME
 

@@ -9,7 +9,7 @@ from string import ascii_letters
 
 import numpy as np
 
-from sigdask.kernels.exceedances import TIE
+from sigdask.counts.lattice import TIE
 
 MOST_GROUPS = 1000
 """Groups up to which letters are worked out: verdicts without order can need exponentially many."""

@@ -13,8 +13,8 @@ from sigdask import crosscheck
 from sigdask.classical import correlations, sign_test
 from sigdask.comparisons import Asked, Comparison, Slots
 from sigdask.counts import Counts
+from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError, SigdaskError
-from sigdask.kernels.exceedances import TIE
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.lattice import TIE
 from sigdask.families import Family, Member, Relabelling, chunks
 from sigdask.kernels.differences import raise_linear, raise_maxima, raise_scaled
-from sigdask.kernels.exceedances import TIE
 from sigdask.kernels.relabel import relabelled_sums
 from sigdask.kernels.sums import layout
 from sigdask.shuffles import relabel_word

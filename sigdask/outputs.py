@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.fields import Array
 from sigdask.errors import InputError
-from sigdask.fields import Array
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
 from sigdask.panels import Pair, Units

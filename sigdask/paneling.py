@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.errors import InputError
-from sigdask.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.metrics.base import BoundMetric
 from sigdask.panels import Pair, Panel, PanelMetric, Units
 

@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts import Counts, canonical
+from sigdask.counts import Counts
+from sigdask.counts.checks import canonical
+from sigdask.counts.lattice import COUNTS, Lattice
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.lattice import COUNTS, Lattice
 from sigdask.metrics.forms import Form, Ratios, any_formula, movement
 from sigdask.shuffles import Key, stream_key
 from sigdask.tallies import Manner

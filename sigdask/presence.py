@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
-from sigdask.fields import Array
+from sigdask.counts.fields import Array
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.panels import Pair, Units

@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sigdask.counts import canonical
+from sigdask.counts.checks import canonical
 from sigdask.errors import InputError
 
 SCHEME = 1

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.lattice import COUNTS
 from sigdask.kernels.differences import add_linear, add_ratio, add_scored, add_scores
 from sigdask.kernels.exceedances import count_linear, count_ratio, count_scores
 from sigdask.kernels.scored import count_scored, parameters
 from sigdask.kernels.sums import Layout, Room, combined, layout, moved_sums
-from sigdask.lattice import COUNTS
 from sigdask.metrics.forms import Ratios
 from sigdask.panels import Panel
 

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.lattice import MOST_DIGITS, Scale
+from sigdask.counts.precision import Numbers
 from sigdask.deviations import swap_deviations
 from sigdask.kernels.presence import distinct_terms, scores_of
-from sigdask.lattice import MOST_DIGITS, Scale
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.precision import Numbers
 from sigdask.presence import PresencePanel
 
 ComparedPanel = Panel | PresencePanel | OutputsPanel

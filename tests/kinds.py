@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.lattice import Lattice
 from sigdask.families import Family, Member, Relabelling
-from sigdask.lattice import Lattice
 from sigdask.metrics import METRICS, black_box, find, metric, replicates
 from sigdask.metrics.agreement import cohen
 from sigdask.metrics.base import BoundMetric, Metric

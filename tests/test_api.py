@@ -9,8 +9,9 @@ import pytest
 from panel_of import rng_of
 
 import sigdask
-from sigdask.api import as_counts, compare, compare_all
+from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
+from sigdask.counts.constructors import as_counts
 from sigdask.errors import InputError
 from sigdask.panels import Units
 from sigdask.shuffles import swap_bits

@@ -7,6 +7,7 @@ import pytest
 
 from sigdask import api
 from sigdask.cli.comparing import compare as command
+from sigdask.counts.constructors import as_counts
 from sigdask.errors import InputError
 from sigdask.formats.options import Options
 from sigdask.options import MOST_TRIALS, OPTIONS, READING, filled
@@ -63,7 +64,7 @@ def test_no_public_function_takes_untyped_options():
 
 
 def test_one_metric_needs_no_list_and_none_takes_those_that_the_data_suggest():
-    counts = api.as_counts({"a": [1, 2, 3, 4], "b": [1, 1, 1, 1]})
+    counts = as_counts({"a": [1, 2, 3, 4], "b": [1, 1, 1, 1]})
     found = [api.compare_all(counts, **given)[0] for given in ({}, {"metrics": "mean"}, {"metrics": ["mean"]})]
     assert [(r.metric, r.p_value) for r in found] == [("mean", found[0].p_value)] * 3
 

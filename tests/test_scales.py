@@ -9,9 +9,9 @@ import pytest
 
 import sigdask
 from sigdask import Counts, compare_all
+from sigdask.counts.lattice import Scale
 from sigdask.errors import InputError
 from sigdask.groups import ranking
-from sigdask.lattice import Scale
 from sigdask.spread import normal_p
 from sigdask.stopping import log_likelihood, sequence_interval
 

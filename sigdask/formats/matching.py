@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.fields import Array
+from sigdask.counts.fields import Array
 
 Sizes = Mapping[str, int]
 Matches = Callable[[Any, Any], tuple[Sizes, Sizes]]

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from sigdask.counts import Counts, Outputs, canonical
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.checks import canonical
 from sigdask.errors import InputError
 from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.listings import as_objects, named, some

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import Array
 from sigdask.errors import InputError
-from sigdask.fields import Array
 from sigdask.formats.options import Options
 
 Key = Hashable

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
+from sigdask.counts.fields import Array, LabelFields
 from sigdask.errors import InputError
-from sigdask.fields import Array, LabelFields
 from sigdask.formats.files import empty
 
 Integers = NDArray[np.int32]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import Array
 from sigdask.errors import InputError
-from sigdask.fields import Array
 from sigdask.formats.files import empty, open_text
 from sigdask.formats.options import Options
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
+from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
-from sigdask.fields import LabelFields
 from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.labels import from_tables
 from sigdask.formats.options import Options, Source, system_names

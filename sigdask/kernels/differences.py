@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sigdask.kernels.exceedances import TIE
+from sigdask.counts.lattice import TIE
 from sigdask.kernels.scored import TILE, score_tile
 
 

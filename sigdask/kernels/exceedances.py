@@ -13,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sigdask.counts.lattice import TIE
+
 LARGEST_32 = 2**30
 """Of a difference of sums that are kept in 32 bits."""
-
-TIE = 64 * np.finfo(np.float64).eps
-"""Relative slack of floating-point scores: differences within TIE (|A| + |B|) are ties."""
 
 
 @njit(nogil=True, cache=True)

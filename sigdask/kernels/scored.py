@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sigdask.kernels.exceedances import TIE
+from sigdask.counts.lattice import TIE
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 MACRO, BLEU, CHRF = 0, 1, 2

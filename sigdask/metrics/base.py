@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.fields import Array, rounding_of
 from sigdask.errors import InputError
-from sigdask.fields import Array, rounding_of
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.travel import address_of, folder_of, function_at

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.fields import Array
+from sigdask.counts.lattice import Lattice, Scale
+from sigdask.counts.precision import Numbers
 from sigdask.errors import InputError
-from sigdask.fields import Array
-from sigdask.lattice import Lattice, Scale
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric
 from sigdask.metrics.forms import MeanOf, Ratios
-from sigdask.precision import Numbers
 
 
 def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.fields import Array
 from sigdask.errors import InputError, missing_extra
-from sigdask.fields import Array
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
 from sigdask.metrics.forms import Ratios

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts import Counts
+from sigdask.counts.fields import Array
 from sigdask.errors import InputError, missing_extra
-from sigdask.fields import Array
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios

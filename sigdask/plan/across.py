@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask import addresses, formats, metrics
-from sigdask.counts import canonical
+from sigdask.counts.checks import canonical
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, Rule
 from sigdask.plan.complaints import nearest, shown

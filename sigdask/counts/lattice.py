@@ -29,6 +29,9 @@ each of the two values, in the trial's difference and again in the observed one.
 _MOST_BITS = 50
 _LIMIT_BITS = 61
 
+TIE = 64 * np.finfo(np.float64).eps
+"""Relative slack of floating-point scores: differences within TIE (|A| + |B|) are ties."""
+
 
 @known_as("Lattice", "digits exponent")
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.fields import Array
+from sigdask.counts.fields import Array
 from sigdask.identity import known_as
 
 DIGITS = {"float16": 3, "float32": 6, "float64": 9}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sigdask import compare, compare_all, read
-from sigdask.api import as_counts
 from sigdask.counts import Counts
+from sigdask.counts.constructors import as_counts
+from sigdask.counts.precision import Column
 from sigdask.errors import InputError
 from sigdask.metrics import metric
-from sigdask.precision import Column
 
 
 def exact(differences):

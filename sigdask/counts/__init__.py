@@ -2,12 +2,11 @@
 
 A field is an array over items; a metric is a function of sums of fields (STATISTICS: counts, then
 sums, then a score). Integer fields are exact; float fields are put on a lattice per pair of systems
-in `sigdask.lattice`, so that no system's scale depends on who else takes part.
+in `sigdask.counts.lattice`, so that no system's scale depends on who else takes part.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids, item_scores, one_length
+from sigdask.counts.fields import Array, LabelFields, Reordered, rounding_of
+from sigdask.counts.precision import Column, Numbers
 from sigdask.errors import InputError
-from sigdask.fields import Array, LabelFields, Reordered, rounding_of
 from sigdask.identity import known_as
 from sigdask.options import Missing
-from sigdask.precision import BITS, Column, Numbers
 
 
 @known_as("Outputs", "systems gold")
@@ -107,11 +107,11 @@ class Counts:
     replicates: tuple[Counts, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_names(self.systems)
+        check_names(self.systems)
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:
-            _check_unique(self.ids, "item id")
+            check_unique(self.ids, "item id")
         if self.unit != "item":
             self.group(self.unit)
         if isinstance(self.fields, dict):
@@ -206,9 +206,9 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        _check_names(tuple(scores))
-        columns = {system: Column.of(_numbers(values, system)) for system, values in scores.items()}
-        n_items = _one_length({s: len(c.numbers) for s, c in columns.items()})
+        check_names(tuple(scores))
+        columns = {system: Column.of(item_scores(values, system)) for system, values in scores.items()}
+        n_items = one_length({s: len(c.numbers) for s, c in columns.items()})
         values = np.column_stack([c.numbers for c in columns.values()])
         present = ~np.isnan(values)
         if missing == "error" and not present.all():
@@ -229,8 +229,8 @@ class Counts:
             fields=numbers,
             n_items=n_items,
             name=name,
-            ids=_ids(ids, n_items),
-            groups=_groups(groups, n_items),
+            ids=item_ids(ids, n_items),
+            groups=item_groups(groups, n_items),
             present=None if present.all() else present,
             outputs=Outputs(tuple((np.nan_to_num(values) if missing == "zero" else values).T.astype(object))),
             suggested=("mean",),
@@ -330,8 +330,8 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        _check_names(tuple(predictions))
-        n_items = _one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
+        check_names(tuple(predictions))
+        n_items = one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
         right = np.array([str(label) for label in gold], dtype=object)
         given = tuple(np.array([str(p) for p in column], dtype=object) for column in predictions.values())
         labels = tuple(sorted(set(right)))
@@ -341,8 +341,8 @@ class Counts:
             fields=LabelFields.of(right, given, labels + others),
             n_items=n_items,
             name=name,
-            ids=_ids(ids, n_items),
-            groups=_groups(groups, n_items),
+            ids=item_ids(ids, n_items),
+            groups=item_groups(groups, n_items),
             labels=labels,
             predicted_labels=others,
             outputs=Outputs(given, right),
@@ -372,8 +372,8 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        _check_names(tuple(found))
-        n_items = _one_length({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
+        check_names(tuple(found))
+        n_items = one_length({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
         gold = np.asarray(of_interest, dtype=bool).astype(np.int8)[:, None]  # (n_items, 1)
         predicted = np.column_stack([np.asarray(f, dtype=bool) for f in found.values()]).astype(np.int8)
         return Counts(
@@ -381,27 +381,12 @@ class Counts:
             fields={"tp": predicted * gold, "predicted": predicted, "gold": gold},
             n_items=n_items,
             name=name,
-            ids=_ids(ids, n_items),
-            groups=_groups(groups, n_items),
+            ids=item_ids(ids, n_items),
+            groups=item_groups(groups, n_items),
             outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
             suggested=("recall", "precision", "f1"),
             warnings=tuple(warnings),
         )
-
-
-def canonical(text: str) -> bytes:
-    """Return the form by which ids are compared and sorted: NFC, UTF-8 (scheme 1)."""
-    try:
-        return unicodedata.normalize("NFC", text).encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{text!r}: a name or id that cannot be written in UTF-8; change it") from None
-
-
-def _check_names(systems: Sequence[str]) -> None:
-    if len(systems) < 2:
-        found = f"only {systems[0]!r}" if systems else "none"
-        raise InputError(f"a comparison needs two systems or more, found {found}")
-    _check_unique(systems, "system name")
 
 
 def _same_parts(first: Counts, other: Counts, r: int) -> None:
@@ -416,50 +401,3 @@ def _same_parts(first: Counts, other: Counts, r: int) -> None:
         )
     for item in sorted({*(first.ids or ())} ^ {*(other.ids or ())}):
         raise InputError(f"item {item!r} is in one of the replicates 1 and {r} alone; each needs the same items")
-
-
-def _check_unique(names: Sequence[str], what: str) -> None:
-    seen: set[bytes] = set()
-    for name in names:
-        if (key := canonical(name)) in seen:
-            raise InputError(f"{what} {name!r} occurs twice")
-        seen.add(key)
-
-
-def _numbers(values: Sequence[float] | Array, system: str) -> Array:
-    """Return numbers in float64, or in what less exact type they came."""
-    try:
-        numbers = np.asarray(values)
-        if numbers.dtype.name not in BITS:
-            numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"scores of {system!r}: {error}") from None
-    if numbers.ndim != 1:
-        raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
-    if np.isinf(numbers).any():
-        raise InputError(
-            f"scores of {system!r}: the item at position {int(np.argmax(np.isinf(numbers))) + 1} is infinite"
-        )
-    return numbers
-
-
-def _one_length(lengths: Mapping[str, int]) -> int:
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name}: {n}" for name, n in lengths.items())
-        raise InputError(f"different numbers of items ({listed})")
-    return next(iter(lengths.values()), 0)
-
-
-def _ids(ids: Sequence[str] | None, n_items: int) -> tuple[str, ...] | None:
-    if ids is None:
-        return None
-    if len(ids) != n_items:
-        raise InputError(f"{len(ids)} ids for {n_items} items")
-    return tuple(str(i) for i in ids)
-
-
-def _groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, tuple[str, ...]]:
-    for name, column in (groups or {}).items():
-        if len(column) != n_items:
-            raise InputError(f"column {name!r} has {len(column)} values for {n_items} items")
-    return {name: tuple(str(v) for v in column) for name, column in (groups or {}).items()}
