@@ -16,7 +16,7 @@ from scipy import stats
 
 from sigdask.adjustment import FEW_UNITS
 from sigdask.margin_tests import SKEWED
-from sigdask.matched_proportions import EXACT_UP_TO, Matched
+from sigdask.statistics.matched_proportions import EXACT_UP_TO, Matched
 
 PAGE = Path(__file__).parent / "statistics.md"
 BEGIN, END = "<!-- made by docs/make_noninferiority.py: begin -->", "<!-- made by docs/make_noninferiority.py: end -->"

@@ -16,13 +16,12 @@ from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.families import SIDES, Family, Member, Relabelling, root_mean_square, spread
 from sigdask.metrics.base import BoundMetric
-from sigdask.multiplicity import OF_P_VALUES, cost, replicated, step_down, trials_needed
 from sigdask.options import Adjust, Alternative
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.randomization import interval, p_value, trials_to_decide
 from sigdask.results import FamilyNote, OverSets, Result
-from sigdask.shuffles import MAX_TRIALS
+from sigdask.statistics.bounds import MAX_TRIALS, interval, p_value, trials_to_decide
+from sigdask.statistics.multiplicity import OF_P_VALUES, cost, replicated, step_down, trials_needed
 from sigdask.tallies import FAMILY_TAILS, TAILS, Tally
 
 Array = NDArray[np.float64]

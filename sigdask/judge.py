@@ -9,8 +9,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import crosscheck
-from sigdask.classical import correlations, sign_test
 from sigdask.comparisons import Asked, Comparison, Slots
 from sigdask.counts import Counts
 from sigdask.counts.lattice import TIE
@@ -20,9 +18,11 @@ from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
 from sigdask.outputs import OutputsPanel
 from sigdask.panels import Panel
-from sigdask.printable import limits_text
-from sigdask.randomization import bound, interval, p_value, trials_to_decide
 from sigdask.results import Exact, Result, SecondRun
+from sigdask.statistics import crosscheck
+from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
+from sigdask.statistics.classical import correlations, sign_test
+from sigdask.statistics.rounding import limits_text
 from sigdask.tallies import TAILS, Tally
 
 Failed = Callable[[str, str], object]

@@ -21,13 +21,13 @@ from sigdask.api import prepare
 from sigdask.counts import Counts
 from sigdask.engine import Job
 from sigdask.gate import Equivalent, Key, Shown, WithinMargin, key_of
-from sigdask.matched_proportions import Matched
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.options import Alternative
 from sigdask.panels import Units
 from sigdask.questions import Wanted
 from sigdask.results import Result
 from sigdask.spread import normal_p, shares, shifted
+from sigdask.statistics.matched_proportions import Matched
 from sigdask.tallies import Tally
 
 AnyBound = BoundMetric | BoundSets | BlackBox

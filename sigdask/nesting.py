@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from sigdask.comparisons import Comparison
 from sigdask.counts import Counts
-from sigdask.dependence import Dependence, Grams
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import gradient
 from sigdask.panels import Units
+from sigdask.statistics.dependence import Dependence, Grams
 
 MOST_NUMBERS = 2 * 10**7
 """Contributions of all systems that are summed at a time; beyond it, pair by pair."""

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, overload
 
-from sigdask.crosscheck import Check
-from sigdask.dependence import Dependence
 from sigdask.errors import missing_extra
-from sigdask.groups import Ranked, achieved_significance, discriminative_power, ranking
 from sigdask.shuffles import SCHEME
+from sigdask.statistics.crosscheck import Check
+from sigdask.statistics.dependence import Dependence
+from sigdask.statistics.letters import Ranked, achieved_significance, discriminative_power, ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ BLOCK = 4096
 COLUMN = 128
 """Units that one call of the generator serves."""
 
-MAX_TRIALS = 2**48
 
 Key = tuple[int, int]
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from sigdask.api import compare, compare_all
 from sigdask.clusters import connect
-from sigdask.crosscheck import ALARM, count_fits
 from sigdask.formats import read
 from sigdask.options import Alternative
-from sigdask.printable import p_equals
 from sigdask.results import Results
 from sigdask.shuffles import philox, stream_key, swap_bits
+from sigdask.statistics.crosscheck import ALARM, count_fits
+from sigdask.statistics.rounding import p_equals
 
 Audit = tuple[str, bool, str]
 

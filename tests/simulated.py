@@ -14,8 +14,8 @@ from sigdask.adjustment import joint_p_values
 from sigdask.families import Family, Member
 from sigdask.maxima import family_tally
 from sigdask.metrics.forms import Ratios
-from sigdask.multiplicity import holm
 from sigdask.skewed import note
+from sigdask.statistics.multiplicity import holm
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999

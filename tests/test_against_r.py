@@ -8,7 +8,7 @@ import pytest
 from panel_of import rng_of
 
 from sigdask.api import compare
-from sigdask.multiplicity import OF_P_VALUES
+from sigdask.statistics.multiplicity import OF_P_VALUES
 
 RSCRIPT = shutil.which("Rscript")
 pytestmark = pytest.mark.skipif(RSCRIPT is None, reason="R is not installed (apt-get install r-base-core r-cran-coin)")

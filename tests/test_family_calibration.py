@@ -10,7 +10,7 @@ from sigdask.adjustment import joint_p_values
 from sigdask.engine import Job, count_jobs
 from sigdask.families import Family, Member, Relabelling
 from sigdask.metrics.forms import Ratios
-from sigdask.multiplicity import OF_P_VALUES
+from sigdask.statistics.multiplicity import OF_P_VALUES
 
 pytestmark = pytest.mark.slow
 

@@ -30,9 +30,9 @@ from sigdask.gate import (
     name_of,
 )
 from sigdask.metrics import find
-from sigdask.online import levels
 from sigdask.plan import Tell
 from sigdask.report.gate import junit, render
+from sigdask.statistics.online_fdr import levels
 from sigdask.tell import tell
 
 

@@ -15,8 +15,8 @@ from sigdask.counts import Counts
 from sigdask.evidence import gather
 from sigdask.gate import Equivalent, Evidence, NonInferior, Shown, judge, key_of, name_of
 from sigdask.margin_tests import SKEWED
-from sigdask.matched_proportions import Matched, design_effect, score
 from sigdask.report.gate import junit, render
+from sigdask.statistics.matched_proportions import Matched, design_effect, score
 
 
 def compared(counts, metric="mean", **options):

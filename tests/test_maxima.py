@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
-from sigdask.crosscheck import count_fits
 from sigdask.families import Family, Member, Relabelling
 from sigdask.maxima import CHUNK, family_tally, relabel_tally
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.randomization import count, tally
 from sigdask.shuffles import swap_bits
+from sigdask.statistics.crosscheck import count_fits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 RECALL = Ratios(((1, 0, 0),), ((0, 0, 1),))

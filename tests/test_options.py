@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.formats.options import Options
 from sigdask.options import MOST_TRIALS, OPTIONS, READING, filled
 from sigdask.plan import keys
-from sigdask.shuffles import MAX_TRIALS
+from sigdask.statistics.bounds import MAX_TRIALS
 
 OF_PYTHON = {"beside", "progress", "blocks_per_task"}
 SPELLED = {"second_run": "no_second_run"}

@@ -8,11 +8,11 @@ import pytest
 import reference
 
 from sigdask.api import compare, compare_all
-from sigdask.classical import correlations, inflation, sign_test
 from sigdask.counts import Counts
-from sigdask.crosscheck import count_fits
 from sigdask.metrics import find
-from sigdask.randomization import bound, interval
+from sigdask.statistics.bounds import bound, interval
+from sigdask.statistics.classical import correlations, inflation, sign_test
+from sigdask.statistics.crosscheck import count_fits
 from sigdask.verify import yeh_exact
 
 
@@ -201,7 +201,7 @@ NOT_COVERED = {
 
 
 def test_every_oracle_is_tested_or_said_not_to_be(oracles):
-    text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    text = "".join(path.read_text() for path in Path(__file__).parent.rglob("test_*.py"))
     made = {f"yeh2000_sd_factor_{r}" for r in ("0.38", "0.5", "0.8")} | {
         f"yeh2000_{m}_{kind}"
         for m in ("recall", "f1", "precision")

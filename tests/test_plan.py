@@ -14,7 +14,7 @@ from sigdask.estimate import estimate
 from sigdask.gate import Equivalent, NonInferior, NotWorse
 from sigdask.plan import Plan, Report, load_plan, schema, schema_text
 from sigdask.plan.lines import lines_of_keys
-from sigdask.stopping import BesagClifford, ConfidenceSequence
+from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 from sigdask.store.database import url_of
 
 

@@ -10,14 +10,15 @@ from scipy import stats
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.crosscheck import count_fits
 from sigdask.errors import InputError
 from sigdask.metrics import black_box, find
 from sigdask.metrics.forms import Ratios
 from sigdask.outputs import OutputsPanel
 from sigdask.paneling import build
 from sigdask.panels import Units
-from sigdask.randomization import black_box_tally, bound, interval, tally, trials_to_decide
+from sigdask.randomization import black_box_tally, tally
+from sigdask.statistics.bounds import bound, interval, trials_to_decide
+from sigdask.statistics.crosscheck import count_fits
 from sigdask.verify import yeh_exact
 
 # STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions

@@ -11,9 +11,9 @@ import sigdask
 from sigdask import Counts, compare_all
 from sigdask.counts.lattice import Scale
 from sigdask.errors import InputError
-from sigdask.groups import ranking
 from sigdask.spread import normal_p
-from sigdask.stopping import log_likelihood, sequence_interval
+from sigdask.statistics.letters import ranking
+from sigdask.statistics.stopping import log_likelihood, sequence_interval
 
 N = 9
 

@@ -19,8 +19,8 @@ from sigdask.families import Family, Member
 from sigdask.maxima import family_tally
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
 from sigdask.questions import Part, Wanted
-from sigdask.randomization import interval
 from sigdask.skewed import least, skewed
+from sigdask.statistics.bounds import interval
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 

@@ -9,13 +9,13 @@ from typing import Protocol
 
 from scipy import special
 
-from sigdask import online
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Covered, Run, failures_first, where
 from sigdask.gate.values import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of
-from sigdask.multiplicity import holm
-from sigdask.printable import high_text, low_text, p_equals
 from sigdask.results import Result
+from sigdask.statistics import online_fdr
+from sigdask.statistics.multiplicity import holm
+from sigdask.statistics.rounding import high_text, low_text, p_equals
 
 
 class Directed(Protocol):
@@ -50,7 +50,7 @@ def not_worse(rule: NotWorse, covered: Sequence[Covered], run: Run) -> RuleVerdi
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_apart = _n_apart(rule, covered, run)
     past = run.evidence.history.get(name_of(rule), ())
-    level = rule.alpha if run.fdr == "none" else online.levels(past, rule.alpha, run.fdr)[-1]
+    level = rule.alpha if run.fdr == "none" else online_fdr.levels(past, rule.alpha, run.fdr)[-1]
     each = level if run.fdr == "none" else level / n_apart
     findings = [_loss(rule, c, p, each, len(covered), run) for c, p in zip(covered, adjusted, strict=True)]
     return RuleVerdict(
@@ -167,7 +167,7 @@ def _detectable_text(smallest: float | None) -> str:
 def _alarms(rule: NotWorse, run: Run, n_apart: int) -> float:
     if run.fdr == "none":
         return run.runs_per_year * min(1.0, rule.alpha * n_apart)
-    return min(run.runs_per_year, online.most_false_alarms(rule.alpha, run.fdr))
+    return min(run.runs_per_year, online_fdr.most_false_alarms(rule.alpha, run.fdr))
 
 
 def _notes(rule: NotWorse, fdr: Fdr, level: float, n_past: int, findings: Sequence[Finding]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from sigdask.questions import Cell
 from sigdask.randomization import count
 from sigdask.results import Result, Stopped
 from sigdask.rounds import round_of
-from sigdask.stopping import (
+from sigdask.statistics.stopping import (
     NOT_YET,
     BesagClifford,
     Hidden,

@@ -15,7 +15,7 @@ from sigdask.plan.complaints import nearest, shown
 from sigdask.plan.keys import TestSetKeys
 from sigdask.plan.lines import Key
 from sigdask.plan.model import SHARED, Plan, TestSet
-from sigdask.stopping import ConfidenceSequence
+from sigdask.statistics.stopping import ConfidenceSequence
 
 Complain = Callable[[Key, str], None]
 

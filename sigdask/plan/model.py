@@ -14,7 +14,7 @@ from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.gate import Fdr, Rule
 from sigdask.options import Adjust, Alternative, Method
-from sigdask.stopping import Stopping
+from sigdask.statistics.stopping import Stopping
 
 SHARED: tuple[str, ...] = ("max-t", "max-t:raw", "single-step-max-t", "tukey")
 """Adjustments that take the largest difference of each trial, so that all need the same trials."""

@@ -31,7 +31,7 @@ from sigdask.plan.keys import (
 )
 from sigdask.plan.lines import Key
 from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
-from sigdask.stopping import BesagClifford, ConfidenceSequence, Stopping
+from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
 DATABASES = ("sqlite", "postgresql")
 _T = TypeVar("_T")

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import UnfinishedError
-from sigdask.printable import p_equals, printable
+from sigdask.printable import printable
 from sigdask.report.files import write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import chance, render
 from sigdask.results import Result, Results, as_json
+from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Report, Status
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sigdask.classical import inflation
-from sigdask.printable import limits_text, p_equals, p_text, printable
-from sigdask.randomization import interval
+from sigdask.printable import printable
 from sigdask.report.layout import lay_out
 from sigdask.results import Beside, OverSets, Ranking, Result, Results
 from sigdask.shuffles import SCHEME
+from sigdask.statistics.bounds import interval
+from sigdask.statistics.classical import inflation
+from sigdask.statistics.rounding import limits_text, p_equals, p_text
 
 MOST_LETTERS = 20
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import StoreError
-from sigdask.shuffles import MAX_TRIALS
+from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.store import history, tallies
 from sigdask.store.database import Database, open_to_read, open_to_write
 from sigdask.store.history import Progress, Recorded, Run

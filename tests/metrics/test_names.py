@@ -6,10 +6,10 @@ import pytest
 import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.crosscheck import count_fits
 from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.metrics import METRICS, find
+from sigdask.statistics.crosscheck import count_fits
 
 LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")})
 

@@ -14,7 +14,7 @@ from sigdask.overnight import early, run_plan
 from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
 from sigdask.randomization import count
-from sigdask.stopping import places, sequence_interval
+from sigdask.statistics.stopping import places, sequence_interval
 from sigdask.store.views import report, status
 
 BESAG = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'

@@ -10,10 +10,10 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.judge import adjusted
-from sigdask.randomization import bound, interval
 from sigdask.report.html import page
 from sigdask.report.terminal import render, standing
 from sigdask.results import Result, Results, Stopped
+from sigdask.statistics.bounds import bound, interval
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from panel_of import rng_of
 from scipy import stats
 
-from sigdask.multiplicity import OF_P_VALUES, replicated, step_down, trials_needed
+from sigdask.statistics.multiplicity import OF_P_VALUES, replicated, step_down, trials_needed
 
 P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

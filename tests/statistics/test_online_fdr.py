@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sigdask.online import levels, most_false_alarms, weight
+from sigdask.statistics.online_fdr import levels, most_false_alarms, weight
 
 # The example of `LORD` and `LOND` in the reference manual of the R package onlineFDR (Robertson et al. 2019),
 # https://dsrobertson.github.io/onlineFDR/reference/LORD.html, `LORD(sample.df, random=FALSE)`

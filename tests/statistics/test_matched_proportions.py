@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from sigdask import matched_proportions
-from sigdask.matched_proportions import (
+from sigdask.statistics import matched_proportions
+from sigdask.statistics.matched_proportions import (
     FEW_CLUSTERS,
     Matched,
     design_effect,

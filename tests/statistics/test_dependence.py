@@ -7,9 +7,9 @@ from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.dependence import Dependence, Grams, naive_size
 from sigdask.errors import InputError
 from sigdask.nesting import highest
+from sigdask.statistics.dependence import Dependence, Grams, naive_size
 
 
 def clustered(n_groups, size, icc, rng):

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from sigdask.printable import p_equals
+from sigdask.statistics.rounding import p_equals
 
 ALARM = 1e-4
 

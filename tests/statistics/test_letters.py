@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.groups import achieved_significance, discriminative_power, letter, letter_groups, ranking
+from sigdask.statistics.letters import achieved_significance, discriminative_power, letter, letter_groups, ranking
 
 
 @given(n=st.integers(2, 9), data=st.data())

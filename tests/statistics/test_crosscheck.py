@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, fisher_exact
 
-from sigdask.classical import correlations, inflation, sign_test
-from sigdask.crosscheck import ALARM, against_known, count_fits, runs_agree, second_run
+from sigdask.statistics.classical import correlations, inflation, sign_test
+from sigdask.statistics.crosscheck import ALARM, against_known, count_fits, runs_agree, second_run
 
 
 @settings(max_examples=50, deadline=None)

@@ -12,7 +12,7 @@ from sigdask.metrics import find
 from sigdask.paneling import build
 from sigdask.panels import Units
 from sigdask.randomization import tally
-from sigdask.stopping import (
+from sigdask.statistics.stopping import (
     BesagClifford,
     ConfidenceSequence,
     decide,

@@ -1,0 +1,1 @@
+"""Statistics of arrays and numbers alone: bounds, multiplicity, stopping, checks, dependence."""
