@@ -20,8 +20,8 @@ FAMILY = 2**17
 def _panel(scores):
     from sigdask.counts import Counts
     from sigdask.metrics import find
-    from sigdask.paneling import build
-    from sigdask.panels import Units
+    from sigdask.randomization.panels.build import build
+    from sigdask.randomization.panels.sums import Units
 
     counts = Counts.from_scores({f"s{k}": column for k, column in enumerate(scores.T)})
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
@@ -30,7 +30,7 @@ def _panel(scores):
 
 
 def _sigdask(scores, n_trials):
-    from sigdask.randomization import tally
+    from sigdask.randomization.count import tally
 
     panel = _panel(scores)
     tally(panel, n_trials=1000)
@@ -108,7 +108,8 @@ def yeh():
 
 def _all_pairs(n_threads):
     from sigdask.clusters import connect
-    from sigdask.engine import Job, count_jobs
+    from sigdask.engine import count_jobs
+    from sigdask.randomization.jobs import Job
 
     panel = _panel(data.trec()[0])
 
@@ -122,8 +123,9 @@ def _all_pairs(n_threads):
 
 def _family(method, n_threads):
     from sigdask.clusters import connect
-    from sigdask.engine import Job, count_jobs
-    from sigdask.families import Family, Member, Relabelling
+    from sigdask.engine import count_jobs
+    from sigdask.randomization.jobs import Job
+    from sigdask.randomization.panels.families import Family, Member, Relabelling
 
     panel = _panel(data.trec()[0])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
@@ -161,8 +163,8 @@ def _sketch(method, few=2**9):
 
 def _bleu_panel(counts, metrics):
     from sigdask.metrics import find
-    from sigdask.paneling import build
-    from sigdask.panels import Units
+    from sigdask.randomization.panels.build import build
+    from sigdask.randomization.panels.sums import Units
 
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
     [placed] = build(counts, Units.of(counts, 0), [find(m).bind(counts) for m in metrics], pairs)
@@ -170,7 +172,7 @@ def _bleu_panel(counts, metrics):
 
 
 def bleu_sigdask():
-    from sigdask.randomization import tally
+    from sigdask.randomization.count import tally
 
     panel = _bleu_panel(data.text_counts(*data.texts()), ["BLEU"])
     tally(panel, n_trials=1000)
@@ -196,7 +198,8 @@ def bleu_sacrebleu(few=10**4):
 
 def wmt(n_trials=2**20):
     from sigdask.clusters import connect
-    from sigdask.engine import Job, count_jobs
+    from sigdask.engine import count_jobs
+    from sigdask.randomization.jobs import Job
 
     panel = _bleu_panel(data.wmt24()[0], ["BLEU", "chrF"])
 
@@ -211,7 +214,8 @@ def wmt(n_trials=2**20):
 def _on(kind, workers, n_trials=2**29):
     """Some 30 s of work on one thread, on a cluster that is started before."""
     from sigdask.clusters import connect
-    from sigdask.engine import Job, count_jobs
+    from sigdask.engine import count_jobs
+    from sigdask.randomization.jobs import Job
 
     panel = _panel(data.scores(1000))
     started = connect(kind, workers=workers)

@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 
-from sigdask.kernels.exceedances import count_linear
-from sigdask.kernels.sums import add_planes, add_tables
-from sigdask.shuffles import swap_words
+from sigdask.randomization.kernels.exceedances import count_linear
+from sigdask.randomization.kernels.sums import add_planes, add_tables
+from sigdask.randomization.shuffles import swap_words
 
 N = 4096
 

@@ -9,20 +9,21 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import paneling, skewed
 from sigdask.comparisons import Asked, Comparison
-from sigdask.deviations import swap_deviations
-from sigdask.engine import Job
 from sigdask.errors import InputError
-from sigdask.families import SIDES, Family, Member, Relabelling, root_mean_square, spread
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
-from sigdask.outputs import OutputsPanel
-from sigdask.panels import Panel
+from sigdask.randomization import skewed
+from sigdask.randomization.deviations import root_mean_square, spread, swap_deviations
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import build
+from sigdask.randomization.panels.families import SIDES, Family, Member, Relabelling
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.tallies import FAMILY_TAILS, TAILS, Tally
 from sigdask.results import FamilyNote, OverSets, Result
 from sigdask.statistics.bounds import MAX_TRIALS, interval, p_value, trials_to_decide
 from sigdask.statistics.multiplicity import OF_P_VALUES, cost, replicated, step_down, trials_needed
-from sigdask.tallies import FAMILY_TAILS, TAILS, Tally
 
 Array = NDArray[np.float64]
 Adjusted = tuple[Array, Array, Array]
@@ -220,7 +221,7 @@ def _relabelling(comparisons: Sequence[Asking], alternative: Alternative) -> Rel
         asked, first = comparisons[places[0]]
         assert isinstance(first.metric, BoundMetric)
         pairs = [comparisons[k][1].pair for k in places]
-        panel = paneling.joint(asked.counts, asked.units, first.metric, pairs, first.mask)
+        panel = build.joint(asked.counts, asked.units, first.metric, pairs, first.mask)
         weight = 1.0 if len(grouped) == 1 else 1 / root_mean_square(np.array([spread(panel, 0)]))
         rows[places] = [(len(members), row) for row in range(len(pairs))]
         members.append(Member(panel, 0, weight))

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from sigdask.adjustment import Adjustment, Together, adjustment, chosen, obstacles
 from sigdask.adjustment import together as take_together
 from sigdask.counts import Counts
-from sigdask.engine import Job, count_jobs
+from sigdask.engine import count_jobs
 from sigdask.errors import InputError
 from sigdask.judge import Failed, adjusted
 from sigdask.options import Adjust, Alternative, HowCompared, WhatCompared, filled
 from sigdask.questions import AnyMetric, Cell, Question, Wanted
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.tallies import Tally
 from sigdask.results import FamilyNote, Result, Results
-from sigdask.tallies import Tally
 
 
 def compare(

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import outputs, paneling, panels
 from sigdask.counts import Counts
-from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
-from sigdask.outputs import OutputsPanel
-from sigdask.panels import Pair, Panel, Units
-from sigdask.presence import PresencePanel, build_sets
-from sigdask.randomization import DEFAULT_TRIALS
+from sigdask.randomization.count import DEFAULT_TRIALS
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import build, outputs, sums
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sets import PresencePanel, build_sets
+from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
 ComparedPanel = Panel | PresencePanel | OutputsPanel
@@ -146,7 +146,7 @@ def _places(
     """Yield each pair with its panel and row there, for metrics that can share panels."""
     summed = [m for m in metrics if isinstance(m, BoundMetric)]
     if summed:
-        for placed in paneling.build(asked.counts, asked.units, summed, asked.pairs, subset=mask):
+        for placed in build.build(asked.counts, asked.units, summed, asked.pairs, subset=mask):
             yield from ((k, (placed.panel, row)) for row, k in enumerate(placed.of_pairs))
         return
     of_sets = [m for m in metrics if isinstance(m, BoundSets)]
@@ -165,7 +165,7 @@ def _of_panel(
 ) -> Comparison:
     panel, row = where
     n_discordant = int(panel.n_discordant[row, column])
-    sampled, enumerated = _how(asked, n_discordant, panels.ENUMERATED_UNITS, metric.name)
+    sampled, enumerated = _how(asked, n_discordant, sums.ENUMERATED_UNITS, metric.name)
     return Comparison(
         pair, metric, subset, mask, panel, row, column, n_discordant, sampled, enumerated,
         asked.trials or DEFAULT_TRIALS,

@@ -19,9 +19,10 @@ from sigdask.clusters import Cluster, sight, versions
 from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.flight import Flight
 from sigdask.metrics.travel import functions_of, is_named
-from sigdask.randomization import AnyPanel, count
-from sigdask.shuffles import BLOCK
-from sigdask.tallies import Tally
+from sigdask.randomization.count import AnyPanel, count
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.shuffles import BLOCK
+from sigdask.randomization.tallies import Tally
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
@@ -35,31 +36,6 @@ ENUMERATION_SECONDS = 2e-8
 
 SHIPPED_WITH_TASK = 16 * 1024
 """Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """Trials `first` to `first + n_trials - 1` of one run of one panel.
-
-    Attributes
-    ----------
-    panel : Panel, PresencePanel, OutputsPanel, Family or Relabelling
-        What is counted.
-    n_trials : int
-        Number of trials.
-    run : int
-        0 for the first run, 1 for the second.
-    label : str
-        What is compared, for errors.
-    first : int
-        The first trial.
-    """
-
-    panel: AnyPanel
-    n_trials: int
-    run: int = 0
-    label: str = ""
-    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sigdask.clusters.description import Description
 from sigdask.comparisons import bound
 from sigdask.costs import Cost
 from sigdask.counts import Counts
-from sigdask.engine import Job, seconds_per_trial
+from sigdask.engine import seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
@@ -22,7 +22,8 @@ from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
 from sigdask.questions import pairs_of
-from sigdask.randomization import AnyPanel, count
+from sigdask.randomization.count import AnyPanel, count
+from sigdask.randomization.jobs import Job
 
 _T = TypeVar("_T")
 

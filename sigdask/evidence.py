@@ -12,10 +12,10 @@ from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
 from sigdask.margin_tests import AnyBound, Count, margins_shown
-from sigdask.panels import Units
 from sigdask.questions import Wanted
+from sigdask.randomization.deviations import swap_sd
+from sigdask.randomization.panels.sums import Units
 from sigdask.results import Result
-from sigdask.spread import swap_sd
 
 
 def gather(

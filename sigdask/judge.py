@@ -16,14 +16,14 @@ from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
-from sigdask.outputs import OutputsPanel
-from sigdask.panels import Panel
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.results import Exact, Result, SecondRun
 from sigdask.statistics import crosscheck
 from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
 from sigdask.statistics.classical import correlations, sign_test
 from sigdask.statistics.rounding import limits_text
-from sigdask.tallies import TAILS, Tally
 
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""

@@ -19,16 +19,16 @@ from scipy import special
 from sigdask.adjustment import FEW_UNITS
 from sigdask.api import prepare
 from sigdask.counts import Counts
-from sigdask.engine import Job
 from sigdask.gate import Equivalent, Key, Shown, WithinMargin, key_of
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.options import Alternative
-from sigdask.panels import Units
 from sigdask.questions import Wanted
+from sigdask.randomization.deviations import normal_p, shares, shifted
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.tallies import Tally
 from sigdask.results import Result
-from sigdask.spread import normal_p, shares, shifted
 from sigdask.statistics.matched_proportions import Matched
-from sigdask.tallies import Tally
 
 AnyBound = BoundMetric | BoundSets | BlackBox
 Count = Callable[[Sequence[Job]], Sequence[Tally]]

@@ -14,7 +14,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import gradient
-from sigdask.panels import Units
+from sigdask.randomization.panels.sums import Units
 from sigdask.statistics.dependence import Dependence, Grams
 
 MOST_NUMBERS = 2 * 10**7

@@ -9,16 +9,16 @@ from functools import cached_property
 from sigdask import metrics as known
 from sigdask.comparisons import Asked, Comparison, Slots, bound, left_out, list_comparisons, list_jobs
 from sigdask.counts import Counts
-from sigdask.engine import Job
 from sigdask.errors import InputError
 from sigdask.judge import Failed, Judge
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.nesting import Nesting, highest
 from sigdask.options import Alternative, Method
-from sigdask.panels import Pair, Units
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.sums import Pair, Units
+from sigdask.randomization.tallies import Tally
 from sigdask.results import Beside, Result
 from sigdask.statistics.dependence import Dependence, naive_size
-from sigdask.tallies import Tally
 
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
 

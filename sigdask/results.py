@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any, overload
 
 from sigdask.errors import missing_extra
-from sigdask.shuffles import SCHEME
+from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.letters import Ranked, achieved_significance, discriminative_power, ranking

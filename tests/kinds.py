@@ -9,15 +9,15 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.lattice import Lattice
-from sigdask.families import Family, Member, Relabelling
 from sigdask.metrics import METRICS, black_box, find, metric, replicates
 from sigdask.metrics.agreement import cohen
 from sigdask.metrics.base import BoundMetric, Metric
 from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
-from sigdask.outputs import OutputsPanel
-from sigdask.paneling import build, joint
-from sigdask.panels import Units
-from sigdask.presence import build_sets
+from sigdask.randomization.panels.build import build, joint
+from sigdask.randomization.panels.families import Family, Member, Relabelling
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sets import build_sets
+from sigdask.randomization.panels.sums import Units
 
 OWN = '''"""A user's metrics, of which neither name nor text may change here."""
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
-from sigdask.paneling import build
-from sigdask.panels import Units
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.sums import Units
 
 
 def panel_of(values, forms, *, seed=0, pairs=None, name=""):

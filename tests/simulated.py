@@ -11,10 +11,10 @@ import numpy as np
 from panel_of import panel_of, rng_of
 
 from sigdask.adjustment import joint_p_values
-from sigdask.families import Family, Member
-from sigdask.maxima import family_tally
 from sigdask.metrics.forms import Ratios
-from sigdask.skewed import note
+from sigdask.randomization.max_t import family_tally
+from sigdask.randomization.panels.families import Family, Member
+from sigdask.randomization.skewed import note
 from sigdask.statistics.multiplicity import holm
 
 MEAN = Ratios(((1, 0),), ((0, 1),))

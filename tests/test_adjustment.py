@@ -13,7 +13,7 @@ from sigdask.api import compare_all, compare_sets, prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.questions import Part, Wanted
-from sigdask.randomization import count
+from sigdask.randomization.count import count
 from sigdask.report.terminal import render
 from sigdask.statistics.bounds import interval
 

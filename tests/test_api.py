@@ -13,8 +13,8 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.counts.constructors import as_counts
 from sigdask.errors import InputError
-from sigdask.panels import Units
-from sigdask.shuffles import swap_bits
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.shuffles import swap_bits
 
 RNG = rng_of(0)
 IDS = [f"i{k}" for k in range(120)]

@@ -6,7 +6,7 @@ from panel_of import rng_of
 from scipy import stats
 
 from sigdask.api import compare
-from sigdask.randomization import tally
+from sigdask.randomization.count import tally
 from sigdask.statistics.bounds import bound
 
 pytestmark = pytest.mark.slow

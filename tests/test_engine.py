@@ -15,11 +15,12 @@ from panel_of import panel_of, rng_of
 
 from sigdask.api import compare_all
 from sigdask.clusters import Cluster, choose, connect
-from sigdask.engine import Job, count_jobs, partition
+from sigdask.engine import count_jobs, partition
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.outputs import OutputsPanel
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.outputs import OutputsPanel
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 N_TRIALS = 30_000

@@ -7,9 +7,10 @@ from panel_of import panel_of, rng_of
 from scipy import stats
 
 from sigdask.adjustment import joint_p_values
-from sigdask.engine import Job, count_jobs
-from sigdask.families import Family, Member, Relabelling
+from sigdask.engine import count_jobs
 from sigdask.metrics.forms import Ratios
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.families import Family, Member, Relabelling
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 pytestmark = pytest.mark.slow

@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 import sigdask
-from sigdask.digests import _digest, digests
 from sigdask.errors import InputError
-from sigdask.families import Family, Relabelling
 from sigdask.identity import identity_of, known_as
 from sigdask.metrics import METRICS, find
-from sigdask.outputs import OutputsPanel
 from sigdask.overnight import run_plan
-from sigdask.panels import Panel
 from sigdask.plan import load_plan
-from sigdask.presence import PresencePanel
+from sigdask.randomization.panels.digests import _digest, digests
+from sigdask.randomization.panels.families import Family, Relabelling
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels.sums import Panel
 
 KEPT = Path(__file__).parent / "data" / "kept"
 GOLDEN = json.loads((KEPT / "digests_0_1_0.json").read_text())

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.families import Family, Relabelling
 from sigdask.judge import UNDECIDED
 from sigdask.overnight.ledger import Ledger
 from sigdask.questions import Cell
-from sigdask.randomization import count
+from sigdask.randomization.count import count
+from sigdask.randomization.panels.families import Family, Relabelling
+from sigdask.randomization.tallies import TAILS, round_of
 from sigdask.results import Result, Stopped
-from sigdask.rounds import round_of
 from sigdask.statistics.stopping import (
     NOT_YET,
     BesagClifford,
@@ -35,7 +35,6 @@ from sigdask.statistics.stopping import (
     stopping_block,
 )
 from sigdask.store import Recorded
-from sigdask.tallies import TAILS
 
 RUNS = (0, 1)
 NOT_FOUND = "the trial to stop at is not looked for yet: p is the largest that it can be"

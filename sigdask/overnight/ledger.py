@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.digests import digests, is_whole
-from sigdask.engine import Job, Piece
-from sigdask.families import Family, Relabelling
+from sigdask.engine import Piece
 from sigdask.identity import identity_of
-from sigdask.rounds import round_of, rounds
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.digests import digests, is_whole
+from sigdask.randomization.panels.families import Family, Relabelling
+from sigdask.randomization.tallies import TAILS, Tally, round_of, rounds
 from sigdask.store import Kept, Store
-from sigdask.tallies import TAILS, Tally
 
 NO_LIMIT = 2**62
 N_TAILS = len(TAILS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.plan import Plan, TestSet
-from sigdask.shuffles import SCHEME
+from sigdask.randomization.shuffles import SCHEME
 
 NOTHING: Mapping[str, Sequence[Path]] = {}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, Named
-from sigdask.engine import Job, Progress
+from sigdask.engine import Progress
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
 from sigdask.overnight.counting import Counting, Note
@@ -24,12 +24,13 @@ from sigdask.overnight.stop import DEADLINE, Stop, Stopped
 from sigdask.overnight.watch import Watch
 from sigdask.plan import Plan
 from sigdask.questions import Cell
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.tallies import Tally
 from sigdask.report.gate import render
 from sigdask.report.overnight import write_files
 from sigdask.results import Result, Results
 from sigdask.store import Recorded, Store, history, open_store, views
 from sigdask.store.views import Report
-from sigdask.tallies import Tally
 
 SECONDS_A_RESULT = 2e-4
 """What judging and recording a comparison takes, on a slow day."""

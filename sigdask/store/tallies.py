@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, exc, text
 
 from sigdask.errors import StoreError
-from sigdask.rounds import round_of
+from sigdask.randomization.tallies import round_of
 
 AT_ONCE = 5000
 """Keys in one query."""

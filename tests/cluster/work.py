@@ -7,10 +7,11 @@ import time
 import numpy as np
 from panel_of import panel_of, rng_of
 
-from sigdask.engine import Job, count_jobs
+from sigdask.engine import count_jobs
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Ratios
-from sigdask.outputs import OutputsPanel
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.outputs import OutputsPanel
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.shuffles import swap_bits
+from sigdask.randomization.shuffles import swap_bits
 
 KINDS = {"precision": "P", "recall": "R", "f1": "F1"}
 

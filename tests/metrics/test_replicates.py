@@ -11,10 +11,10 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import black_box, find, replicates
-from sigdask.paneling import build
-from sigdask.panels import Units
-from sigdask.randomization import tally
-from sigdask.shuffles import swap_bits
+from sigdask.randomization.count import tally
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.shuffles import swap_bits
 
 N = 40
 

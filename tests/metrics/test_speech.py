@@ -10,8 +10,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find
-from sigdask.panels import Units
-from sigdask.shuffles import swap_bits
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.shuffles import swap_bits
 
 WORDS = ["so", "Well", "we", "we", "went", "to", "the", "uh,", "sea", "and", "it's", "über", "cold"]
 

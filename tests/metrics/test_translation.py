@@ -10,12 +10,12 @@ from panel_of import rng_of
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.kernels.scored import count_scored, parameters
 from sigdask.metrics import find
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
-from sigdask.panels import Units
-from sigdask.randomization import tally
-from sigdask.shuffles import swap_bits
+from sigdask.randomization.count import tally
+from sigdask.randomization.kernels.scored import count_scored, parameters
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.shuffles import swap_bits
 
 TOOLS = {
     "BLEU": sacrebleu.BLEU(force=True),
@@ -90,7 +90,7 @@ def test_the_fused_score_is_that_of_the_form(form, n_fields):
 
 @pytest.mark.parametrize("metric", ["BLEU", "chrF"])
 def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
-    from sigdask.paneling import build
+    from sigdask.randomization.panels.build import build
 
     bound = find(metric).bind(counts)
     units = Units.of(counts, 0)

@@ -13,7 +13,7 @@ from nights import tallies_in, write_plan
 from sigdask.overnight import early, run_plan
 from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
-from sigdask.randomization import count
+from sigdask.randomization.count import count
 from sigdask.statistics.stopping import places, sequence_interval
 from sigdask.store.views import report, status
 

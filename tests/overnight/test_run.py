@@ -21,7 +21,7 @@ from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, 
 from sigdask.formats import Options, read
 from sigdask.overnight import counting, run_plan
 from sigdask.plan import load_plan
-from sigdask.rounds import round_of
+from sigdask.randomization.tallies import round_of
 from sigdask.store import Store, open_store
 from sigdask.store.views import report, runs, status
 

@@ -9,9 +9,9 @@ import pytest
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find
-from sigdask.paneling import build
-from sigdask.panels import Units
-from sigdask.randomization import tally
+from sigdask.randomization.count import tally
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.sums import Units
 from sigdask.statistics.stopping import (
     BesagClifford,
     ConfidenceSequence,

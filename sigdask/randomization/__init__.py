@@ -1,0 +1,1 @@
+"""Approximate randomization: panels, the shuffles they share, and the tallies of exceedances."""

@@ -1,0 +1,327 @@
+"""How far each unit's exchange moves a pair's difference of scores: what families are divided by.
+
+d_u is what a unit contributes to the difference; an exchange turns its sign and changes neither its
+size nor any other d_u. So the standard deviation of the shuffled difference, sqrt(sum_u d_u^2), is
+the same for every arrangement. It is exact for means, and linearised at the pooled sums of the two
+systems, which no exchange changes, for other scores.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.counts.lattice import MOST_DIGITS, Scale
+from sigdask.counts.precision import Numbers
+from sigdask.errors import InputError
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Form, Formula, Ratios, gradient
+from sigdask.randomization.kernels.sets import distinct_terms, scores_of
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.shuffles import swap_bits
+
+SAMPLING_RUN, SAMPLES = 255, 256
+"""Swaps of a score that jumps: of a run that no trial is of, so that they are as good as constants."""
+
+ROUNDING = 1e-11
+"""Relative size of a score below which its changes may be rounding alone."""
+
+WIDE = 1e-2
+"""Relative step by which a formula's slope is measured again: of one with jumps another is found."""
+
+MOST_NUMBERS = 2**21
+"""Contributions written out at a time."""
+
+CONSTANT = 1e-9
+"""Share of the mean square below which units do not vary about their mean."""
+
+Array = NDArray[np.float64]
+
+
+def swap_deviations(panel: Panel, metric: int, rows: Sequence[int] | None = None) -> Array:
+    """Return the standard deviation of the difference of some pairs (all by default) under swaps.
+
+    Returns
+    -------
+    float64 array, shape (n_rows,)
+        In units of the score.
+    """
+    unit = _unit(panel, metric)
+    found = [np.sqrt((d**2).sum(axis=1)) * power * unit for d, power in map(_sized, _in_runs(panel, metric, rows))]
+    return np.concatenate([np.empty(0), *found])
+
+
+def skewness(panel: Panel, metric: int, rows: Sequence[int] | None = None) -> Array:
+    """Return the skewness of the units' differences about their mean, concordant units included; 0 where constant."""
+    found = [_skewness(d, panel.n_units) for d in _in_runs(panel, metric, rows)]
+    return np.concatenate([np.empty(0), *found])
+
+
+def leanings(panel: Panel, metric: int) -> Array:
+    """Return the skewness of what the units of each system add to their mean over all systems, shape (n_systems,)."""
+    sums = panel.sums(metric, panel.totals)
+    slope = gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
+    moved = (panel.sums(metric, panel.values) @ slope).T  # (n_systems, n_kept)
+    return _skewness(moved - moved.mean(axis=0), panel.n_units)
+
+
+def _skewness(d: Array, n_units: int) -> Array:
+    """Return the skewness of rows of units, of which those that are not there are 0."""
+    d, _ = _sized(d)
+    mean, square, cube = (power.sum(axis=1) / max(n_units, 1) for power in (d, d * d, d * d * d))
+    variance = square - mean**2
+    varies = variance > CONSTANT * square
+    third = cube - 3 * mean * square + 2 * mean**3
+    return np.asarray(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
+
+
+def _sized(d: Array) -> tuple[Array, Array]:
+    """Return rows by a power of two below 1, so that no square overflows, and that power, shape (n_rows,)."""
+    power = np.ldexp(1.0, np.frexp(np.abs(d).max(axis=1, initial=0.0))[1])
+    return d / power[:, None], power
+
+
+def contributions(panel: Panel, metric: int, rows: Sequence[int]) -> Array:
+    """Return d_u of some pairs, shape (n_rows, n_kept), in units of the score."""
+    return _contributions(panel, metric, rows) * _unit(panel, metric)
+
+
+def resolution(panel: Panel, metric: int, rows: Sequence[int]) -> Array:
+    """Return the deviation up to which differences may be rounding alone, shape (n_rows,), in units of the score."""
+    if panel.linear[metric]:
+        return np.asarray(2.0 * panel.slack[list(rows), metric] * _unit(panel, metric))
+    form, sums = panel.metrics[metric].form, panel.sums(metric, panel.totals)
+    rounding = ROUNDING * np.array([_size(form, _pooled(sums, panel, row)) for row in rows])
+    return np.maximum(rounding, 2.0 * panel.observed_movement[list(rows), metric])
+
+
+def _size(form: Form, pooled: Array) -> float:
+    """Return the size of what a score is made of; 0 where a formula takes whole sums alone."""
+    try:
+        score = abs(float(form.score(pooled[None])[0]))
+    except InputError:
+        return 0.0
+    return score + float(np.abs(gradient(form, pooled) * pooled).sum())
+
+
+def _in_runs(panel: Panel, metric: int, rows: Sequence[int] | None) -> Iterator[Array]:
+    """Yield the contributions of pairs, in steps of `_unit`, as many pairs at a time as memory allows."""
+    rows = range(len(panel.pairs)) if rows is None else rows
+    size = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
+    for start in range(0, len(rows), size):
+        yield _contributions(panel, metric, rows[start : start + size])
+
+
+def _unit(panel: Panel, metric: int) -> float:
+    """Return what a step of `_contributions` is worth: of a mean they are integers, whose squares sum exactly."""
+    return panel.unit_of(metric) if panel.linear[metric] else 1.0
+
+
+def _contributions(panel: Panel, metric: int, rows: Sequence[int]) -> Array:
+    form, fields = panel.metrics[metric].form, list(panel.metrics[metric].fields)
+    if panel.linear[metric]:
+        assert isinstance(form, Ratios)
+        above = (panel.values[:, :, fields] @ np.array(form.numerators[0])).T  # (n_systems, n_kept)
+        i, j = panel.pairs[list(rows)].T
+        return np.asarray(above[i] - above[j], np.float64)
+    values, sums = panel.sums(metric, panel.values), panel.sums(metric, panel.totals)
+    found = np.empty((len(rows), len(values)))
+    for k, row in enumerate(rows):
+        i, j = panel.pairs[row]
+        moved = values[:, i] - values[:, j]  # (n_kept, n_fields)
+        pooled = _pooled(sums, panel, row)
+        found[k] = moved @ gradient(form, pooled)
+        if isinstance(form, Formula) and moved.any() and not _is_smooth(found[k], moved @ gradient(form, pooled, WIDE)):
+            found[k] = _sampled(panel, metric, row) * moved.any(axis=1)
+    return found
+
+
+def _is_smooth(narrow: Array, wide: Array) -> bool:
+    """Say whether the slopes of a formula are the same by small and by large steps, and any there at all."""
+    one, two = np.sqrt((narrow**2).sum()), np.sqrt((wide**2).sum())
+    return bool(one > 0 and abs(one - two) < 0.25 * one)
+
+
+def _pooled(sums: NDArray[np.float64], panel: Panel, row: int) -> Array:
+    i, j = panel.pairs[row]
+    return np.asarray((sums[i] + sums[j]) / 2, np.float64)
+
+
+def _sampled(panel: Panel, metric: int, row: int) -> float:
+    """Return one size of all units that differ, where the score jumps: their spread is sampled."""
+    fields, (i, j) = list(panel.metrics[metric].fields), panel.pairs[row]
+    moved = panel.values[:, j].astype(np.int64) - panel.values[:, i]  # (n_kept, n_fields)
+    differs = moved[:, fields].any(axis=1)
+    n_units, size = int(panel.addresses[-1]) + 1, SAMPLES // 16
+    shifts = []
+    for first in range(0, SAMPLES, size):
+        bits = swap_bits(panel.key, run=SAMPLING_RUN, first=first, n_trials=size, n_units=n_units)
+        shifts.append(bits[:, panel.addresses].astype(np.int64) @ moved)
+    shift, score = np.concatenate(shifts), panel.metrics[metric].form.score
+    a, b = score(panel.sums(metric, panel.totals[i] + shift)), score(panel.sums(metric, panel.totals[j] - shift))
+    return float(np.sqrt(np.mean((a - b) ** 2) / np.count_nonzero(differs)))
+
+
+ComparedPanel = Panel | PresencePanel | OutputsPanel
+
+BLACK_BOX_TRIALS = 256
+"""Trials from which a black box's deviation is taken, since each is slow: known to 4.4 %."""
+
+
+SET_TRIALS = 4096
+"""Trials from which the deviation of a set metric is taken: known to 1.1 %."""
+
+
+def swap_sd(panel: ComparedPanel) -> NDArray[np.float64]:
+    """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
+
+    Exact for scores that are means, linearised for other sums; of set metrics and black boxes over the
+    first trials of the first run, so that it is as repeatable as the counts.
+    """
+    if isinstance(panel, OutputsPanel):
+        scores = np.array([panel.score(bits) for bits in panel.swaps(run=0, first=0, n_trials=BLACK_BOX_TRIALS)])
+        return np.array([[_root_mean_square(scores[:, 0] - scores[:, 1])]])
+    if isinstance(panel, PresencePanel):
+        return _of_sets(panel)
+    return np.column_stack([swap_deviations(panel, m) for m in range(len(panel.metrics))])
+
+
+def _of_sets(panel: PresencePanel) -> NDArray[np.float64]:
+    found = np.zeros(panel.shape)
+    n_gold = int(panel.totals[0, 2])
+    for p, terms in distinct_terms(panel, run=0, first=0, n_trials=SET_TRIALS):
+        for m, metric in enumerate(panel.metrics):
+            a, b = scores_of(terms, n_gold, metric.form)
+            found[p, m] += float(((a - b) ** 2).sum())
+    return np.sqrt(found / SET_TRIALS)
+
+
+def _root_mean_square(differences: NDArray[np.float64]) -> float:
+    """Return the spread about 0, which is the mean of shuffled differences."""
+    return float(np.sqrt(np.mean(differences**2)))
+
+
+def shares(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return what each item adds to a mean and how much it weighs, or None where the metric is no mean.
+
+    Parameters
+    ----------
+    counts : Counts
+        The aligned systems.
+    metric : BoundMetric
+        Bound to `counts`.
+
+    Returns
+    -------
+    (float64 array, shape (n_items, n_systems); float64 array, shape (n_items, 1)), or None
+        A mean is the sum of the first over that of the second, which all systems share.
+    """
+    form = metric.form
+    if not isinstance(form, Ratios) or len(form.numerators) != 1:
+        return None
+    shape = (counts.n_items, counts.n_systems)
+    fields = [np.broadcast_to(metric.field(name, counts), shape) for name in metric.fields]
+    above = sum((w * f for w, f in zip(form.numerators[0], fields, strict=True)), np.zeros(shape))
+    below = sum((w * f for w, f in zip(form.denominators[0], fields, strict=True)), np.zeros(shape))
+    return (above, below[:, :1]) if (below == below[:, :1]).all() else None
+
+
+def shifted(
+    counts: Counts, metric: BoundMetric, baseline: str, margins: Mapping[str, Sequence[float]]
+) -> tuple[Counts, dict[tuple[str, float], str]] | None:
+    """Return item scores of the baseline, and of systems moved by margins in the better direction.
+
+    Where a system's score is worse than the baseline's by the margin, item by item, the two are
+    exchangeable in what is returned, so that a one-sided test of its `mean` tests non-inferiority. None
+    where the metric is no mean over items that all systems share.
+
+    Parameters
+    ----------
+    counts : Counts
+        The aligned systems.
+    metric : BoundMetric
+        Bound to `counts`.
+    baseline : str
+        The system that is not moved.
+    margins : mapping of str to sequence of float
+        By how much each of the others is moved, on the metric's scale.
+
+    Returns
+    -------
+    (Counts, mapping of (system, margin) to str), or None
+        The moved scores, and what each moved system is called there.
+    """
+    found = shares(counts, metric)
+    if found is None:
+        return None
+    above, items = found
+    place = {name: k for k, name in enumerate(counts.systems)}
+    moves = [(name, margin) for name, own in margins.items() for margin in dict.fromkeys(own)]
+    columns = [place[baseline], *(place[name] for name, _ in moves)]
+    by = np.array([0.0, *(margin for _, margin in moves)]) * (1 if metric.higher_is_better else -1)
+    decimals = all(Scale.of(column).digits is not None for column in (*above[:, columns].T, by))
+    scores = above[:, columns] + by * items
+    rounding = _rounding(counts, metric)[columns]
+    names = {move: f"{move[0]} within {float(move[1])!r}" for move in moves}
+    data = replace(
+        counts,
+        systems=(baseline, *names.values()),
+        fields=Numbers(
+            {
+                "score": np.round(scores, MOST_DIGITS) if decimals else scores,
+                "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
+            },
+            {"score": tuple(rounding.tolist())} if rounding.any() else {},
+        ),
+        present=None if counts.present is None else counts.present[:, columns],
+        labels=(),
+        predicted_labels=(),
+        held={} if metric.held is None else {"score": metric.held[:, columns]},
+        outputs=None,
+        replicates=(),
+        suggested=("mean",),
+    )
+    return data, names
+
+
+def _rounding(counts: Counts, metric: BoundMetric) -> NDArray[np.float64]:
+    """Return how far what an item adds to a mean may lie from what was meant, shape (n_systems,)."""
+    form = metric.form
+    assert isinstance(form, Ratios)
+    off = [np.array(metric.rounding(name, counts)) for name in metric.fields]
+    return sum((abs(w) * r for w, r in zip(form.numerators[0], off, strict=True)), np.zeros(counts.n_systems))
+
+
+def normal_p(difference: float, sd: float) -> float:
+    """Return P(Z >= difference / sd), the one-sided p of a difference with this standard error.
+
+    Examples
+    --------
+    >>> round(normal_p(1.96, 1.0), 4)
+    0.025
+    """
+    if sd == 0:  # nothing tells how far differences spread, so nothing is shown
+        return 1.0
+    return max(0.5 * math.erfc(difference / sd / math.sqrt(2)), sys.float_info.min)  # no p is 0
+
+
+def spread(panel: Panel, metric: int) -> float:
+    """Return the root mean square deviation of differences under relabelling, linearised at the mean sums."""
+    slope = gradient(panel.metrics[metric].form, panel.sums(metric, panel.totals).mean(axis=0))
+    values = panel.sums(metric, panel.values) @ slope  # (n_kept, n_systems)
+    n_systems = values.shape[1]
+    return math.sqrt(2 * n_systems / max(n_systems - 1, 1) * float(values.var(axis=1).sum()))
+
+
+def root_mean_square(deviations: NDArray[np.float64]) -> float:
+    """Return the scale of a group of hypotheses; 1 where nothing varies."""
+    size = math.sqrt(float((deviations**2).mean())) if len(deviations) else 0.0
+    return size if math.isfinite(size) and size > 0 else 1.0

@@ -1,0 +1,1 @@
+"""What counts: compiled loops over swap words, sums and scores."""

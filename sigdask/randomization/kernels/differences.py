@@ -1,0 +1,212 @@
+"""Shuffled differences of pairs, and the running maximum over hypotheses that families need.
+
+`exceedances` counts without keeping a difference; here they are written out, a few pairs by one
+slab of trials at a time, because a family compares each with the largest of all. Beside each
+difference stands the slack within which it may miss a tie, so that a maximum errs upwards.
+"""
+# ruff: noqa: ANN001, ANN201
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sigdask.counts.lattice import TIE
+from sigdask.randomization.kernels.scored import TILE, score_tile
+
+
+@njit(nogil=True, cache=True)
+def add_linear(moved, pairs, observed, slack, weights, out, tie):
+    """Add the differences of integer totals.
+
+    Parameters
+    ----------
+    moved : int array, shape (n_systems, n_trials)
+    pairs : int64 array, shape (n_pairs, 2)
+    observed, slack, weights : float64 array, shape (n_pairs,)
+        Observed differences of totals; steps of slack; what a step is worth.
+    out, tie : float64 array, shape (n_pairs, n_trials)
+        Added to.
+    """
+    for p in range(pairs.shape[0]):
+        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
+        t, weight = observed[p], weights[p]
+        width = 2.0 * slack[p] + TIE * abs(t)  # parts of a mean over sets may cancel: each brings its own rounding
+        for k in range(moved.shape[1]):
+            d = t + 2.0 * (b[k] - a[k])
+            out[p, k] += d * weight
+            tie[p, k] += (width + TIE * abs(d)) * weight
+
+
+@njit(nogil=True, cache=True)
+def add_ratio(above, below, total_above, total_below, pairs, zero_division, weights, out, tie):
+    """Add the differences of one ratio a system; parameters as in `count_ratio` and `add_linear`."""
+    for p in range(pairs.shape[0]):
+        i, j = pairs[p, 0], pairs[p, 1]
+        weight = weights[p]
+        for k in range(above.shape[1]):
+            shift = above[j, k] - above[i, k]
+            u, v = total_above[i] + shift, total_above[j] - shift
+            shift = below[j, k] - below[i, k]
+            x, y = total_below[i] + shift, total_below[j] - shift
+            u, x = (zero_division, 1.0) if x == 0.0 else (u, x)
+            v, y = (zero_division, 1.0) if y == 0.0 else (v, y)
+            a, b = u / x, v / y
+            out[p, k] += (a - b) * weight
+            tie[p, k] += 2.0 * TIE * (abs(a) + abs(b)) * weight
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, tie):
+    """Add the differences of one fused score; parameters as in `count_scored` and `add_linear`."""
+    scores = np.empty((2, TILE))
+    room = np.empty((2, TILE))
+    for p in range(pairs.shape[0]):
+        i, j = pairs[p, 0], pairs[p, 1]
+        for start in range(0, moved.shape[2], TILE):
+            end = min(start + TILE, moved.shape[2])
+            x, y = moved[i, :, start:end], moved[j, :, start:end]
+            a, b = scores[0, : end - start], scores[1, : end - start]
+            score_tile(kind, above, below, number, totals[i], x, y, a, room)
+            score_tile(kind, above, below, number, totals[j], y, x, b, room)
+            for k in range(end - start):
+                out[p, start + k] += (a[k] - b[k]) * weights[p]
+                tie[p, start + k] += 2.0 * TIE * (abs(a[k]) + abs(b[k])) * weights[p]
+
+
+@njit(nogil=True, cache=True)
+def add_scores(a, b, slack, weight, out, tie):
+    """Add the differences of one pair's scores; a, b and slack as in `count_scores`."""
+    for k in range(a.shape[0]):
+        out[k] += (a[k] - b[k]) * weight
+        tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
+
+
+@njit(nogil=True, cache=True)
+def raise_maxima(differences, tie, observed, scales, own, side, largest, counts):
+    """Count hypotheses, given in ascending order of their observed statistic.
+
+    Parameters
+    ----------
+    differences, tie : float64 array, shape (n_hypotheses, n_trials)
+    observed : float64 array, shape (n_hypotheses,)
+        Observed differences on the same scale.
+    scales, own : float64 array, shape (n_hypotheses,)
+        What a unit of each is worth in the maximum, 0 for one that raises none; what the maximum
+        must reach.
+    side : int
+        0 compares |T|, 1 compares T, -1 compares -T.
+    largest : float64 array, shape (n_trials,)
+        Largest statistic of the hypotheses so far; raised.
+    counts : int64 array, shape (n_hypotheses, 4)
+        Added to: T >= t, T <= t, |T| >= |t|, and largest so far >= own (step-down).
+    """
+    for p in range(differences.shape[0]):
+        t = observed[p]
+        size, scale = abs(t), scales[p]
+        greater, less, either, down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        for k in range(largest.shape[0]):
+            d, slack = differences[p, k], tie[p, k]
+            greater += np.int32(d + slack >= t)
+            less += np.int32(d - slack <= t)
+            either += np.int32(abs(d) + slack >= size)
+            statistic = ((abs(d) if side == 0 else side * d) + slack) * scale
+            reached = max(largest[k], statistic if scale > 0.0 else -np.inf)
+            largest[k] = reached
+            down += np.int32(reached >= own[p])
+        counts[p, 0] += greater
+        counts[p, 1] += less
+        counts[p, 2] += either
+        counts[p, 3] += down
+
+
+@njit(nogil=True, cache=True)
+def raise_linear(moved, pairs, observed, side, largest, counts):
+    """Count hypotheses that are pairs of integer totals, without writing a difference out.
+
+    Parameters
+    ----------
+    moved : int array, shape (n_systems, n_trials)
+    pairs : int64 array, shape (n_hypotheses, 2)
+        In ascending order of their observed statistic.
+    observed : int64 array, shape (n_hypotheses,)
+        Observed differences of totals.
+    side : int
+        As in `raise_maxima`.
+    largest : array of the type of `moved`, shape (n_trials,)
+        Raised.
+    counts : int64 array, shape (n_hypotheses, 4)
+        As in `raise_maxima`.
+    """
+    number = moved.dtype.type
+    for p in range(pairs.shape[0]):
+        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
+        t = number(observed[p])
+        size = number(abs(t))
+        own = size if side == 0 else number(side * t)
+        sign = number(-1 if side < 0 else 1)
+        greater, less, either, down = number(0), number(0), number(0), number(0)
+        for k in range(largest.shape[0]):
+            moved_by = number(b[k] - a[k])
+            d = number(t + moved_by + moved_by)
+            reach = number(abs(d))
+            greater = number(greater + number(moved_by >= 0))
+            less = number(less + number(moved_by <= 0))
+            either = number(either + number(reach >= size))
+            reached = max(largest[k], reach if side == 0 else number(sign * d))
+            largest[k] = reached
+            down = number(down + number(reached >= own))
+        counts[p, 0] += greater
+        counts[p, 1] += less
+        counts[p, 2] += either
+        counts[p, 3] += down
+
+
+@njit(nogil=True, cache=True)
+def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
+    """Count hypotheses that are pairs of integer totals, each on a scale of its own.
+
+    Parameters
+    ----------
+    moved, pairs, observed, side, counts
+        As in `raise_linear`.
+    scales, own : float64 array, shape (n_hypotheses,)
+        As in `raise_maxima`.
+    largest : float64 array, shape (n_trials,)
+        Raised.
+    """
+    number = moved.dtype.type
+    statistics = np.empty(largest.shape[0], moved.dtype)
+    sign = number(-1 if side < 0 else 1)
+    for p in range(pairs.shape[0]):
+        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
+        t = number(observed[p])
+        size = number(abs(t))
+        greater, less, either = number(0), number(0), number(0)
+        for k in range(statistics.shape[0]):
+            moved_by = number(b[k] - a[k])
+            d = number(t + moved_by + moved_by)
+            reach = number(abs(d))
+            greater = number(greater + number(moved_by >= 0))
+            less = number(less + number(moved_by <= 0))
+            either = number(either + number(reach >= size))
+            statistics[k] = reach if side == 0 else number(sign * d)
+        counts[p, 0] += greater
+        counts[p, 1] += less
+        counts[p, 2] += either
+        counts[p, 3] += _raised(statistics, scales[p], own[p], largest)
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
+def _raised(statistics, scale, own, largest):  # noqa: ANN202
+    """Raise the largest by one hypothesis's statistics and return how often it reaches `own`."""
+    if scale == 0.0:
+        return largest.shape[0]
+    down = np.int64(0)
+    for k in range(largest.shape[0]):
+        statistic, before = np.float64(statistics[k]) * scale, largest[k]
+        reached = statistic if statistic > before else before  # noqa: FURB136 (max is not made a vector)
+        largest[k] = reached
+        down += np.int64(reached >= own)
+    return down

@@ -1,0 +1,105 @@
+"""Sums after the systems were relabelled within each unit (purpose 1 of the stream).
+
+A Fisher-Yates shuffle of the systems of unit u in trial t takes its draws from the words at
+counters (t, u, call), in turn; each draw is unbiased (Lemire 2019), a rejected word is followed by
+the next one. So a relabelling is addressed as a swap is.
+"""
+# ruff: noqa: ANN001, ANN201, ANN202
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sigdask.randomization.shuffles import philox_call
+
+
+@njit(nogil=True, cache=True)
+def relabelled_sums(key, run_word, first, addresses, values, fixed, enumerated, out):
+    """Write the sums of each pseudo-system.
+
+    Parameters
+    ----------
+    key : uint32 array, shape (2,)
+        Of the stream.
+    run_word : uint32
+        Run and purpose, `shuffles.relabel_word`.
+    first : int
+        The first trial.
+    addresses : int64 array, shape (n_kept,)
+    values : int64 array, shape (n_kept, n_systems, n_fields)
+    fixed : int64 array, shape (n_systems, n_fields)
+        Sums over the units in which all systems are equal.
+    enumerated : bool
+        Trial t is relabelling t of all: its draws are the digits of t.
+    out : int64 array, shape (n_trials, n_systems, n_fields)
+    """
+    n_systems, n_fields = fixed.shape
+    labels = np.empty(n_systems, np.int32)
+    words = room(n_systems)
+    for t in range(out.shape[0]):
+        out[t] = fixed
+        trial = np.uint64(first + t)
+        rest = trial
+        for u in range(addresses.shape[0]):
+            if enumerated:
+                rest = _digits(rest, labels)
+            else:
+                _draw(key, trial, run_word, np.uint32(addresses[u]), words, labels)
+            for f in range(n_fields):
+                for s in range(n_systems):
+                    out[t, s, f] += values[u, labels[s], f]
+
+
+@njit(nogil=True, cache=True)
+def room(n_systems):
+    """Return room for the words of as many calls as suffice without a rejection, at least one."""
+    return np.empty((4, max(n_systems + 2, 4) // 4), np.uint32)
+
+
+@njit(nogil=True, cache=True)
+def _digits(rest, labels):
+    """Relabel by the lowest digits of `rest`, which has one of base i + 1 for each step; return what is left."""
+    for s in range(labels.shape[0]):
+        labels[s] = s
+    for i in range(labels.shape[0] - 1, 0, -1):
+        span = np.uint64(i + 1)
+        j = np.int64(rest % span)
+        rest //= span
+        labels[i], labels[j] = labels[j], labels[i]
+    return rest
+
+
+@njit(nogil=True, cache=True)
+def _draw(key, trial, run_word, unit, words, labels):
+    """Relabel by unbiased draws from the words of one unit and trial.
+
+    The calls that suffice without a rejection are made in one loop, which vectorises; further ones take the
+    place of the last of these.
+    """
+    for s in range(labels.shape[0]):
+        labels[s] = s
+    for c in range(words.shape[1]):
+        words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+            key[0], key[1], trial, run_word, unit, np.uint32(c)
+        )
+    used, call = 0, words.shape[1]
+    for i in range(labels.shape[0] - 1, 0, -1):
+        span = np.uint64(i + 1)
+        product = np.uint64(0)
+        while True:
+            if used == 4 * words.shape[1]:
+                used -= 4
+                c = words.shape[1] - 1
+                words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+                    key[0], key[1], trial, run_word, unit, np.uint32(call)
+                )
+                call += 1
+            product = np.uint64(words[used & 3, used >> 2]) * span
+            used += 1
+            low = product & np.uint64(0xFFFFFFFF)
+            if low >= span or low >= (np.uint64(1) << np.uint64(32)) % span:  # the remainder is slow and seldom needed
+                break
+        j = np.int64(product >> np.uint64(32))
+        labels[i], labels[j] = labels[j], labels[i]

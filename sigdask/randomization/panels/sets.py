@@ -1,0 +1,209 @@
+"""Panels of sets: what each system gave anywhere, recomputed in each shuffle.
+
+A term counts for a pseudo-system if at least one of its units holds it, so the score is no sum over
+units; which units hold a term, for each system, is all that a trial needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import Array
+from sigdask.identity import known_as
+from sigdask.metrics.base import BoundSets
+from sigdask.randomization.panels.sums import Pair, Units
+from sigdask.randomization.shuffles import Key
+from sigdask.randomization.tallies import Manner
+
+
+@known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated")
+@dataclass(frozen=True, eq=False)
+class PresencePanel:
+    """Systems of one test set with pairs and set metrics that share shuffles; arrays alone.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Key of the stream.
+    addresses : int64 array, shape (n_units,)
+        Address of each unit; where enumerated, its bit, or -1 where it needs no swapping.
+    holdings : tuple of int64 array
+        For each system the distinct `term * n_units + unit` it holds, sorted.
+    golden : bool array, shape (n_terms,)
+        Which terms are gold terms.
+    pairs : int64 array, shape (n_pairs, 2)
+        Systems compared.
+    metrics : tuple of BoundSets
+        Scores compared.
+    n_items : int
+        Items of all units.
+    enumerated : bool
+        Trials are all arrangements of the discordant units instead of random ones.
+    """
+
+    key: Key
+    addresses: NDArray[np.int64]
+    holdings: tuple[NDArray[np.int64], ...]
+    golden: NDArray[np.bool_]
+    pairs: NDArray[np.int64]
+    metrics: tuple[BoundSets, ...]
+    n_items: int
+    enumerated: bool = False
+
+    manner: ClassVar[Manner] = Manner()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of pairs and metrics."""
+        return len(self.pairs), len(self.metrics)
+
+    @property
+    def n_units(self) -> int:
+        """Units, concordant ones included."""
+        return len(self.addresses)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(array.nbytes for array in (self.addresses, *self.holdings, self.golden))
+
+    @cached_property
+    def totals(self) -> NDArray[np.int64]:
+        """Distinct right terms, distinct terms and distinct gold terms, shape (n_systems, 3)."""
+        given = [np.unique(held // self.n_units) for held in self.holdings]
+        n_gold = np.count_nonzero(self.golden)
+        return np.array([[np.count_nonzero(self.golden[terms]), len(terms), n_gold] for terms in given])
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """Observed scores, shape (n_systems, n_metrics)."""
+        return np.column_stack([metric.form.score(self.totals) for metric in self.metrics])
+
+    @cached_property
+    def n_discordant(self) -> NDArray[np.int64]:
+        """Units in which the systems hold other terms, shape (n_pairs, n_metrics)."""
+        found = [[len(self.discordant(pair))] * len(self.metrics) for pair in range(len(self.pairs))]
+        return np.array(found, np.int64).reshape(self.shape)
+
+    def discordant(self, pair: int) -> NDArray[np.int64]:
+        """Return the units in which the systems of a pair hold other terms."""
+        i, j = self.pairs[pair]
+        return np.unique(np.setxor1d(self.holdings[i], self.holdings[j], assume_unique=True) % self.n_units)
+
+    def enumeration(self, pair: int, metric: int) -> PresencePanel:
+        """Return the panel of all arrangements of one pair under one metric."""
+        units = self.discordant(pair)
+        addresses = np.full(self.n_units, -1, np.int64)
+        addresses[units] = np.arange(len(units))
+        return replace(
+            self,
+            addresses=addresses,
+            holdings=tuple(self.holdings[system] for system in self.pairs[pair]),
+            pairs=np.array([[0, 1]]),
+            metrics=(self.metrics[metric],),
+            enumerated=True,
+        )
+
+    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> PresencePanel:
+        """Return the panel of some of its pairs and metrics."""
+        columns = range(len(self.metrics)) if columns is None else columns
+        if self.shape == (len(rows), len(columns)):
+            return self
+        return replace(self, pairs=self.pairs[list(rows)], metrics=tuple(self.metrics[k] for k in columns))
+
+
+def build_sets(
+    counts: Counts,
+    units: Units,
+    metrics: Sequence[BoundSets],
+    pairs: Sequence[Pair],
+    *,
+    subset: NDArray[np.bool_] | None = None,
+) -> list[tuple[PresencePanel, tuple[int, ...]]]:
+    """Make the panels of one test set, or of a subset of its items, as `paneling.build` does.
+
+    Returns
+    -------
+    list of (PresencePanel, tuple of int)
+        Panels, and where their pairs stand among those asked for.
+    """
+    groups: dict[bytes, list[int]] = {}
+    for k, pair in enumerate(pairs):
+        groups.setdefault(counts.in_common(pair, subset).tobytes(), []).append(k)
+    return [
+        (_panel(counts, units, metrics, [pairs[k] for k in members], subset), tuple(members))
+        for members in groups.values()
+    ]
+
+
+def _panel(
+    counts: Counts,
+    units: Units,
+    metrics: Sequence[BoundSets],
+    pairs: Sequence[Pair],
+    subset: NDArray[np.bool_] | None,
+) -> PresencePanel:
+    mask = counts.in_common(pairs[0], subset)
+    where, index = np.unique(units.index[mask], return_inverse=True)
+    unit_of = np.full(counts.n_items, -1, np.int64)
+    unit_of[mask] = index
+    assert counts.outputs is not None
+    gold, columns, n_terms = incidence(counts.outputs)
+    systems = sorted({s for pair in pairs for s in pair})
+    place = {s: k for k, s in enumerate(systems)}
+    holdings = []
+    for s in systems:
+        items, terms = columns[s]
+        held = unit_of[items]
+        holdings.append(np.unique(terms[held >= 0] * max(len(where), 1) + held[held >= 0]))
+    golden = np.zeros(n_terms, np.bool_)
+    golden[gold[1][mask[gold[0]]]] = True
+    return PresencePanel(
+        key=units.key,
+        addresses=where,
+        holdings=tuple(holdings),
+        golden=golden,
+        pairs=np.array([[place[i], place[j]] for i, j in pairs], np.int64).reshape(-1, 2),
+        metrics=tuple(metrics),
+        n_items=int(np.count_nonzero(mask)),
+    )
+
+
+Entries = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+Incidence = tuple[Entries, tuple[Entries, ...], int]
+
+_incidences: WeakKeyDictionary[Outputs, Incidence] = WeakKeyDictionary()
+
+
+def incidence(outputs: Outputs) -> Incidence:
+    """Return (items, terms) of the gold lists and of each system's, and the number of distinct terms.
+
+    Kept as long as the outputs: every subset and unit of a test set takes it.
+    """
+    found = _incidences.get(outputs)
+    if found is None:
+        assert outputs.gold is not None
+        code: dict[str, int] = {}
+        gold = _entries(outputs.gold, code)
+        found = _incidences[outputs] = gold, tuple(_entries(column, code) for column in outputs.systems), len(code)
+    return found
+
+
+def _entries(column: Array, code: dict[str, int]) -> Entries:
+    def listed() -> Iterator[int]:
+        for terms in column:
+            for term in terms:
+                yield code.setdefault(term, len(code))
+
+    items = np.repeat(np.arange(len(column)), [len(terms) for terms in column])
+    return items, np.fromiter(listed(), np.int64, len(items))

@@ -1,0 +1,110 @@
+"""Tallies: exceedances counted over some trials. They add, and that is the whole reduction.
+
+They are kept by round: trials 0 to 4,095, then up to 16,383, each round bringing them to four times as
+many. Every comparison is counted in one round before any is counted in the next, and stopping rules look
+at the ends of rounds. The borders are the same for every plan, so that two plans that share a comparison
+keep its tallies alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.randomization.shuffles import BLOCK
+
+TAILS: tuple[str, ...] = ("greater", "less", "two-sided")
+"""The last axis of the counts of single comparisons."""
+
+FAMILY_TAILS: tuple[str, ...] = (*TAILS, "single-step", "step-down")
+"""The last axis of the counts of a family under max-T."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a kind of panel is counted, for those who share the work out.
+
+    Attributes
+    ----------
+    n_tails : int
+        Size of the last axis of its counts.
+    grain : int
+        Trials that are worth a call of their own; ranges are multiples of it.
+    timed : int
+        Trials that tell its speed.
+    vectorised : bool
+        Counted by kernels, which let other threads run.
+    """
+
+    n_tails: int = len(TAILS)
+    grain: int = BLOCK
+    timed: int = BLOCK
+    vectorised: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Exceedances counted over some trials; tallies of disjoint trials add.
+
+    Attributes
+    ----------
+    n_trials : int
+        Trials counted.
+    counts : int64 array, shape (n_pairs, n_metrics, n_tails)
+        Trials with T >= t, T <= t and |T| >= |t|. In a family of hypotheses, shape
+        (n_hypotheses, 1, 5), also those in which the largest statistic of the whole family, and of
+        the hypotheses that are no more extreme than this one, is at least as large as its own. In a
+        relabelling, shape (n_pairs, n_metrics, 1), those whose range of scores is at least |t|.
+    trials : int64 array, shape (n_pairs, n_metrics), or None
+        Trials of each pair and metric, where not all have `n_trials`.
+    """
+
+    n_trials: int
+    counts: NDArray[np.int64]
+    trials: NDArray[np.int64] | None = None
+
+    def trials_of(self, row: int, column: int) -> int:
+        """Return the trials counted of one pair and metric."""
+        return self.n_trials if self.trials is None else int(self.trials[row, column])
+
+    @staticmethod
+    def zero(shape: tuple[int, int], n_tails: int = len(TAILS)) -> Tally:
+        """Return the tally of no trials."""
+        return Tally(0, np.zeros((*shape, n_tails), np.int64))
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.n_trials + other.n_trials, self.counts + other.counts)
+
+
+FACTOR = 4
+
+
+def round_of(trial: int) -> tuple[int, int]:
+    """Return the round that a trial belongs to: its first trial, and the first of the next round.
+
+    Examples
+    --------
+    >>> round_of(0), round_of(4096), round_of(10_000)
+    ((0, 4096), (4096, 16384), (4096, 16384))
+    """
+    start, stop = 0, BLOCK
+    while trial >= stop:
+        start, stop = stop, stop * FACTOR
+    return start, stop
+
+
+def rounds(first: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Split trials `first` to `stop - 1` at the borders of rounds.
+
+    Examples
+    --------
+    >>> list(rounds(1000, 20_000))
+    [(1000, 4096), (4096, 16384), (16384, 20000)]
+    """
+    while first < stop:
+        end = min(round_of(first)[1], stop)
+        yield first, end
+        first = end

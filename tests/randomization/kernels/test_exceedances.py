@@ -1,0 +1,119 @@
+"""Tallies against Fractions: every form, ties, 0/0 and three tails."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import panel_of, rng_of
+
+from sigdask.counts import Counts
+from sigdask.metrics import find
+from sigdask.metrics.forms import Formula, Ratios
+from sigdask.randomization.count import tally
+from sigdask.randomization.kernels.sums import layout
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.shuffles import swap_bits
+
+F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
+PRECISION = Ratios(((1, 0, 0),), ((0, 1, 0),), zero_division=1.0)
+LINEAR = Ratios(((2, 0, 3),), ((0, 0, 0),))
+MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
+RECALL = Ratios(((1, 0, 0),), ((0, 0, 1),))
+MACRO_FORMULA = Formula(
+    "macro", lambda tp, predicted, gold: (2 * tp / np.maximum(predicted + gold, 1) + tp / np.maximum(predicted, 1)) / 2
+)
+N_TRIALS = 64
+
+
+def values_of(seed, n_items, n_systems=2):
+    """Contributions of tp <= predicted and gold, many of them tied or 0."""
+    rng = rng_of(seed)
+    tp = rng.integers(0, 3, (n_items, n_systems)) * (rng.random((n_items, n_systems)) < 0.4)
+    predicted = tp + rng.integers(0, 2, tp.shape)
+    gold = np.broadcast_to(rng.integers(0, 3, (n_items, 1)), tp.shape)
+    return np.stack([tp, predicted, gold], axis=-1)
+
+
+def expected(values, score, key, pair=(0, 1)):
+    bits = swap_bits(key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
+    return reference.exceedances(score, values[:, pair[0]], values[:, pair[1]], bits)
+
+
+@pytest.mark.parametrize("form", [F1, PRECISION, MACRO], ids=["f1", "precision", "macro"])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 40))
+def test_ratios_are_counted_as_fractions_count_them(form, seed, n_items):
+    values = values_of(seed, n_items)
+    panel = panel_of(values, [form])
+
+    def score(sums):
+        rows = zip(form.numerators, form.denominators, strict=True)
+        parts = [reference.ratio(sums, n, d, int(form.zero_division)) for n, d in rows]
+        return sum(parts) / len(parts)
+
+    assert tally(panel, n_trials=N_TRIALS).counts[0, 0, :3].tolist() == expected(values, score, panel.key)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 60), size=st.sampled_from([1, 4, 10**12]))
+def test_means_are_counted_in_integers(seed, n_items, size):
+    score = rng_of(seed).integers(-size, size + 1, (n_items, 3))
+    values = np.stack([score, np.ones_like(score)], axis=-1)
+    panel = panel_of(values, [Ratios(((1, 0),), ((0, 1),))])
+    assert panel.linear == (True,)
+    counted = tally(panel, n_trials=N_TRIALS).counts[:, 0, :3].tolist()
+    want = [expected(values, lambda s: Fraction(int(s[0]), n_items), panel.key, p) for p in ((0, 1), (0, 2), (1, 2))]
+    assert counted == want
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_a_formula_is_counted_as_its_ratio(seed):
+    values = values_of(seed, 30)
+    formula = Formula("f1", lambda tp, predicted, gold: 2 * tp / np.maximum(predicted + gold, 1))
+    counted = tally(panel_of(values, [F1, formula]), n_trials=N_TRIALS).counts
+    assert counted[0, 0].tolist() == counted[0, 1].tolist()
+
+
+def ranks_of(seed, n_items):
+    """Reciprocal ranks, many of them tied in sums, and the same as Fractions."""
+    ranks = rng_of(seed).integers(1, 7, (n_items, 2))
+    scores = {"a": 1 / ranks[:, 0], "b": 1 / ranks[:, 1]}
+    return scores, np.vectorize(lambda r: Fraction(1, int(r)), otypes=[object])(ranks)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 12))
+def test_a_lattice_with_slack_counts_every_true_tie_in_every_tail(seed, n_items):
+    scores, exact = ranks_of(seed, n_items)
+    counts = Counts.from_scores(scores)
+    [placed] = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])
+    counted = tally(placed.panel, n_trials=200).counts[0, 0]
+    bits = swap_bits(placed.panel.key, run=0, first=0, n_trials=200, n_units=n_items)
+    t = sum(exact[:, 0] - exact[:, 1])
+    trials = [sum(np.where(row, -1, 1) * (exact[:, 0] - exact[:, 1])) for row in bits]
+    want = [sum(x >= t for x in trials), sum(x <= t for x in trials), sum(abs(x) >= abs(t) for x in trials)]
+    # sums of nine sixtieths differ by 1/60 or not at all, so nothing else is within the slack
+    assert counted.tolist() == want
+
+
+def test_several_metrics_share_memory_over_slabs_and_a_partial_last_one():
+    values = values_of(2, 300, n_systems=3)
+    forms = [F1, RECALL, MACRO, PRECISION, MACRO_FORMULA]
+    together = panel_of(values, forms)
+    n = 2 * layout(together).slab + 17
+    counts = tally(together, n_trials=n).counts
+    for m, form in enumerate(forms):
+        assert tally(panel_of(values, [form]), n_trials=n).counts[:, 0].tolist() == counts[:, m].tolist()
+
+
+def test_splitting_trials_anywhere_adds_up():
+    panel = panel_of(values_of(1, 200), [F1])
+    whole = tally(panel, n_trials=10_000)
+    parts = tally(panel, n_trials=1) + tally(panel, first=1, n_trials=4095) + tally(panel, first=4096, n_trials=5904)
+    assert parts.n_trials == whole.n_trials
+    assert (parts.counts == whole.counts).all()

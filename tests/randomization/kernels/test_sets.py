@@ -1,0 +1,113 @@
+"""Presence of terms: bit-parallel counts against sets built trial by trial."""
+
+import numpy as np
+import pytest
+
+from sigdask.metrics.base import BoundSets
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.count import presence_tally
+from sigdask.randomization.kernels.sets import arrange, distinct_terms, swap_rows, transpose
+from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.shuffles import swap_bits
+
+F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
+
+
+def panel_of(rng, n_units, n_terms, density, *, n_systems=3, addresses=None):
+    held = rng.random((n_systems, n_terms, n_units)) < density
+    return PresencePanel(
+        key=(5, 6),
+        addresses=np.arange(n_units) if addresses is None else addresses,
+        holdings=tuple(np.flatnonzero(h.ravel()) for h in held),
+        golden=rng.random(n_terms) < 0.5,
+        pairs=np.array([[i, j] for i in range(n_systems) for j in range(n_systems) if i != j]),
+        metrics=(F1,),
+        n_items=n_units,
+    ), held
+
+
+def reference(panel, held, pair, swapped):
+    """Count right and all terms of both pseudo-systems, shape (2, 2)."""
+    i, j = panel.pairs[pair]
+    found = []
+    for own, other in ((i, j), (j, i)):
+        present = np.where(swapped, held[other], held[own]).any(axis=1)
+        found.append([np.count_nonzero(present & panel.golden), np.count_nonzero(present)])
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("n_units", "n_terms", "density"),
+    [(1, 1, 1.0), (2, 3, 0.5), (31, 40, 0.02), (129, 300, 0.005), (200, 20, 0.3), (400, 300, 0.003), (40, 500, 0.03)],
+)
+@pytest.mark.parametrize(("first", "n_trials"), [(0, 1), (2**32 - 7, 45), (4096, 333)])
+def test_counts_are_those_of_the_sets(n_units, n_terms, density, first, n_trials):
+    rng = np.random.default_rng(n_units)
+    addresses = np.sort(rng.choice(3 * n_units, n_units, replace=False))
+    panel, held = panel_of(rng, n_units, n_terms, density, addresses=addresses)
+    bits = swap_bits(panel.key, run=1, first=first, n_trials=n_trials, n_units=3 * n_units)[:, addresses]
+    found = {pair: [] for pair in range(len(panel.pairs))}
+    for pair, counts in distinct_terms(panel, run=1, first=first, n_trials=n_trials):
+        found[pair].append(counts)
+    for pair, parts in found.items():
+        counts = np.concatenate(parts, axis=2)
+        assert counts.shape == (2, 2, n_trials)
+        for t in range(0, n_trials, 1 + n_trials // 20):
+            assert np.array_equal(counts[:, :, t], reference(panel, held, pair, bits[t]))
+
+
+def test_enumeration_counts_every_arrangement_once():
+    panel, held = panel_of(np.random.default_rng(1), 9, 12, 0.15)
+    units = panel.discordant(1)
+    small = panel.enumeration(1, 0)
+    [(_, counts)] = distinct_terms(small, run=0, first=0, n_trials=2 ** len(units))
+    for t in range(2 ** len(units)):
+        swapped = np.zeros(9, bool)
+        swapped[units] = (t >> np.arange(len(units))) & 1
+        assert np.array_equal(counts[:, :, t], reference(panel, held, 1, swapped))
+
+
+def test_a_long_run_needs_several_slabs():
+    panel, _ = panel_of(np.random.default_rng(2), 500, 100, 0.01, n_systems=2)
+    n_trials = arrange(panel).slab * 2 + 5
+    parts = [counts for pair, counts in distinct_terms(panel, run=0, first=3, n_trials=n_trials) if pair == 0]
+    assert [part.shape[2] for part in parts] == [arrange(panel).slab] * 2 + [5]
+    again = [counts for pair, counts in distinct_terms(panel, run=0, first=40, n_trials=64) if pair == 0]
+    assert np.array_equal(np.concatenate(parts, axis=2)[:, :, 37:101], again[0])
+
+
+def test_rows_are_the_swap_bits_of_units():
+    panel, _ = panel_of(np.random.default_rng(4), 300, 30, 0.05)
+    arranged = arrange(panel)
+    rows = swap_rows(panel, arranged, run=0, first=7, n_words=3)
+    bits = swap_bits(panel.key, run=0, first=7, n_trials=96, n_units=384)
+    expected = np.concatenate([bits[:, 128 * c : 128 * (c + 1)] for c in arranged.columns], axis=1).T
+    unpacked = (rows[:, None, :] >> np.arange(32, dtype=np.uint32)[None, :, None]) & 1  # (n_rows, 32, n_words)
+    assert np.array_equal(unpacked.reshape(len(rows), 96).astype(bool), expected)
+
+
+def test_transposition_is_its_own_inverse():
+    blocks = np.random.default_rng(0).integers(0, 2**32, (2, 32, 5), dtype=np.uint32)
+    turned = blocks.copy()
+    transpose(turned)
+    bit = lambda words, r, b: (words[:, r] >> np.uint32(b)) & np.uint32(1)  # noqa: E731
+    for r in range(0, 32, 5):
+        for b in range(0, 32, 3):
+            assert np.array_equal(bit(turned, r, b), bit(blocks, b, r))
+    transpose(turned)
+    assert np.array_equal(turned, blocks)
+
+
+def test_runs_and_trials_of_sets_are_counted_where_they_are_asked_for():
+    panel, held = panel_of(np.random.default_rng(3), 40, 30, 0.1, n_systems=2)
+    observed = panel.scores[0, 0] - panel.scores[1, 0]
+    for run, first in ((0, 0), (1, 0), (0, 5000)):
+        bits = swap_bits(panel.key, run=run, first=first, n_trials=300, n_units=40)
+        expected = np.zeros(3, int)
+        for swapped in bits:
+            right, given = reference(panel, held, 0, swapped).T
+            score = 2 * right / (given + panel.golden.sum())
+            d = score[0] - score[1]
+            expected += (d >= observed - 1e-12, d <= observed + 1e-12, abs(d) >= abs(observed) - 1e-12)
+        tally = presence_tally(panel, run=run, first=first, n_trials=300)
+        assert tally.counts[0, 0].tolist() == expected.tolist()

@@ -1,0 +1,213 @@
+"""What is the same comparison and what is another: all that changes a count changes its digest, nothing else does."""
+
+import importlib
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+
+from sigdask.api import prepare
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics import find
+from sigdask.metrics.base import BlackBox, BoundSets
+from sigdask.metrics.forms import Ratios
+from sigdask.questions import Wanted
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.digests import _digest, digests
+from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels.sums import Units
+
+
+def digests_of(counts, metrics=("mean",), seed=0, **more):
+    """By the names of pair and metric, of the first run."""
+    [question] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").questions
+    found = {}
+    for c, slots in zip(question.main.comparisons, question.main.slots, strict=True):
+        job, row = slots.first or (slots.exact, 0)
+        names = tuple(counts.systems[k] for k in c.pair)
+        found[*names, c.metric.name] = digests(question.main.jobs[job].panel)[row, c.column if slots.first else 0]
+    return found
+
+
+def test_other_systems_metrics_and_orders_of_items_are_no_part_of_a_pair():
+    rng = rng_of(5)
+    more = Counts.from_scores(
+        {**{n: rng_scores(k) for k, n in enumerate("abc")}, "d": np.round(rng.standard_normal(40), 3)},
+        ids=[f"i{k}" for k in range(40)],
+    )
+    after = digests_of(more)
+    fewer = digests_of(
+        Counts.from_scores({n: rng_scores(k) for k, n in enumerate("abc")}, ids=[f"i{k}" for k in range(40)])
+    )
+    assert fewer.items() <= after.items()
+    order = rng.permutation(40)
+    mixed = Counts.from_scores({n: rng_scores(k)[order] for k, n in enumerate("abc")}, ids=[f"i{k}" for k in order])
+    assert digests_of(mixed) == fewer
+
+
+def rng_scores(k):
+    return rng_of(100 + k).integers(0, 20, 40) / 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c.with_name("other"),
+        lambda c: Counts.from_scores({n: rng_scores(k) + (k == 1) * np.eye(40)[3] / 4 for k, n in enumerate("ab")},
+                                     ids=[f"i{k}" for k in range(40)]),
+        lambda c: Counts.from_scores({n: rng_scores(k) for k, n in enumerate("ab")}, ids=[f"j{k}" for k in range(40)]),
+        lambda c: Counts.from_scores({n: np.roll(rng_scores(k), 1) for k, n in enumerate("ab")},
+                                     ids=[f"i{k}" for k in range(40)]),
+        lambda c: Counts.from_scores({n: rng_scores(1 - k) for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)]),
+        lambda c: Counts.from_scores({n: rng_scores(k) / 3 for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)]),
+    ],
+    ids=["name of the test set", "one score", "ids", "scores at other items", "systems exchanged", "scale"],
+)  # fmt: skip
+def test_what_changes_a_count_changes_the_digest(change):
+    counts = Counts.from_scores({n: rng_scores(k) for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)])
+    [before] = digests_of(counts).values()
+    [after] = digests_of(change(counts)).values()
+    assert before != after
+
+
+def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
+    rng = rng_of(3)
+    fields = {
+        "tp": rng.integers(0, 3, (40, 2)),
+        "predicted": rng.integers(3, 5, (40, 2)),
+        "gold": rng.integers(3, 5, (40, 1)),
+    }
+    ids = [f"i{k}" for k in range(40)]
+    plain = Counts.from_scores(
+        {n: rng_scores(k) for k, n in enumerate("ab")}, ids=ids, groups={"document": [str(k // 2) for k in range(40)]}
+    )
+    counts = replace(plain, fields=fields)
+    found = [
+        next(iter(digests_of(own, (metric,), seed=seed).values()))
+        for own, metric, seed in [
+            (counts, "f1", 0),
+            (counts, "f1", 1),
+            (counts, "f:beta=2", 0),
+            (counts, "precision", 0),
+            (counts.with_unit("document"), "f1", 0),
+        ]
+    ]
+    bound = find("f1", counts).bind(counts)
+    one = replace(bound, form=replace(bound.form, zero_division=1.0))
+    found += [digests(build(counts, Units.of(counts, 0), [m], [(0, 1)])[0].panel)[0, 0] for m in (bound, one)]
+    assert found[0] == found[5]
+    assert len(set(found)) == 6
+
+
+MODULE = "from helpers import weight\n\n\ndef score(outputs, gold):\n    return weight() * float(sum(outputs))\n"
+
+
+def test_what_a_users_metric_imports_beside_it_is_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_digest_metric.py").write_text(MODULE)
+    (tmp_path / "helpers.py").write_text("from package.deep import w\n\ndef weight():\n    return w\n")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "deep.py").write_text("from .deeper import w\n")
+    (tmp_path / "package" / "deeper.py").write_text("w = 1\n")
+    (tmp_path / "unrelated.py").write_text("x = 1\n")
+    importlib.invalidate_caches()
+    function = importlib.import_module("own_digest_metric").score
+    try:
+        before = _digest(BlackBox("score", function))
+        (tmp_path / "unrelated.py").write_text("x = 2\n")
+        assert _digest(BlackBox("score", function)) == before
+        seen = {before}
+        for name in ("own_digest_metric", "helpers", "package/deep", "package/deeper"):
+            with (tmp_path / f"{name}.py").open("a") as file:
+                file.write("# changed\n")
+            seen.add(_digest(BlackBox("score", function)))
+        assert len(seen) == 5
+    finally:
+        for name in ("own_digest_metric", "helpers", "package", "package.deep", "package.deeper"):
+            sys.modules.pop(name, None)
+
+
+def test_what_a_metric_imports_from_a_package_itself_is_part_of_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_packaged_metric.py").write_text(
+        "import plain_package\nfrom weight_package import weight\n\n\ndef score(outputs, gold):\n    return weight()\n"
+    )
+    for package in ("weight_package", "plain_package"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("def weight():\n    return 1.0\n")
+    importlib.invalidate_caches()
+    function = importlib.import_module("own_packaged_metric").score
+    try:
+        seen = {_digest(BlackBox("score", function))}
+        for package in ("weight_package", "plain_package"):
+            with (tmp_path / package / "__init__.py").open("a") as file:
+                file.write("# changed\n")
+            seen.add(_digest(BlackBox("score", function)))
+        assert len(seen) == 3
+    finally:
+        for name in ("own_packaged_metric", "weight_package", "plain_package"):
+            sys.modules.pop(name, None)
+
+
+def test_sets_of_one_unit_are_told_apart_by_their_terms():
+    # of two terms the first is right: A holds the right one, the wrong one, or both; B holds nothing
+    form = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
+    found = {
+        digests(
+            PresencePanel(
+                key=(5, 6), addresses=np.arange(1), holdings=(np.array(held), np.zeros(0, int)),
+                golden=np.array([True, False]), pairs=np.array([[0, 1]]), metrics=(form,), n_items=1,
+            )
+        )[0, 0]
+        for held in ([0], [1], [0, 1])
+    }  # fmt: skip
+    assert len(found) == 3
+
+
+class Weighted:
+    """A metric with state."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def __call__(self, outputs, gold):
+        return float(sum(outputs) * self.weights.sum())
+
+
+def test_the_state_of_a_metric_is_part_of_it_to_the_last_number():
+    weights = np.zeros(5000)
+    other = weights.copy()
+    other[2500] = 1
+    assert _digest(Weighted(weights)) == _digest(Weighted(weights.copy()))
+    assert _digest(Weighted(weights)) != _digest(Weighted(other))
+    assert _digest(np.add) != _digest(np.subtract)
+    endless = Weighted(weights)
+    endless.own = endless
+    with pytest.raises(InputError, match="holds itself"):
+        _digest(endless)
+
+
+ELSEWHERE = """
+from sigdask.randomization.panels.digests import _digest
+class Plain:
+    def __init__(self): self.names = {"a", "b", "c", "d"}
+print(_digest([frozenset("abcdefgh"), {"x", "yy", "zzz"}, Plain()]))
+"""
+
+
+def test_digests_are_the_same_in_every_process(tmp_path):
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    found = {
+        subprocess.run(
+            [sys.executable, tmp_path / "elsewhere.py"],
+            env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1

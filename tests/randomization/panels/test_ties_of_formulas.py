@@ -1,0 +1,218 @@
+"""Formulas over real numbers against Fractions: every true tie counts, and nothing else is taken for one."""
+
+from dataclasses import replace
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sigdask.api import compare, compare_all, prepare
+from sigdask.counts import Counts
+from sigdask.metrics import metric
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Formula, MeanOf, Ratios
+from sigdask.questions import Wanted
+from sigdask.randomization.count import tally
+from sigdask.randomization.max_t import family_tally
+from sigdask.randomization.panels.build import build, joint
+from sigdask.randomization.panels.digests import digests
+from sigdask.randomization.panels.families import Family, Member, Relabelling
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.tukey import relabel_tally
+
+F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
+MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
+
+
+def root(x):
+    """To 80 digits, so that a difference below 1e-60 is none."""
+    with localcontext() as context:
+        context.prec = 80
+        return Fraction((Decimal(x.numerator) / Decimal(x.denominator)).sqrt())
+
+
+FORMS = {
+    # a form of the sums a, b, c, the same in Fractions, and of which numbers items are
+    "mean": (Formula("mean", lambda a, b, c: a / 7), lambda a, b, c: a / 7, (-9, 9)),
+    "ratio": (Formula("ratio", lambda a, b, c: a / (b * b + c)), lambda a, b, c: a / (b * b + c), (-9, 9)),
+    "product": (Formula("product", lambda a, b, c: a * b), lambda a, b, c: a * b, (-9, 9)),
+    "difference": (Formula("difference", lambda a, b, c: a - b), lambda a, b, c: a - b, (10**6, 10**6 + 9)),
+    "root": (Formula("root", lambda a, b, c: np.sqrt(a) / 3), lambda a, b, c: root(a) / 3, (1, 12)),
+    "f1": (F1, lambda a, b, c: 2 * a / (b + c), (1, 12)),
+    "macro": (MACRO, lambda a, b, c: (2 * a / (b + c) + a / b) / 2, (1, 12)),
+    "weighted sum": (Ratios(((5, 7, 0),), ((0, 0, 1),)), lambda a, b, c: (5 * a + 7 * b) / c, (-9, 9)),
+    "replicates": (
+        MeanOf((F1, Formula("net", lambda a, b, c: a - b)), (3, 3)),
+        lambda a, b, c, d, e, f: (2 * a / (b + c) + d - e) / 2,
+        (50, 62),
+    ),
+}
+NUMBERS = {"sixths": 6, "ninths": 9, "sevenths": 7, "tenths": 10, "hundredths": 100}
+TINY = Fraction(1, 10**60)
+OF_0_1 = [
+    "8b976da3a188b9b92359b1745052a90d636beee9",
+    "632f405ae76c724f1eaaa5df831cf544bb059599",
+    "b6d1b9ad1911629ccaedc3aa0a17d81b15ca9f1b",
+    "5cfee8bf5c3cbd2c8814bf8e9c842c0135a5836a",
+    "d06db626610bcc755769d575b404a3c1799f337f",
+    "b64c5ea6713d6ffc819d04946430fdce0e9558ee",
+]
+
+
+def tails(trial, observed):
+    return [trial >= observed - TINY, trial <= observed + TINY, abs(trial) >= abs(observed) - TINY]
+
+
+def exact_values(seed, n_items, n_systems, n_fields, of, below):
+    rng = np.random.default_rng(seed)
+    whole = rng.integers(*of, (n_items, n_systems, n_fields))
+    whole[:, :, 2::3] = 6  # a shared field, as of gold data
+    return [[[Fraction(int(x), below) for x in row] for row in item] for item in whole]
+
+
+def counts_of(values):
+    floats = np.array([[[float(x) for x in row] for row in item] for item in values])
+    fields = {f"f{k}": floats[:, :, k] for k in range(floats.shape[2])}
+    return Counts(tuple(f"s{k}" for k in range(floats.shape[1])), fields, len(values))
+
+
+def bound(form, counts):
+    return BoundMetric("m", tuple(counts.fields), form)
+
+
+def score_of(exact, values, systems):
+    """Score of the item's given systems, one each."""
+    rows = [item[s] for item, s in zip(values, systems, strict=True)]
+    return exact(*(sum(column) for column in zip(*rows, strict=True)))
+
+
+def differences(exact, values, pair, swaps):
+    """Observed and shuffled differences, in Fractions."""
+    i, j = pair
+    found = []
+    for bits in ([False] * len(values), *swaps):
+        first = [j if bit else i for bit in bits]
+        found.append(score_of(exact, values, first) - score_of(exact, values, [i + j - s for s in first]))
+    return found[0], found[1:]
+
+
+@pytest.mark.parametrize("below", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize(("form", "exact", "of"), FORMS.values(), ids=FORMS)
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(2, 7))
+def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exact, of, below, seed, n_items):
+    values = exact_values(seed, n_items, 2, 6 if isinstance(form, MeanOf) else 3, of, below)
+    counts = counts_of(values)
+    [placed] = build(counts, Units.of(counts, seed), [bound(form, counts)], [(0, 1)])
+    panel = placed.panel
+    observed, trials = differences(
+        exact, values, (0, 1), swap_bits(panel.key, run=0, first=0, n_trials=64, n_units=n_items)
+    )
+    want = np.sum([tails(d, observed) for d in trials], axis=0)
+    assert tally(panel, n_trials=64).counts[0, 0].tolist() == want.tolist()
+    whole = panel.enumeration(0, 0)
+    kept = [item for item in values if item[0] != item[1]]
+    rest = [item for item in values if item[0] == item[1]]
+    assert len(kept) == len(whole.addresses)
+    everyone = [[*bits, *[False] * len(rest)] for bits in reference.all_arrangements(len(kept))]
+    observed, trials = differences(exact, kept + rest, (0, 1), everyone)
+    want = np.sum([tails(d, observed) for d in trials], axis=0)
+    assert tally(whole, n_trials=2 ** len(kept)).counts[0, 0].tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("name", ["mean", "ratio", "difference", "f1", "weighted sum"])
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**31), below=st.sampled_from([6, 7, 10]), n_items=st.integers(2, 5))
+def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
+    form, exact, of = FORMS[name]
+    values = exact_values(seed, n_items, 3, 3, of, below)
+    counts = counts_of(values)
+    pairs = list(combinations(range(3), 2))
+    panel = joint(counts, Units.of(counts, seed), bound(form, counts), pairs)
+    family = Family((Member(panel, 0),), np.array([[[0, row]] for row in range(3)]))
+    found = family_tally(family, run=0, first=0, n_trials=32).counts[:, 0]
+    bits = swap_bits(panel.key, run=0, first=0, n_trials=32, n_units=n_items)
+    by_pair = [differences(exact, values, pair, bits) for pair in pairs]
+    largest = [max(abs(trials[t]) for _, trials in by_pair) for t in range(32)]
+    for h, (observed, trials) in enumerate(by_pair):
+        assert found[h, :3].tolist() == np.sum([tails(d, observed) for d in trials], axis=0).tolist()
+        assert found[h, 3] == sum(most >= abs(observed) - TINY for most in largest)
+    rows = np.array([[0, row] for row in range(3)])
+    labels = reference.relabellings(panel.key, 0, 0, 32, n_items, 3)
+    ranges = []
+    for trial in labels:
+        scores = [score_of(exact, values, [int(s) for s in trial[:, k]]) for k in range(3)]
+        ranges.append(max(scores) - min(scores))
+    found = relabel_tally(Relabelling((Member(panel, 0),), rows), run=0, first=0, n_trials=32).counts[:, 0, 0]
+    assert found.tolist() == [sum(r >= abs(observed) - TINY for r in ranges) for observed, _ in by_pair]
+
+
+def test_equal_means_of_sixths_have_p_of_1():
+    # the example of the report: both means are 0, of all 32 arrangements 26 were counted
+    mean = metric(lambda score, items: score / items, name="own mean")
+    a, b = ([v / 6 for v in own] for own in ((-4, -4, 5, -1, 4), (-2, -2, 3, 1, 0)))
+    result = compare(a, b, metric=mean, method="exact")
+    assert (result.p_value, result.n_extreme, result.difference) == (1.0, 32, 0.0)
+
+
+def test_a_difference_of_large_sums_of_decimals_misses_no_tie():
+    # tenths are exact, but what is left of 9,000,000.1 - 9,000,000 is not exact to 64 eps
+    rng = np.random.default_rng(3)
+    tenths = rng.integers(0, 9, (12, 2))
+    base = rng.integers(10**7, 10**8, 12)
+    fields = {"gain": (tenths + base[:, None]) / 10, "cost": base[:, None] / 10}
+    counts = Counts(("a", "b"), fields, 12)
+    [own] = compare_all(counts, metrics=[metric(lambda gain, cost: gain - cost, name="net")], method="exact")
+    plain = compare(tenths[:, 0] / 10, tenths[:, 1] / 10, method="exact")
+    assert (own.n_extreme, own.n_trials) == (plain.n_extreme, plain.n_trials)
+
+
+def test_p_of_ordinary_data_is_not_wider_by_it():
+    # 400 random reals: no shuffle comes so near to the observed difference, and the formula counts as the mean does
+    rng = np.random.default_rng(8)
+    counts = Counts.from_scores({name: rng.random(400) for name in "abc"})
+    own = metric(lambda score, items: score / items, name="own mean")
+    found = compare_all(counts, metrics=["mean", own], trials=20_000, adjust="single-step-max-t")
+    extreme = {(r.a, r.b, r.metric): r.n_extreme for r in found}
+    for a, b in combinations("abc", 2):
+        assert extreme[a, b, "mean"] == extreme[a, b, "own mean"]
+    panel = prepare([(counts, Wanted((own,), trials=5000), "two-sided")]).questions[0].main.jobs[0].panel
+    assert 0 < panel.observed_movement.max() < 2**-38 * np.abs(panel.scores).max()
+
+
+def test_a_system_that_found_nothing_has_exact_sums():
+    # its 0/0 is 1 by choice; were 0 taken for a rounded sum, every trial would be a tie
+    form = replace(F1, zero_division=1.0)
+    thirds = np.arange(1, 8) / 3
+    fields = {"tp": np.column_stack([thirds / 4, 0 * thirds]), "predicted": np.column_stack([thirds, 0 * thirds]),
+              "gold": np.zeros((7, 1))}  # fmt: skip
+    counts = Counts(("a", "b"), fields, 7)
+    [placed] = build(counts, Units.of(counts, 0), [bound(form, counts)], [(0, 1)])
+    whole = placed.panel.enumeration(0, 0)
+    # where one of the two has all, |1/2 - 1|; else both have 1/2
+    assert tally(whole, n_trials=128).counts[0, 0, 2] == 2
+
+
+def digest(counts, name):
+    [question] = prepare([(counts, Wanted((name,), trials=5000), "two-sided")], adjust="none").questions
+    return digests(question.main.jobs[0].panel)[0, 0]
+
+
+def test_only_counts_whose_ties_changed_are_made_again():
+    # digests as 0.1.0 gave them
+    rng = np.random.default_rng(5)
+    whole, tenths, reals = (
+        {"tp": rng.integers(0, 9, (60, 2)) / below, "predicted": rng.integers(9, 15, (60, 2)) / below,
+         "gold": np.full((60, 1), 10) / below, "items": np.ones((60, 1), np.int64)}
+        for below in (1, 10, 7)
+    )  # fmt: skip
+    kept = [digest(Counts(("a", "b"), fields, 60), "f1") for fields in (whole, tenths, reals)]
+    means = [{"score": fields["tp"], "items": fields["items"]} for fields in (whole, tenths, reals)]
+    kept += [digest(Counts(("a", "b"), fields, 60), "mean") for fields in means]
+    assert [k for k in range(6) if kept[k] != OF_0_1[k]] == [2]

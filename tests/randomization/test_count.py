@@ -1,0 +1,292 @@
+"""The test itself: Yeh's example, ties, validity, alternatives."""
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import panel_of, rng_of
+from scipy import stats
+
+from sigdask.api import compare, compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics import black_box, find
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.count import black_box_tally, tally
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sums import Units
+from sigdask.statistics.bounds import bound, interval, trials_to_decide
+from sigdask.statistics.crosscheck import count_fits
+from sigdask.verify import yeh_exact
+
+# STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
+ONE_SIDED = {"recall": 9.756279177963734e-05, "f1": 0.014775685752788524, "precision": 0.019994289562099043}
+BETTER_BY = {"recall": 22 / 103, "f1": 862 / 7029, "precision": -542 / 3705}
+
+
+def within(n_extreme, n_trials, p, sigmas=5):
+    return abs(n_extreme - n_trials * p) <= sigmas * np.sqrt(n_trials * p * (1 - p))
+
+
+@pytest.mark.parametrize("metric", ONE_SIDED)
+def test_yehs_example_one_and_two_sided(yeh, metric):
+    side = "greater" if BETTER_BY[metric] > 0 else "less"
+    for alternative, p in ((side, ONE_SIDED[metric]), ("two-sided", 2 * ONE_SIDED[metric])):
+        [r] = compare_all(yeh, metrics=[metric], alternative=alternative)
+        assert r.difference == pytest.approx(BETTER_BY[metric], rel=1e-12)
+        assert r.n_trials == 2**20
+        assert within(r.n_extreme, r.n_trials, p)
+        assert within(r.second_run.n_extreme, r.n_trials, p)
+        assert r.p_value == (r.n_extreme + 1) / (2**20 + 1)
+        assert not r.disagreements()
+
+
+@pytest.mark.parametrize("metric", ONE_SIDED)
+def test_the_cells_of_yehs_example_give_the_exact_values(metric):
+    assert float(yeh_exact(metric)) == ONE_SIDED[metric]
+
+
+def test_values_known_to_be_wrong_are_not_produced(yeh):
+    # strict > gives 1.93e-05 for recall; dropping concordant items 0.482 for precision, 0.0013 for F
+    recall, f1 = compare_all(yeh, metrics=["recall", "f1"], alternative="greater")
+    [precision] = compare_all(yeh, metrics=["precision"], alternative="less")
+    assert recall.p_interval[0] > 1.9279075786471367e-05
+    assert precision.p_interval[1] < 0.48246315716269145
+    assert f1.p_interval[0] > 0.0013055814896360935
+
+
+def test_discordant_units_are_those_of_the_metrics_own_fields(yeh):
+    found = {r.metric: r.n_discordant for r in compare_all(yeh, metrics=["recall", "precision"], trials=10)}
+    assert found == {"recall": 34, "precision": 86}
+
+
+def test_identical_systems_have_p_1_sampled_and_enumerated():
+    scores = rng_of(0).random(50)
+    for method in ("auto", "randomization"):
+        for alternative in ("two-sided", "greater", "less"):
+            r = compare(scores, scores, method=method, alternative=alternative, trials=999)
+            assert r.p_value == 1.0
+            assert "identical" in r.warnings[0]
+
+
+@pytest.mark.parametrize("form", ["mean", "ratio"])
+def test_orbit_every_arrangement_in_turn_gives_a_valid_p(form):
+    # #{arrangements with p <= k / 2^n} <= k, for all k
+    n = 7
+    rng = rng_of(4)
+    a, b = rng.integers(0, 4, (2, n))
+    p_values = []
+    for arrangement in range(2**n):
+        swap = (arrangement >> np.arange(n) & 1).astype(bool)
+        x, y = np.where(swap, b, a), np.where(swap, a, b)
+        if form == "mean":
+            p_values.append(compare(x, y).p_value)
+        else:
+            gold = ["A", "B", "A", "A", "B", "A", "B"]
+            x, y = (["A" if v % 2 else "B" for v in z] for z in (x, y))
+            p_values.append(compare(x, y, gold=gold, metric="f1[A]").p_value)
+    p_values = np.array(p_values)
+    for k in range(1, 2**n + 1):
+        assert (p_values <= k / 2**n).sum() <= k
+
+
+def test_swapping_a_and_b_mirrors_everything():
+    gold, a, b = rng_of(6).choice(list("ABC"), (3, 90)).tolist()
+    for metric in ("accuracy", "macro-f1", "f1[A]", "mcc"):
+        one = {
+            s: compare(a, b, gold=gold, metric=metric, alternative=s, trials=2000)
+            for s in ("greater", "less", "two-sided")
+        }
+        other = {
+            s: compare(b, a, gold=gold, metric=metric, alternative=s, trials=2000)
+            for s in ("greater", "less", "two-sided")
+        }
+        assert one["greater"].n_extreme == other["less"].n_extreme
+        assert one["less"].n_extreme == other["greater"].n_extreme
+        assert one["two-sided"].n_extreme == other["two-sided"].n_extreme
+        assert one["greater"].difference == -other["greater"].difference
+
+
+def test_fewer_trials_are_a_prefix_of_more(yeh):
+    [placed] = build(yeh, Units.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
+    few, rest = tally(placed.panel, n_trials=5000), tally(placed.panel, first=5000, n_trials=7000)
+    assert ((few + rest).counts == tally(placed.panel, n_trials=12_000).counts).all()
+
+
+def test_enumeration_fits_sampling():
+    a, b = rng_of(8).integers(0, 5, (2, 18))
+    exact = compare(a, b)
+    sampled = compare(a, b, method="both", trials=2**18)
+    assert exact.method == "exact"
+    assert sampled.exact.p_lo == exact.p_value
+    assert count_fits(sampled.n_extreme, 2**18, exact.p_value) > 1e-4
+    assert [c.verdict for c in sampled.checks if c.name == "exact value"] == ["agrees"]
+
+
+def test_method_exact_refuses_what_it_cannot_enumerate(yeh):
+    with pytest.raises(InputError, match="34 discordant units under recall, at most 20"):
+        compare_all(yeh, metrics=["recall"], method="exact")
+
+
+@pytest.mark.parametrize(("k", "n", "low", "high"), [
+    (30, 100, 0.212406420489537, 0.399814676179804),  # R binom.test
+    (96, 2**20, 7.41586184159701e-05, 0.000111800426551425),  # R binom.test
+    (0, 999, 0.0, 0.00368576286573938),  # R binom.test; 1 - 0.025^(1/999)
+])  # fmt: skip
+def test_the_interval_is_clopper_and_pearsons(k, n, low, high):
+    assert interval(k, n, 0.95) == pytest.approx((low, high), rel=1e-11)
+
+
+def test_the_bound_is_never_0_and_1_at_most():
+    assert bound(0, 999) == 0.001
+    assert bound(999, 999) == 1.0
+
+
+def test_trials_to_decide_would_decide():
+    n = trials_to_decide(0.048, 0.05)
+    low, high = interval(round(0.048 * n), n)
+    assert not low <= 0.05 < high
+    assert trials_to_decide(0.05, 0.05) is None
+    assert trials_to_decide(0.05, 0.05 + 1e-9) is None  # more than there are in a stream
+
+
+@pytest.mark.parametrize(
+    ("p", "alpha"), [(0.7, 0.75), (0.8, 0.75), (0.3, 0.2), (0.048, 0.05), (1e-4, 0.05), (0.9, 0.001)]
+)
+def test_trials_to_decide_are_not_many_more_than_it_takes(p, alpha):
+    n = trials_to_decide(p, alpha)
+
+    def decides(trials):
+        low, high = interval(round(p * trials), trials)
+        return not low <= alpha < high
+
+    assert decides(n)
+    assert n < 400 or not decides(n // 2)
+
+
+def test_yehs_example_has_the_cells_of_the_paper(yeh):
+    # Yeh 2000, section 3.3: 103 relations, 19/28/6/50; spurious 5/43/9
+    tp, predicted, gold = (yeh.field(f) for f in ("tp", "predicted", "gold"))
+    assert gold.sum() == 103
+    of_interest = gold[:, 0].astype(bool)
+    for rows, cells in ((of_interest, (19, 28, 6, 50)), (~of_interest, (5, 43, 9, 0))):
+        found = predicted[rows].astype(bool)
+        both, first, second = found.all(1).sum(), (found[:, 0] & ~found[:, 1]).sum(), (~found[:, 0] & found[:, 1]).sum()
+        assert (both, first, second, (~found.any(1)).sum()) == cells
+    assert (tp == predicted * gold).all()
+
+
+def test_the_upper_tail_of_a_lower_precision_holds_the_ties(yeh):
+    # tests/data/oracles.json, yeh2000_precision_upper_tail; 1 minus the other tail would drop the ties
+    [r] = compare_all(yeh, metrics=["precision"], alternative="greater")
+    assert within(r.n_extreme, r.n_trials, 0.9800057105018526)
+
+
+FORMS = {
+    "mean": (Ratios(((1, 0, 0),), ((0, 0, 1),)), lambda s: reference.ratio(s, (1, 0, 0), (0, 0, 1))),
+    "f1": (Ratios(((2, 0, 0),), ((0, 1, 1),)), lambda s: reference.ratio(s, (2, 0, 0), (0, 1, 1))),
+    "macro": (
+        Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
+        lambda s: reference.macro(s, ((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
+    ),
+}
+
+
+def responses(seed, n_items):
+    """Contributions tp <= predicted and gold of two systems, shape (n_items, 2, 3)."""
+    rng = rng_of(seed)
+    gold = rng.integers(1, 3, (n_items, 1)) + np.zeros((1, 2), int)
+    tp = np.minimum(rng.integers(0, 3, (n_items, 2)), gold)
+    return np.stack([tp, tp + rng.integers(0, 2, tp.shape), gold], axis=-1)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 9))
+def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
+    form, score = FORMS[name]
+    values = responses(seed, n_items)
+    panel = panel_of(values, [form]).enumeration(0, 0)
+    n = len(panel.addresses)
+    counted = tally(panel, n_trials=2**n).counts[0, 0, :3]
+    bits = reference.all_arrangements(n_items)
+    want = reference.exceedances(score, values[:, 0], values[:, 1], bits)
+    # concordant units are not enumerated: each arrangement of the others stands for 2^(n_items - n)
+    assert (counted * 2 ** (n_items - n)).tolist() == want
+
+
+@pytest.mark.parametrize("tail", [0, 1, 2], ids=["greater", "less", "two-sided"])
+@pytest.mark.parametrize("name", FORMS)
+def test_orbit_of_ten_units_in_every_tail(name, tail):
+    n = 10
+    values = responses(3, n)
+    p_values = np.empty(2**n)
+    for k, swap in enumerate(reference.all_arrangements(n)):
+        arranged = np.where(swap[:, None, None], values[:, ::-1], values)
+        panel = panel_of(arranged, [FORMS[name][0]]).enumeration(0, 0)
+        n_kept = len(panel.addresses)
+        p_values[k] = tally(panel, n_trials=2**n_kept).counts[0, 0, tail] / 2**n_kept
+    levels = np.arange(1, 2**n + 1) / 2**n
+    assert (np.searchsorted(np.sort(p_values), levels, side="right") <= np.arange(1, 2**n + 1)).all()
+
+
+def test_the_smallest_p_of_n_units_is_2_to_the_1_minus_n():
+    for n in (1, 2, 5, 20):
+        assert compare(np.ones(n), np.zeros(n)).p_value == 2.0 ** (1 - n)
+        assert compare(np.ones(n), np.zeros(n), alternative="greater").p_value == 2.0**-n
+        assert compare(np.ones(n), np.zeros(n), alternative="less").p_value == 1.0
+
+
+def test_twenty_discordant_units_are_enumerated_and_21_sampled():
+    twenty = compare([1] * 20 + [0] * 500, [0] * 520)
+    more = compare([1] * 21 + [0] * 500, [0] * 521, second_run=False)
+    assert (twenty.method, twenty.n_trials, twenty.n_discordant) == ("exact", 2**20, 20)
+    assert (more.method, more.n_trials, more.n_discordant) == ("approximate", 2**20, 21)
+    assert more.p_value >= 1 / (2**20 + 1)
+
+
+def test_concordant_items_stay_in_the_counts():
+    # precision 2/3 against 1/2; the concordant response and the spurious one belong to both denominators
+    gold = ["A", "A", "B", "B"]
+    r = compare(["A", "A", "A", "B"], ["A", "B", "A", "B"], gold=gold, metric="precision[A]")
+    assert (r.score_a, r.score_b, r.n_discordant, r.n_items) == (2 / 3, 1 / 2, 1, 4)
+
+
+@pytest.mark.parametrize("trials", [{"first": -1, "n_trials": 5}, {"n_trials": 0}, {"first": 2**48 - 1, "n_trials": 2}])
+def test_trials_outside_the_stream_are_refused(trials):
+    with pytest.raises(InputError, match="must lie in 0 to"):
+        tally(panel_of(responses(0, 5), [FORMS["f1"][0]]), **trials)
+
+
+@pytest.mark.parametrize("run", [0, 1])
+@pytest.mark.parametrize(("first", "n_trials"), [(0, 1), (0, 700), (300, 513)])
+def test_a_black_box_is_counted_in_the_trials_and_run_asked_for(run, first, n_trials):
+    scores = rng_of(7).integers(0, 9, (2, 30))
+    counts = Counts.from_scores({"a": scores[0], "b": scores[1]})
+    units = Units.of(counts, 3)
+    box = black_box(lambda outputs, _: float(sum(outputs)), name="total")
+    [whole] = build(counts, units, [find("mean").bind(counts)], [(0, 1)])
+    ours = black_box_tally(OutputsPanel.of(counts, units, box, (0, 1)), run=run, first=first, n_trials=n_trials)
+    assert ours.n_trials == n_trials
+    assert (ours.counts == tally(whole.panel, run=run, first=first, n_trials=n_trials).counts).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(n=st.integers(1, 10**7), data=st.data())
+def test_the_interval_solves_the_equations_of_clopper_and_pearson(n, data):
+    # P(X >= k | low) = P(X <= k | high) = 0.005. Not against SciPy's proportion_ci: its root is within an absolute
+    # tolerance, so that at k = 1 of 1.8 million these tails come out 7e-5 off, relatively
+    k = data.draw(st.one_of(st.integers(0, n), st.integers(0, min(n, 50))))
+    low, high = interval(k, n)
+    assert low <= k / n <= high
+    assert low == 0.0 if k == 0 else stats.binom.sf(k - 1, n, low) == pytest.approx(0.005, rel=1e-7)
+    assert high == 1.0 if k == n else stats.binom.cdf(k, n, high) == pytest.approx(0.005, rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [1, 46_693, 2**20, 2**40])
+def test_the_interval_of_no_and_of_one_exceedance_has_a_closed_form(n):
+    # (1 - high)^n = 0.005 at k = 0; 1 - (1 - low)^n = 0.005 at k = 1
+    assert interval(0, n)[1] == pytest.approx(-np.expm1(np.log(0.005) / n), rel=1e-9)
+    assert interval(1, n)[0] == pytest.approx(-np.expm1(np.log1p(-0.005) / n), rel=1e-9)

@@ -1,0 +1,236 @@
+"""Swap standard deviations, and tests of non-inferiority: right on average, and valid."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.comparisons import Asked, list_comparisons
+from sigdask.counts import Counts, Outputs
+from sigdask.evidence import gather
+from sigdask.gate import NonInferior, NotWorse, key_of
+from sigdask.metrics import black_box, find
+from sigdask.randomization.deviations import normal_p, shifted, swap_sd
+from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.shuffles import swap_bits
+
+
+def panels_of(counts, *names):
+    asked = Asked(counts, Units.of(counts, 0), [(0, 1)], "randomization", None)
+    return [
+        (c.panel, c.row, c.column)
+        for c in list_comparisons(asked, [find(n) if isinstance(n, str) else n for n in names], None)
+    ]
+
+
+def sd_of(counts, name):
+    panel, row, column = panels_of(counts, name)[0]
+    return swap_sd(panel)[row, column]
+
+
+def responses(rng, n=300):
+    gold = rng.random(n) < 0.4
+    found = {s: np.where(gold, rng.random(n) < 0.7, rng.random(n) < 0.2) for s in "ab"}
+    return Counts.from_responses(gold, found, ids=[f"i{k:04}" for k in range(n)])
+
+
+def test_the_spread_of_a_mean_is_the_root_of_its_squared_differences():
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 100, (2, 50)) / 100
+    counts = Counts.from_scores({"a": a, "b": b})
+    assert sd_of(counts, "mean") == pytest.approx(np.sqrt(((a - b) ** 2).sum()) / 50, rel=1e-12)
+    by_unit = Counts.from_scores({"a": a, "b": b}, groups={"doc": [f"d{k // 5}" for k in range(50)]}).with_unit("doc")
+    sums = (a - b).reshape(10, 5).sum(axis=1)
+    assert sd_of(by_unit, "mean") == pytest.approx(np.sqrt((sums**2).sum()) / 50, rel=1e-12)
+
+
+def test_the_spread_of_f1_is_nearly_that_of_its_shuffled_differences():
+    counts = responses(np.random.default_rng(2))
+    bits = swap_bits(Units.of(counts, 0).key, run=0, first=0, n_trials=4096, n_units=300)
+    tp, predicted, gold = (np.broadcast_to(counts.field(f), (300, 2)) for f in ("tp", "predicted", "gold"))
+
+    def swapped(field, own, other):
+        return np.where(bits, field[:, other], field[:, own]).sum(axis=1)
+
+    f1 = [2 * swapped(tp, s, o) / (swapped(predicted, s, o) + swapped(gold, s, o)) for s, o in ((0, 1), (1, 0))]
+    assert sd_of(counts, "f1") == pytest.approx(
+        np.sqrt(np.mean((f1[0] - f1[1]) ** 2)), rel=0.04
+    )  # 1.1 % of it sampling
+
+
+def test_a_black_box_spreads_like_the_metric_it_copies():
+    rng = np.random.default_rng(3)
+    counts = Counts.from_scores({"a": rng.integers(0, 9, 60), "b": rng.integers(0, 9, 60)})
+    box = black_box(lambda outputs, gold: float(np.mean(outputs)), name="box")
+    panel, row, column = panels_of(counts, box)[0]
+    assert swap_sd(panel)[row, column] == pytest.approx(sd_of(counts, "mean"), rel=0.15)
+
+
+def test_identical_systems_have_no_spread():
+    counts = Counts.from_labels(list("xyx"), {"a": list("xyy"), "b": list("xyy")})
+    assert sd_of(counts, "accuracy") == 0
+    assert sd_of(counts, "macro-f1") == 0
+    assert normal_p(0.5, 0.0) == 1.0
+    assert normal_p(0.0, 0.0) == 1.0
+
+
+def test_shifted_scores_stay_exact_decimals_and_leave_the_baseline():
+    counts = Counts.from_scores({"a": [0.7341, 0.1, 0.25], "base": [0.5, 0.5, 0.5]})
+    data, names = shifted(counts, find("mean").bind(counts), "base", {"a": [0.05, 0.1]})
+    assert data.field("score").tolist() == [[0.5, 0.7841, 0.8341], [0.5, 0.15, 0.2], [0.5, 0.3, 0.35]]
+    assert data.systems == ("base", names["a", 0.05], names["a", 0.1])
+
+
+def test_lower_is_better_shifts_the_other_way():
+    counts = Counts.from_scores({"a": [3.0, 1.0], "base": [2.0, 2.0]})
+    data, _ = shifted(counts, find("mean:better=lower").bind(counts), "base", {"a": [0.5]})
+    assert data.field("score").tolist() == [[2.0, 2.5], [2.0, 0.5]]
+
+
+def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
+    counts = responses(np.random.default_rng(4))
+    data, _ = shifted(counts, find("recall").bind(counts), "b", {"a": [0.1]})
+    gold = counts.field("gold")[:, 0]
+    assert np.allclose(data.field("score")[:, 1], counts.field("tp")[:, 0] + 0.1 * gold)
+    assert (data.field("items")[:, 0] == gold).all()
+    assert shifted(counts, find("f1").bind(counts), "b", {"a": [0.1]}) is None
+
+
+def p_of(counts, rule, metric, **options):
+    results = compare_all(
+        counts, metrics=[metric], baseline="base", trials=999, second_run=False, method="randomization"
+    )
+    found = gather(counts, results, [rule], baseline="base", trials=999, **options)
+    return found.shown[rule, key_of(results[0])]
+
+
+def test_a_shift_to_exact_symmetry_is_an_exact_test():
+    """Every arrangement of d about -margin in turn: #{p <= k / 2^n} <= k (the orbit test)."""
+    margin, sizes = 0.5, [0.1, 0.2, 0.4, 0.7, 0.8, 1.6]
+    rule, n = NonInferior(margin, 0.05), len([0.1, 0.2, 0.4, 0.7, 0.8, 1.6])
+    p_values = []
+    for arrangement in range(2**n):
+        signs = [1 if arrangement >> k & 1 else -1 for k in range(n)]
+        base = np.full(n, 5.0)
+        counts = Counts.from_scores(
+            {"new": base - margin + np.round([s * d for s, d in zip(signs, sizes, strict=True)], 1), "base": base}
+        )
+        results = compare_all(counts, metrics=["mean"], baseline="base", second_run=False)
+        p_values.append(gather(counts, results, [rule], baseline="base").shown[rule, key_of(results[0])].p_value)
+    for k in range(1, 2**n + 1):
+        assert sum(p <= k / 2**n for p in p_values) <= k
+
+
+def size(make, metric, margin, replications, alpha=0.05):
+    rule, rejected = NonInferior(margin, alpha), 0
+    for r in range(replications):
+        rejected += p_of(make(np.random.default_rng([7, r])), rule, metric).p_value <= alpha
+    return rejected / replications
+
+
+def at_the_margin_means(rng):
+    base = rng.normal(0, 1, 40)
+    return Counts.from_scores({"new": base - 0.3 + rng.normal(0, 0.7, 40), "base": base})
+
+
+def at_the_margin_accuracy(rng):
+    right = rng.random((300, 2)) < [0.75, 0.80]
+    return Counts.from_labels(
+        ["x"] * 300, {"new": np.where(right[:, 0], "x", "y"), "base": np.where(right[:, 1], "x", "y")}
+    )
+
+
+def at_the_margin_f1(rng):
+    gold = rng.random(600) < 0.5
+    found = {s: np.where(gold, rng.random(600) < r, rng.random(600) < 0.2) for s, r in (("new", 0.7), ("base", 0.8))}
+    return Counts.from_responses(gold, found)
+
+
+def expected_f1(recall):
+    return 2 * 0.5 * recall / (0.5 * recall + 0.1 + 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "metric", "margin"),
+    [
+        (at_the_margin_means, "mean", 0.3),
+        (at_the_margin_accuracy, "accuracy", 0.05),
+        (at_the_margin_f1, "f1", expected_f1(0.8) - expected_f1(0.7)),
+    ],
+)
+def test_a_system_worse_by_the_margin_is_passed_at_most_alpha_of_the_time(make, metric, margin):
+    replications = 400 if metric == "f1" else 1500
+    found = size(make, metric, margin, replications)
+    assert found <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / replications) + (0 if metric == "mean" else 0.01)
+    assert found > 0.02
+
+
+def test_a_clearly_equal_system_is_shown_and_a_clearly_worse_one_is_not():
+    rng = np.random.default_rng(5)
+    base = rng.normal(0, 1, 200)
+    for loss, shown in ((0.0, True), (1.0, False)):
+        counts = Counts.from_scores({"new": base - loss + rng.normal(0, 0.2, 200), "base": base})
+        found = p_of(counts, NonInferior(0.5, 0.05), "mean")
+        assert (found.p_value <= 0.05) == shown
+        assert found.method == "shifted shuffle"
+
+
+def test_lower_is_better_is_tested_in_the_right_direction():
+    rng = np.random.default_rng(6)
+    base = rng.normal(10, 1, 200)
+    for loss, shown in ((0.0, True), (1.0, False)):
+        counts = Counts.from_scores({"new": base + loss + rng.normal(0, 0.2, 200), "base": base})
+        assert (p_of(counts, NonInferior(0.5, 0.05), "mean:better=lower").p_value <= 0.05) == shown
+
+
+def test_f1_takes_the_normal_approximation():
+    counts = at_the_margin_f1(np.random.default_rng(8))
+    assert p_of(counts, NonInferior(0.3, 0.05), "f1").method == "normal approximation"
+
+
+def test_the_baseline_may_stand_first_and_subsets_keep_apart():
+    rng = np.random.default_rng(9)
+    base = rng.normal(0, 1, 120)
+    new = base + rng.normal(0, 0.2, 120) - np.repeat([0.0, 2.0], 60)
+    counts = Counts.from_scores({"base": base, "new": new}, groups={"kind": ["good"] * 60 + ["bad"] * 60}, name="set")
+    results = compare_all(counts, metrics=["mean"], by="kind", trials=999, second_run=False)
+    rule = NonInferior(0.5, 0.05, baseline="base")
+    found = gather(counts, results, [rule, NotWorse(0.05)], by="kind", trials=999)
+    shown = {key[1]: s.p_value <= 0.05 for (_, key), s in found.shown.items()}
+    assert shown == {"good": True, "bad": False}
+    assert len(found.spreads) == 2
+
+
+def test_replicates_are_shifted_by_the_margin_of_their_mean():
+    rng = np.random.default_rng(10)
+    base = np.round(rng.normal(0, 1, (3, 60)), 2)
+    new = np.round(base + rng.normal(0, 0.1, (3, 60)), 2)
+    parts = [Counts.from_scores({"new": n, "base": b}) for n, b in zip(new, base, strict=True)]
+    for apart in (False, True):
+        counts = Counts.of_replicates(parts, apart=apart)
+        found = {margin: p_of(counts, NonInferior(margin, 0.05), "mean") for margin in (0.01, 0.3)}
+        assert [f.method for f in found.values()] == ["shifted shuffle"] * 2
+        assert found[0.3].p_value <= 0.05
+        assert found[0.3].p_value < found[0.01].p_value
+
+
+def test_a_set_metric_spreads_like_the_black_box_it_copies():
+    def type_f1(outputs, gold):
+        given, right = set().union(*outputs), set().union(*gold)
+        return 2 * len(given & right) / (len(given) + len(right))
+
+    rng = np.random.default_rng(11)
+    columns = []
+    for _ in range(3):
+        column = np.empty(80, object)
+        column[:] = [frozenset(f"t{t}" for t in rng.integers(0, 60, rng.poisson(2))) for _ in range(80)]
+        columns.append(column)
+    counts = Counts(
+        systems=("base", "new"), fields={"items": np.ones((80, 1), np.int8)}, n_items=80,
+        outputs=Outputs(tuple(columns[1:]), columns[0]),
+    )  # fmt: skip
+    panel, row, column = panels_of(counts, black_box(type_f1))[0]
+    assert sd_of(counts, "type-f1") == pytest.approx(swap_sd(panel)[row, column], rel=0.15)
+    assert p_of(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"

@@ -1,0 +1,212 @@
+"""Joint counts of families against Fractions, exact enumerations and each other."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import panel_of, rng_of
+
+from sigdask.metrics.forms import Formula, Ratios
+from sigdask.randomization.count import count, tally
+from sigdask.randomization.max_t import CHUNK, family_tally
+from sigdask.randomization.panels.families import Family, Member, Relabelling
+from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.tukey import relabel_tally
+from sigdask.statistics.crosscheck import count_fits
+
+F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
+RECALL = Ratios(((1, 0, 0),), ((0, 0, 1),))
+MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
+FORMULA = Formula(
+    "macro", lambda tp, predicted, gold: (2 * tp / np.maximum(predicted + gold, 1) + tp / np.maximum(predicted, 1)) / 2
+)
+FORMS = {"ratio": F1, "linear": RECALL, "fused": MACRO, "formula": FORMULA}
+MEAN = Ratios(((1, 0),), ((0, 1),))
+N_TRIALS = 48
+
+
+def values_of(seed, n_items, n_systems):
+    rng = rng_of(seed)
+    tp = rng.integers(0, 3, (n_items, n_systems)) * (rng.random((n_items, n_systems)) < 0.4)
+    predicted = tp + rng.integers(0, 2, tp.shape)
+    gold = np.broadcast_to(rng.integers(0, 3, (n_items, 1)), tp.shape)
+    return np.stack([tp, predicted, gold], axis=-1)
+
+
+def scores_panel(scores):
+    return panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
+
+
+def family_of(panel, *, metric=0, side=0):
+    parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
+    return Family((Member(panel, metric),), parts, side)
+
+
+def score(form, sums):
+    if form is FORMULA:
+        form = MACRO
+    return reference.macro(sums, form.numerators, form.denominators)
+
+
+def fractions(panel, values, form):
+    """Observed and shuffled differences of all pairs, shape (n_pairs,) and (n_trials, n_pairs)."""
+    bits = swap_bits(panel.key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
+    observed, trials = [], []
+    for i, j in panel.pairs:
+        observed.append(score(form, values[:, i].sum(0)) - score(form, values[:, j].sum(0)))
+        pseudo = reference.pseudo_sums(values[:, i], values[:, j], bits)
+        trials.append([score(form, x) - score(form, y) for x, y in zip(*pseudo, strict=True)])
+    return observed, list(zip(*trials, strict=True))
+
+
+SIDES = {0: abs, 1: lambda d: d, -1: lambda d: -d}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 30), n_systems=st.integers(2, 8))
+def test_a_family_is_counted_as_fractions_count_it(form, side, seed, n_items, n_systems):
+    values = values_of(seed, n_items, n_systems)
+    panel = panel_of(values, [form])
+    family = family_of(panel, side=side)
+    observed, trials = fractions(panel, values, form)
+    extreme = SIDES[side]
+    order = family.order.tolist()
+    assert sorted(range(len(order)), key=lambda h: extreme(observed[h])) == pytest.approx(order) or [
+        extreme(observed[h]) for h in order
+    ] == sorted(extreme(d) for d in observed)
+    counts = family_tally(family, run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
+    for rank, h in enumerate(order):
+        t = observed[h]
+        want = [
+            sum(row[h] >= t for row in trials),
+            sum(row[h] <= t for row in trials),
+            sum(abs(row[h]) >= abs(t) for row in trials),
+            sum(max(map(extreme, row)) >= extreme(t) for row in trials),
+            sum(max(extreme(row[k]) for k in order[: rank + 1]) >= extreme(t) for row in trials),
+        ]
+        assert counts[h].tolist() == want
+
+
+def test_marginal_counts_of_a_family_are_those_of_its_pairs():
+    panel = panel_of(values_of(3, 400, 9), [F1, RECALL, MACRO])  # 36 pairs: more than a chunk
+    assert len(panel.pairs) > 2 * CHUNK
+    alone = tally(panel, n_trials=5000).counts
+    for m in range(3):
+        counts = family_tally(family_of(panel, metric=m), run=0, first=0, n_trials=5000).counts
+        assert counts[:, 0, :3].tolist() == alone[:, m].tolist()
+
+
+def test_splitting_trials_of_a_family_anywhere_adds_up():
+    panel = panel_of(values_of(4, 150, 5), [F1])
+    for whole in (family_of(panel), Relabelling((Member(panel, 0),), np.array([[0, 0], [0, 3]]))):
+        total = count(whole, run=1, first=0, n_trials=3000)
+        parts = [count(whole, run=1, first=f, n_trials=n) for f, n in ((0, 1), (1, 1700), (1701, 1299))]
+        assert sum((p.counts for p in parts), 0 * total.counts).tolist() == total.counts.tolist()
+
+
+def test_a_mean_over_two_sets_is_the_sum_of_its_parts():
+    one, two = values_of(5, 30, 3), values_of(6, 20, 3)
+    panels = [panel_of(one, [F1]), replace(panel_of(two, [F1]), key=(7, 7))]
+    members = tuple(Member(panel, 0, 0.5) for panel in panels)
+    parts = np.array([[[0, row], [1, row]] for row in range(3)])
+    counts = family_tally(Family(members, parts), run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
+    (seen_one, trials_one), (seen_two, trials_two) = (
+        fractions(panel, values, F1) for panel, values in zip(panels, (one, two), strict=True)
+    )
+    for h in range(3):
+        t = (seen_one[h] + seen_two[h]) / 2
+        trials = [(x[h] + y[h]) / 2 for x, y in zip(trials_one, trials_two, strict=True)]
+        assert counts[h, 2] == sum(abs(d) >= abs(t) for d in trials)
+
+
+def test_a_tie_under_cancellation_counts_in_the_joint_tail():
+    # means of tenths plus a large constant: the difference is tiny beside the scores
+    rng = rng_of(8)
+    scores = rng.integers(-3, 4, (12, 3)) + 10**9
+    exact = family_tally(family_of(scores_panel(scores)), run=0, first=0, n_trials=4096).counts
+    shifted = family_tally(family_of(scores_panel(scores - 10**9)), run=0, first=0, n_trials=4096).counts
+    assert exact.tolist() == shifted.tolist()
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_ties_of_a_mean_whose_parts_cancel_count(seed):
+    rng = rng_of(seed)
+    differences = rng.integers(-3, 4, 6)
+    one, two = np.zeros((2, 6, 2), np.int64)
+    one[:, 0], two[:, 1] = differences * 10**6, rng.permutation(differences) * 10**6
+    one[0, 0] += rng.integers(-2, 3)  # the mean is tiny beside its parts
+    members = (Member(scores_panel(one), 0, 0.5), Member(replace(scores_panel(two), key=(7, 7)), 0, 0.5))
+    family = Family(members, np.array([[[0, 0], [1, 0]]])).enumeration()
+    counts = count(family, run=0, first=0, n_trials=family.n_arrangements).counts[0, 0]
+    parts = np.concatenate([one[:, 0] - one[:, 1], two[:, 0] - two[:, 1]])
+    parts = parts[parts != 0]
+    t = parts.sum()
+    sums = (1 - 2 * reference.all_arrangements(len(parts)).astype(np.int64)) @ parts
+    want = [(sums >= t).sum(), (sums <= t).sum(), *[(abs(sums) >= abs(t)).sum()] * 3]
+    assert counts.tolist() == want
+
+
+def test_exact_max_t_of_all_arrangements(oracles):
+    o = oracles["maxT_signflip_single_step"]
+    family = family_of(scores_panel(np.array(o["inputs"]["scores"])))
+    assert (family.can_enumerate, family.n_arrangements) == (True, 32)
+    counts = count(family.enumeration(), run=0, first=0, n_trials=32).counts[:, 0, 3]
+    assert [Fraction(int(c), 32) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
+    n = 2**16
+    for c, p in zip(count(family, run=0, first=0, n_trials=n).counts[:, 0, 3], o["expected"], strict=True):
+        assert count_fits(int(c), n, p) > 1e-4
+
+
+def test_exact_tukey_of_all_relabellings(oracles):
+    o = oracles["tukey_hsd_randomised_exact"]
+    panel = scores_panel(np.array(o["inputs"]["scores"]))
+    family = Relabelling((Member(panel, 0),), np.array([[0, 0], [0, 1], [0, 2]]))
+    assert (family.can_enumerate, family.n_arrangements) == (True, 6**5)
+    counts = relabel_tally(replace(family, enumerated=True), run=0, first=0, n_trials=6**5).counts[:, 0, 0]
+    assert [Fraction(int(c), 6**5) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
+    n = 2**16
+    for c, p in zip(count(family, run=0, first=0, n_trials=n).counts[:, 0, 0], o["expected"], strict=True):
+        assert count_fits(int(c), n, p) > 1e-4
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 2**31), n_items=st.integers(1, 12), n_systems=st.integers(2, 6), run=st.integers(0, 1))
+def test_a_relabelling_is_counted_as_fractions_count_it(form, seed, n_items, n_systems, run):
+    values = values_of(seed, n_items, n_systems)
+    panel = panel_of(values, [form])
+    rows = np.array([[0, row] for row in range(len(panel.pairs))])
+    counts = relabel_tally(Relabelling((Member(panel, 0),), rows), run=run, first=2, n_trials=N_TRIALS).counts
+    labels = reference.relabellings(panel.key, run, 2, N_TRIALS, n_items, n_systems)
+    ranges = []
+    for trial in labels:
+        sums = [sum(values[u, trial[u, s]] for u in range(n_items)) for s in range(n_systems)]
+        scores = [score(form, x) for x in sums]
+        ranges.append(max(scores) - min(scores))
+    observed = [score(form, values[:, i].sum(0)) - score(form, values[:, j].sum(0)) for i, j in panel.pairs]
+    assert counts[:, 0, 0].tolist() == [sum(r >= abs(t) for r in ranges) for t in observed]
+
+
+def test_relabellings_are_uniform():
+    labels = reference.relabellings((1, 2), 0, 0, 3000, 1, 3)[:, 0]
+    seen = [sum(tuple(row) == p for row in labels.tolist()) for p in product(range(3), repeat=3) if len(set(p)) == 3]
+    assert sum(seen) == 3000
+    assert sum((c - 500) ** 2 / 500 for c in seen) < 25.7  # chi-square, 5 degrees of freedom, 1e-4
+
+
+def test_families_of_two_test_sets_enumerate_the_units_of_both():
+    one, two = scores_panel(np.array([[1, 0], [2, 0]])), replace(scores_panel(np.array([[1, 0], [3, 0]])), key=(5, 5))
+    family = Family((Member(one, 0), Member(two, 0)), np.array([[[0, 0]], [[1, 0]]]))
+    assert family.n_arrangements == 16
+    counts = count(family.enumeration(), run=0, first=0, n_trials=16).counts[:, 0]
+    assert counts[:, 2].tolist() == [8, 8]  # each set alone: 2 of 4
+    # max(|+-1+-2|, |+-1+-3|) / 2 >= 3/2: 1 - 1/2 * 1/2 for the first; the second alone reaches 2
+    assert counts[:, 3].tolist() == [12, 8]

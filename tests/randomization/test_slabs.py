@@ -1,0 +1,49 @@
+"""The memory of a slab stays within its budget and changes no count."""
+
+import numpy as np
+import pytest
+from panel_of import panel_of, rng_of
+
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization import slabs
+from sigdask.randomization.count import tally
+from sigdask.randomization.kernels import dense
+
+MACRO = Ratios(
+    tuple(tuple(int(k == r) for k in range(40)) for r in range(20)),
+    tuple((0,) * 20 + tuple(int(k == r) for k in range(20)) for r in range(20)),
+)
+F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["product", "pieces"])
+def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, monkeypatch):
+    monkeypatch.setattr(dense, "cost", lambda *_: seconds)
+    values = rng_of(1).integers(0, 3, (20, 400, 40))
+    panel = panel_of(values, [MACRO], pairs=[(0, k) for k in range(1, 400)])
+    [slab] = list(slabs.slabs(panel, run=0, first=0, n_trials=slabs.slab_size(panel)))
+    slab.count(0, np.zeros((399, 3), np.int64))
+    room = slab.room
+    assert ("products" in room.named) == (seconds == 0)
+    used = sum(a.nbytes for a in (room.words, room.sums, room.table, *room.named.values()))
+    assert 0.5 * slabs.ROOM_BYTES < used <= slabs.ROOM_BYTES
+
+
+@pytest.mark.parametrize("budget", [1, 2**14, 2**20])
+def test_no_budget_changes_a_count(budget, monkeypatch):
+    panel = panel_of(rng_of(2).integers(0, 3, (150, 4, 3)), [F1])
+    want = tally(panel, n_trials=3000).counts.tolist()
+    monkeypatch.setattr(slabs, "ROOM_BYTES", budget)
+    assert slabs.slab_size(panel) >= slabs.FEWEST_TRIALS
+    assert tally(panel, n_trials=3000).counts.tolist() == want
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(63, np.int8), (64, np.int16), (2**14, np.int32), (2**30, np.int64), (2**40, np.int64)]
+)
+def test_contributions_take_the_smallest_type_that_holds_their_differences(size, dtype):
+    values = np.array([[[size], [-size]], [[0], [size]], [[-size], [size]]])
+    panel = panel_of(values, [Ratios(((1,),), ((0,),))])
+    assert panel.values.dtype == dtype
+    differences = panel.values[:, 0] - panel.values[:, 1]
+    assert differences.ravel().tolist() == [2 * size, -size, -2 * size]
