@@ -12,12 +12,12 @@ from typing import Any
 from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats import replicates
 from sigdask.formats.by_metric import format_of
-from sigdask.formats.files import open_bytes
-from sigdask.formats.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
-from sigdask.formats.summaries import without_summaries
-from sigdask.formats.tables import Table, read_table
+from sigdask.formats.reading import replicates
+from sigdask.formats.reading.files import open_bytes
+from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
+from sigdask.formats.reading.summaries import without_summaries
+from sigdask.formats.reading.tables import Table, read_table
 
 __all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
 
@@ -214,7 +214,7 @@ def _table(path: Path, options: Options) -> Table:
 def _of_columns(table: Table, options: Options, n_sources: int) -> str:
     """Say what format a table without a gold file is in."""
     from sigdask.formats.labels import ANSWER_NAMES, gold_beside
-    from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
+    from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
 
     if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
         return "long"

@@ -23,10 +23,9 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.log_records import Record, first_record, lookup, records
-from sigdask.formats.options import Options, Source, twice
-from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
-from sigdask.formats.sample import number
+from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, repeated
+from sigdask.formats.reading.json_rows import Record, first_record, lookup, number, records
+from sigdask.formats.reading.options import Options, Source, twice
 
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),
           ("system1", "system2"), ("system_1", "system_2"), ("model1", "model2"),

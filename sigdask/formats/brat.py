@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.files import open_text
+from sigdask.formats.reading.files import open_text
 
 SUFFIX = ".ann"
 _BOUND = re.compile(r"T[^\t]*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sigdask import metrics
 from sigdask.errors import InputError
-from sigdask.formats.files import head_lines, is_parquet
-from sigdask.formats.rows import header_of
-from sigdask.formats.tables import HEADER_NAMES
+from sigdask.formats.reading.files import head_lines, is_parquet
+from sigdask.formats.reading.rows import header_of
+from sigdask.formats.reading.tables import HEADER_NAMES
 from sigdask.metrics import retrieval
 
 FORMATS = {

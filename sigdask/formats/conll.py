@@ -36,8 +36,8 @@ from sigdask.formats.conll_heads import (
     trimmed,
     width_of,
 )
-from sigdask.formats.files import empty, open_text
-from sigdask.formats.options import Options, Source, system_names
+from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.sentences import (
     Codes,
     Collector,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.chunks import TAG, are_suffixed
-from sigdask.formats.files import head_lines, open_text
-from sigdask.formats.options import Options, Source
+from sigdask.formats.reading.files import head_lines, open_text
+from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.sentences import UTTERANCE_END
 
 DOCSTART = "-DOCSTART-"

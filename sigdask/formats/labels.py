@@ -8,11 +8,11 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.alignment import align
-from sigdask.formats.numbers import MISSING, is_number
-from sigdask.formats.options import Options, Source, system_names
-from sigdask.formats.summaries import without_summaries
-from sigdask.formats.tables import Table, read_table
+from sigdask.formats.reading.alignment import align
+from sigdask.formats.reading.numbers import MISSING, is_number
+from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.summaries import without_summaries
+from sigdask.formats.reading.tables import Table, read_table
 
 BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
 """Of gold labels that stand beside predictions."""

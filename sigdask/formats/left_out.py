@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sigdask.formats.numbers import is_number
-from sigdask.formats.tables import Table
+from sigdask.formats.reading.numbers import is_number
+from sigdask.formats.reading.tables import Table
 
 NO_GRADE = -1.0
 """What FastChat writes where it found no grade in what the judge said."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats import harness
 from sigdask.formats.log_dates import undated
-from sigdask.formats.options import Options
+from sigdask.formats.reading.options import Options
 from sigdask.formats.sample import Log
 
 LOGS = ("newest", "all")

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
-from sigdask.formats.options import Options, Source, check_names
+from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.topics import SHOWN, is_finite, settle, system_name
 
 ALL = "all"

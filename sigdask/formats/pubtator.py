@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
-from sigdask.formats.listings import Listing
+from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.listings import Listing
 
 _TEXT = re.compile(r"([^|\t\s]+)\|[ta]\|")
 

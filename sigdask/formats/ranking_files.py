@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
-from sigdask.formats.records import head, is_json_lines
+from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.records import head, is_json_lines
 from sigdask.formats.topics import is_finite
 
 RUN = ("topic", "Q0", "document", "rank", "score", "tag")

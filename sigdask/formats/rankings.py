@@ -18,8 +18,8 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
-from sigdask.formats.options import Options, Source, check_names
 from sigdask.formats.ranking_files import RUN, Place, Table, at, judgements_table, run_table
+from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.topics import SHOWN, settle, system_name
 
 Ranking = tuple[str, ...]

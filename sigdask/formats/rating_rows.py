@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, is_parquet, open_text
-from sigdask.formats.numbers import is_number
-from sigdask.formats.options import twice
-from sigdask.formats.records import is_json, record_rows
-from sigdask.formats.rows import Row, delimited_rows, delimiter_of, ragged
-from sigdask.formats.tables import Table, read_table, table_of
+from sigdask.formats.reading.files import empty, is_parquet, open_text
+from sigdask.formats.reading.numbers import is_number
+from sigdask.formats.reading.options import twice
+from sigdask.formats.reading.records import is_json, record_rows
+from sigdask.formats.reading.rows import Row, delimited_rows, delimiter_of, ragged
+from sigdask.formats.reading.tables import Table, read_table, table_of
 
 CONTROLLED = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
 """Appraise's types of items."""

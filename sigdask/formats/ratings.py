@@ -30,7 +30,6 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import left_out
-from sigdask.formats.options import Options, Source
 from sigdask.formats.rating_rows import (
     absent,
     are_languages,
@@ -43,10 +42,10 @@ from sigdask.formats.rating_rows import (
     kind_of,
     start_of,
 )
-from sigdask.formats.repeats import Cells, Column, Key, add, averaged, repeated
-from sigdask.formats.scores import SCORE_NAMES, SYSTEM_NAMES
-from sigdask.formats.summaries import summary_keys
-from sigdask.formats.tables import ID_NAMES, Table
+from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, repeated
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.summaries import summary_keys
+from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table
 
 NAMES = {
     "system": (*SYSTEM_NAMES, "system_id", "systemid", "sys", "mt_system"),

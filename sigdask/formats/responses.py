@@ -9,11 +9,11 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.alignment import group_columns
-from sigdask.formats.listings import named, of_sets
-from sigdask.formats.options import Options, Source
-from sigdask.formats.summaries import without_summaries
-from sigdask.formats.tables import Table, read_table
+from sigdask.formats.reading.alignment import group_columns
+from sigdask.formats.reading.listings import named, of_sets
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.summaries import without_summaries
+from sigdask.formats.reading.tables import Table, read_table
 
 TRUE = frozenset({"1", "true", "yes", "x", "1.0"})
 FALSE = frozenset({"0", "false", "no", "", "0.0"})

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from sigdask.formats.log_records import Record, lookup
-from sigdask.formats.options import Options
+from sigdask.formats.reading.json_rows import Record, lookup
+from sigdask.formats.reading.options import Options
 
 Value = float | list[bool] | str
 """A score: a number (NaN where there is none), truths to be pooled, or text that is no score."""
@@ -99,24 +97,3 @@ class Log:
     moment: datetime | None = None
     is_whole: bool = True
     notes: list[str] = field(default_factory=list)
-
-
-def number(value: Any) -> float | None:
-    """Return a number or truth value as a float, also one written as text; None for all else.
-
-    Examples
-    --------
-    >>> number(True), number("False"), number("0.25"), number("C"), number([1])
-    (1.0, 0.0, 0.25, None, None)
-    """
-    if isinstance(value, bool | int | float):
-        return float(value)
-    if not isinstance(value, str):
-        return None
-    if value.lower() in {"true", "false"}:
-        return float(value.lower() == "true")
-    try:
-        found = float(value)
-    except ValueError:
-        return None
-    return found if math.isfinite(found) else None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats import harness, inspect_logs
-from sigdask.formats.files import stem
 from sigdask.formats.log_dates import moment, undated
-from sigdask.formats.options import Options, Source
+from sigdask.formats.reading.files import stem
+from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.sample import Log
 
 SHOWN = 3

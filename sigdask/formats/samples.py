@@ -25,11 +25,11 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import harness, inspect_logs
 from sigdask.formats.newest import LOGS, chosen
-from sigdask.formats.options import Options, Source
-from sigdask.formats.repeats import Column, Key, add, averaged, repeated
+from sigdask.formats.reading.averages import Column, Key, add, averaged, repeated
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.summaries import summary_keys
 from sigdask.formats.sample import Log, Sample
 from sigdask.formats.sample_files import files_of, named_logs
-from sigdask.formats.summaries import summary_keys
 
 CLOCK = re.compile(
     r"(.*[_. -])?(t_?stamp|time_?stamp|date_?time|(start|end|run|wall)?_?time|date|created|updated|seed)"

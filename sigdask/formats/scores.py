@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.alignment import align, group_columns
-from sigdask.formats.numbers import MISSING, is_number
-from sigdask.formats.options import Options, Source, systems_inside, twice
-from sigdask.formats.summaries import ends_in_means, summary_items, without_mean_columns, without_summaries
-from sigdask.formats.tables import ID_NAMES, ROW_NAMES, Table, no_header, read_table
+from sigdask.formats.reading.alignment import align, group_columns
+from sigdask.formats.reading.numbers import MISSING, is_number
+from sigdask.formats.reading.options import Options, Source, systems_inside, twice
+from sigdask.formats.reading.summaries import ends_in_means, summary_items, without_mean_columns, without_summaries
+from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, no_header, read_table
 
-SYSTEM_NAMES = ("system", "model", "run")
 SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
                            "n_wins_base", "n_draws", "avg_length", "num_battles", "rating_q025", "rating_q975",
@@ -32,7 +31,6 @@ SPREADS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
 """Endings of such columns."""
 
 MOST_CLASSES = 20
-SCORE_NAMES = ("score", "value", "rating")
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Outputs
 from sigdask.counts.fields import Array, LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.files import empty
+from sigdask.formats.reading.files import empty
 
 Integers = NDArray[np.int32]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.files import open_text
-from sigdask.formats.records import head
+from sigdask.formats.reading.files import open_text
+from sigdask.formats.reading.records import head
 
 START = re.compile(r"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*|<mteval\b[^>]*>\s*)*<(?:ref|tst|src)set\b",
                    re.DOTALL | re.IGNORECASE)  # fmt: skip

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
-from sigdask.formats.options import Options, Source, system_names
+from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.segments import HEAD, read_lines
 from sigdask.formats.texts import text_counts, text_lines
 

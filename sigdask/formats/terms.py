@@ -14,11 +14,20 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, head_lines, open_text
-from sigdask.formats.listings import Listing, as_objects, first_files, folder, gather, named, of_records, of_sets
-from sigdask.formats.options import Options, Source
-from sigdask.formats.records import head, id_names, id_of, is_json
-from sigdask.formats.rows import delimited_rows, header_of
+from sigdask.formats.reading.files import empty, head_lines, open_text
+from sigdask.formats.reading.listings import (
+    Listing,
+    as_objects,
+    first_files,
+    folder,
+    gather,
+    named,
+    of_records,
+    of_sets,
+)
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.records import head, id_names, id_of, is_json
+from sigdask.formats.reading.rows import delimited_rows, header_of
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
 TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")

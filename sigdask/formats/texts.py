@@ -10,8 +10,8 @@ import numpy as np
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
-from sigdask.formats.options import Options
+from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.options import Options
 
 Texts = Sequence[str | None]
 """A text an item, None where it is missing."""

@@ -17,9 +17,10 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, head_lines, open_text
 from sigdask.formats.labels import from_tables
-from sigdask.formats.options import Options, Source, system_names
+from sigdask.formats.reading.files import empty, head_lines, open_text
+from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.tables import Table
 from sigdask.formats.sentences import (
     UTTERANCE_END,
     Codes,
@@ -32,7 +33,6 @@ from sigdask.formats.sentences import (
     groups_of,
     outputs_of,
 )
-from sigdask.formats.tables import Table
 
 NUMBER = r"-?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf)"
 BRACKETED = r"\[[^\]]*\]|\{ .* \}|\{ *\}"

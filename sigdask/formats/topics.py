@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.formats.options import Options, Source
+from sigdask.formats.reading.options import Options, Source
 
 POLICIES = ("zero", "intersect", "pairwise", "error")
 SHOWN = 3

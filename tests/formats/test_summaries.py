@@ -8,7 +8,7 @@ import pytest
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.formats.summaries import is_summary
+from sigdask.formats.reading.summaries import is_summary
 
 SCORES = pd.DataFrame(
     {"bert": [0.61, 0.22, 0.95, 0.4], "gpt": [0.5, 0.13, 0.9, 0.77]}, index=[f"t{k}" for k in range(4)]

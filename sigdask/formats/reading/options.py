@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.files import differing, stem
+from sigdask.formats.reading.files import differing, stem
 from sigdask.options import READING, Align, Missing
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]

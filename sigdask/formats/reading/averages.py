@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError
-from sigdask.formats.options import Options
+from sigdask.formats.reading.options import Options
 
 Key = Hashable
 Cells = dict[str, dict[Key, float | list[float]]]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.files import HEAD, empty, open_bytes, open_text
-from sigdask.formats.options import DEFAULTS, Options
-from sigdask.formats.rows import Row, as_text
+from sigdask.formats.reading.files import HEAD, empty, open_bytes, open_text
+from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.formats.reading.rows import Row, as_text
 
 SHOWN = 3
 IsRecord = Callable[[Mapping[str, Any]], bool]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sigdask.errors import InputError
-from sigdask.formats.options import Options
-from sigdask.formats.tables import Table
+from sigdask.formats.reading.options import Options
+from sigdask.formats.reading.tables import Table
 
 SHOWN = 3
 

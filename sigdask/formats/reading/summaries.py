@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.formats.numbers import MISSING, to_numbers
-from sigdask.formats.options import Options
-from sigdask.formats.tables import Table
+from sigdask.formats.reading.numbers import MISSING, to_numbers
+from sigdask.formats.reading.options import Options
+from sigdask.formats.reading.tables import Table
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Any]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.files import is_parquet, open_text
-from sigdask.formats.records import as_object, is_json, read_records
-from sigdask.formats.rows import as_text, delimited_rows, delimiter_of
-from sigdask.formats.tables import check_header
+from sigdask.formats.reading.files import is_parquet, open_text
+from sigdask.formats.reading.records import as_object, is_json, read_records
+from sigdask.formats.reading.rows import as_text, delimited_rows, delimiter_of
+from sigdask.formats.reading.tables import check_header
 
 Record = Mapping[str, Any]
 
@@ -121,3 +122,24 @@ def _of_table(path: Path) -> Iterator[tuple[str, Record]]:
         yield f"{path}, line {line}", dict(zip(names, cells, strict=True))
     if not line:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
+
+
+def number(value: Any) -> float | None:
+    """Return a number or truth value as a float, also one written as text; None for all else.
+
+    Examples
+    --------
+    >>> number(True), number("False"), number("0.25"), number("C"), number([1])
+    (1.0, 0.0, 0.25, None, None)
+    """
+    if isinstance(value, bool | int | float):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    if value.lower() in {"true", "false"}:
+        return float(value.lower() == "true")
+    try:
+        found = float(value)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, open_text
+from sigdask.formats.reading.files import empty, open_text
 
 Row = tuple[int, Sequence[str]]
 DELIMITERS = "\t,;"

@@ -13,12 +13,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats import nested
-from sigdask.formats.files import is_parquet, open_bytes, read_lines
-from sigdask.formats.numbers import NotANumberError, is_number, to_numbers
-from sigdask.formats.options import Options
-from sigdask.formats.records import is_json, record_cells
-from sigdask.formats.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text
+from sigdask.formats.reading import nested
+from sigdask.formats.reading.files import is_parquet, open_bytes, read_lines
+from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
+from sigdask.formats.reading.options import Options
+from sigdask.formats.reading.records import is_json, record_cells
+from sigdask.formats.reading.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text
 
 INDEX = "index"
 """What a first column without a name is called: pandas writes its index so."""
@@ -47,6 +47,10 @@ KINDS = {"float": "float32", "halffloat": "float16"}
 
 LOOKED_AT = 10_000
 """Rows looked at to tell whether the first is a header."""
+
+SYSTEM_NAMES = ("system", "model", "run")
+
+SCORE_NAMES = ("score", "value", "rating")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.files import empty, stem
-from sigdask.formats.options import Options, Source, system_names
-from sigdask.formats.records import IsRecord, id_names, id_of, read_records
-from sigdask.formats.rows import as_text
+from sigdask.formats.reading.files import empty, stem
+from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.records import IsRecord, id_names, id_of, read_records
+from sigdask.formats.reading.rows import as_text
 
 SHOWN = 3
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sigdask.errors import InputError
-from sigdask.formats.options import Source
+from sigdask.formats.reading.options import Source
 
 CHOICES = ("together", "each")
 """What the option `replicates` of any format takes: how the replicates of an item are swapped."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.rows import as_text
+from sigdask.formats.reading.rows import as_text
 
 SHOWN = 6
 ABSENT = object()

@@ -1,0 +1,1 @@
+"""What every format uses: files, rows, tables, records, numbers, and how items are aligned."""
