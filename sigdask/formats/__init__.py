@@ -25,15 +25,15 @@ Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 FORMATS: dict[str, tuple[str, str]] = {
     "responses": (
-        "sigdask.formats.responses:read_responses",
+        "sigdask.formats.tables.responses:read_responses",
         "one row a response: id, gold (is it of interest: 1/0), one column a system (did it give it: 1/0)",
     ),
     "labels": (
-        "sigdask.formats.labels:read_labels",
+        "sigdask.formats.tables.labels:read_labels",
         "one label an item: a gold column and a column a system; or --gold FILE and a file a system",
     ),
     "wide": (
-        "sigdask.formats.scores:read_wide",
+        "sigdask.formats.tables.scores:read_wide",
         "scores, one row an item and one column a system; or one number a line, a file a system",
     ),
     "segments": (
@@ -56,7 +56,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.pairs:read_pairs",
         "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
     ),
-    "long": ("sigdask.formats.scores:read_long", "scores, rows of system, item, score"),
+    "long": ("sigdask.formats.tables.scores:read_long", "scores, rows of system, item, score"),
     "conll": (
         "sigdask.formats.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
@@ -213,8 +213,8 @@ def _table(path: Path, options: Options) -> Table:
 
 def _of_columns(table: Table, options: Options, n_sources: int) -> str:
     """Say what format a table without a gold file is in."""
-    from sigdask.formats.labels import ANSWER_NAMES, gold_beside
     from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
+    from sigdask.formats.tables.labels import ANSWER_NAMES, gold_beside
 
     if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
         return "long"
@@ -253,7 +253,7 @@ def _is_list(gold: Table, system: Table) -> bool:
 
 
 def _responses_or_labels(table: Table, gold: str, options: Options, n_sources: int) -> str:
-    from sigdask.formats.responses import FALSE, TRUE
+    from sigdask.formats.tables.responses import FALSE, TRUE
 
     if n_sources > 1:
         return "labels"

@@ -17,7 +17,6 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.labels import from_tables
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.tables import Table
@@ -33,6 +32,7 @@ from sigdask.formats.sentences import (
     groups_of,
     outputs_of,
 )
+from sigdask.formats.tables.labels import from_tables
 
 NUMBER = r"-?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf)"
 BRACKETED = r"\[[^\]]*\]|\{ .* \}|\{ *\}"
