@@ -58,15 +58,15 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "long": ("sigdask.formats.tables.scores:read_long", "scores, rows of system, item, score"),
     "conll": (
-        "sigdask.formats.conll:read_conll",
+        "sigdask.formats.tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
     ),
     "timbl": (
-        "sigdask.formats.timbl:read_timbl",
+        "sigdask.formats.tagging.timbl:read_timbl",
         "TiMBL's output: features, class, predicted class; distributions and distances are passed over",
     ),
     "mbt": (
-        "sigdask.formats.timbl:read_mbt",
+        "sigdask.formats.tagging.timbl:read_mbt",
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
     ),
     "trec": (
@@ -100,9 +100,9 @@ SNIFFERS: dict[str, str] = {
     "spans": "sigdask.formats.spans:sniff",
     "terms": "sigdask.formats.terms:sniff",
     "pairs": "sigdask.formats.pairs:sniff",
-    "conll": "sigdask.formats.conll_heads:sniff",
-    "mbt": "sigdask.formats.timbl:sniff_mbt",
-    "timbl": "sigdask.formats.timbl:sniff_timbl",
+    "conll": "sigdask.formats.tagging.heads:sniff",
+    "mbt": "sigdask.formats.tagging.timbl:sniff_mbt",
+    "timbl": "sigdask.formats.tagging.timbl:sniff_timbl",
     "trec": "sigdask.formats.trec:sniff",
     "speech": "sigdask.formats.speech:sniff",
     "segments": "sigdask.formats.segments:sniff",  # plain prose: after all that has a shape of its own

@@ -12,7 +12,7 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_map, parse_source, read
-from sigdask.formats.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
+from sigdask.formats.tagging.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
 from sigdask.metrics import find
 
 GOLD = "EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n\nPeter\tB-PER\nBlackburn\tI-PER\n\n#\tO\nParis\tB-LOC\n\n"
@@ -501,7 +501,7 @@ def test_two_systems_of_one_name_are_an_error(tmp_path, files):
     ],
 )
 def test_other_files_are_not_taken_for_tagged_tokens(tmp_path, text):
-    from sigdask.formats.conll_heads import sniff
+    from sigdask.formats.tagging.heads import sniff
 
     (tmp_path / "x").write_text(text)
     assert not sniff([parse_source(str(tmp_path / "x"))], None, Options())
@@ -545,7 +545,7 @@ def test_types_of_chunks_beside_o_are_not_taken_for_plain_labels(tmp_path):
     "other", ["a b\nc d\n\ne f\n", "The\tDT\ndog\tNN\n", "The\tDT\tx\n\ndog\tNN\tx\n", "", "a\n\n"]
 )
 def test_files_of_other_tokens_are_not_taken_for_parts_of_speech(tmp_path, other):
-    from sigdask.formats.conll_heads import sniff
+    from sigdask.formats.tagging.heads import sniff
 
     path, _, gold = write(tmp_path, other, other, tagged("DT", "NN", "VBZ", "PRP", "VBZ", "CD"))
     assert not sniff([parse_source(str(path))], gold, Options())

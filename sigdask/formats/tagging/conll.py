@@ -11,7 +11,9 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.chunks import (
+from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.tagging.chunks import (
     PREFIXES,
     SCHEMES,
     TAG,
@@ -24,7 +26,7 @@ from sigdask.formats.chunks import (
     parse_tag,
     prefixed,
 )
-from sigdask.formats.conll_heads import (
+from sigdask.formats.tagging.heads import (
     DOCSTART,
     cells_of,
     is_conllu,
@@ -36,9 +38,7 @@ from sigdask.formats.conll_heads import (
     trimmed,
     width_of,
 )
-from sigdask.formats.reading.files import empty, open_text
-from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.sentences import (
+from sigdask.formats.tagging.sentences import (
     Codes,
     Collector,
     Integers,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.chunks import TAG, are_suffixed
 from sigdask.formats.reading.files import head_lines, open_text
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.sentences import UTTERANCE_END
+from sigdask.formats.tagging.chunks import TAG, are_suffixed
+from sigdask.formats.tagging.sentences import UTTERANCE_END
 
 DOCSTART = "-DOCSTART-"
 CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")

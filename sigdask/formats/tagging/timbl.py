@@ -20,7 +20,8 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.tables import Table
-from sigdask.formats.sentences import (
+from sigdask.formats.tables.labels import from_tables
+from sigdask.formats.tagging.sentences import (
     UTTERANCE_END,
     Codes,
     Collector,
@@ -32,7 +33,6 @@ from sigdask.formats.sentences import (
     groups_of,
     outputs_of,
 )
-from sigdask.formats.tables.labels import from_tables
 
 NUMBER = r"-?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf)"
 BRACKETED = r"\[[^\]]*\]|\{ .* \}|\{ *\}"

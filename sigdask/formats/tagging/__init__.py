@@ -1,0 +1,1 @@
+"""Tagged words, sentence by sentence: CoNLL's columns and chunks, Mbt, TiMBL."""
