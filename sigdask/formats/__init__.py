@@ -37,11 +37,11 @@ FORMATS: dict[str, tuple[str, str]] = {
         "scores, one row an item and one column a system; or one number a line, a file a system",
     ),
     "segments": (
-        "sigdask.formats.segments:read_segments",
+        "sigdask.formats.texts.segments:read_segments",
         "translations, one a line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
     ),
     "speech": (
-        "sigdask.formats.speech:read_speech",
+        "sigdask.formats.texts.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
     ),
     "terms": (
@@ -104,8 +104,8 @@ SNIFFERS: dict[str, str] = {
     "mbt": "sigdask.formats.tagging.timbl:sniff_mbt",
     "timbl": "sigdask.formats.tagging.timbl:sniff_timbl",
     "trec": "sigdask.formats.trec:sniff",
-    "speech": "sigdask.formats.speech:sniff",
-    "segments": "sigdask.formats.segments:sniff",  # plain prose: after all that has a shape of its own
+    "speech": "sigdask.formats.texts.speech:sniff",
+    "segments": "sigdask.formats.texts.segments:sniff",  # plain prose: after all that has a shape of its own
 }
 """Name to the function that knows the format by its files; tried in this order, before tables."""
 

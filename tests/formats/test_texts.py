@@ -7,7 +7,8 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, Source, detect, parse_source, read, segments, speech
+from sigdask.formats import Options, Source, detect, parse_source, read
+from sigdask.formats.texts import segments, speech
 
 XML = """<?xml version='1.0' encoding='utf-8'?>
 <dataset id="test">

@@ -14,10 +14,10 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats import sgml
 from sigdask.formats.reading.files import open_bytes, stem
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.texts import text_counts
+from sigdask.formats.texts import sgml
+from sigdask.formats.texts.parallel import text_counts
 
 ROOT = re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<dataset\b", re.DOTALL)
 UNNAMED = "ref"

@@ -10,8 +10,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
 from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.segments import HEAD, read_lines
-from sigdask.formats.texts import text_counts, text_lines
+from sigdask.formats.texts.parallel import text_counts, text_lines
+from sigdask.formats.texts.segments import HEAD, read_lines
 
 TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
 KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")

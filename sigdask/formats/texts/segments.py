@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats import sgml, wmt
 from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.texts import evened, text_counts, text_lines
+from sigdask.formats.texts import sgml, wmt
+from sigdask.formats.texts.parallel import evened, text_counts, text_lines
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
 SUGGESTED = ("BLEU", "chrF")

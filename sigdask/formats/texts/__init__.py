@@ -1,0 +1,1 @@
+"""Texts item by item beside their references: translations and transcripts."""
