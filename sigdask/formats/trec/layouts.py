@@ -18,7 +18,7 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
 from sigdask.formats.reading.records import head, is_json_lines
-from sigdask.formats.topics import is_finite
+from sigdask.formats.trec.topics import is_finite
 
 RUN = ("topic", "Q0", "document", "rank", "score", "tag")
 QRELS = ("topic", "iteration", "document", "relevance")

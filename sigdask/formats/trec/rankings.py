@@ -18,9 +18,9 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
-from sigdask.formats.ranking_files import RUN, Place, Table, at, judgements_table, run_table
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.topics import SHOWN, settle, system_name
+from sigdask.formats.trec.layouts import RUN, Place, Table, at, judgements_table, run_table
+from sigdask.formats.trec.topics import SHOWN, settle, system_name
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]

@@ -18,7 +18,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.topics import SHOWN, is_finite, settle, system_name
+from sigdask.formats.trec.topics import SHOWN, is_finite, settle, system_name
 
 ALL = "all"
 HEAD = 200
