@@ -74,7 +74,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
     ),
     "ratings": (
-        "sigdask.formats.ratings:read_ratings",
+        "sigdask.formats.ratings.ratings:read_ratings",
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
     ),
     "samples": (
@@ -82,7 +82,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
     ),
     "battles": (
-        "sigdask.formats.battles:read_battles",
+        "sigdask.formats.ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
     ),
 }
@@ -95,8 +95,8 @@ Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
     "samples": "sigdask.formats.samples:sniff",
-    "battles": "sigdask.formats.battles:sniff",
-    "ratings": "sigdask.formats.ratings:sniff",
+    "battles": "sigdask.formats.ratings.battles:sniff",
+    "ratings": "sigdask.formats.ratings.ratings:sniff",
     "spans": "sigdask.formats.spans:sniff",
     "terms": "sigdask.formats.terms:sniff",
     "pairs": "sigdask.formats.pairs:sniff",

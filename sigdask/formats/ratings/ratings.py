@@ -29,12 +29,12 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats import left_out
-from sigdask.formats.rating_rows import (
+from sigdask.formats.ratings.rows import (
     absent,
     are_languages,
     check_alone,
     check_once,
+    cleaned,
     columns_of,
     header_of,
     is_bare,
@@ -296,7 +296,7 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
         if what not in named and (what, system) != ("system", system or ""):
             raise absent(path, header, what, option, [])
     wanted = list(dict.fromkeys((*named.values(), *options.groups)))
-    table, notes = left_out.cleaned(columns_of(path, wanted), header, named)
+    table, notes = cleaned(columns_of(path, wanted), header, named)
     if source.name is not None and "system" in named and len(set(table.columns[named["system"]])) == 1:
         del named["system"]
         system = source.name

@@ -1,0 +1,1 @@
+"""Judgements of people and of models: ratings of segments, and battles."""
