@@ -78,7 +78,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
     ),
     "samples": (
-        "sigdask.formats.samples:read_samples",
+        "sigdask.formats.samples.samples:read_samples",
         "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
     ),
     "battles": (
@@ -94,7 +94,7 @@ OF_FOLDERS = ("samples", "spans", "terms")
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
-    "samples": "sigdask.formats.samples:sniff",
+    "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",
     "ratings": "sigdask.formats.ratings.ratings:sniff",
     "spans": "sigdask.formats.spans:sniff",

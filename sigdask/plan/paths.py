@@ -11,7 +11,7 @@ from pathlib import Path
 from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
-from sigdask.formats.sample_files import belong_together, log_files
+from sigdask.formats.samples.files import belong_together, log_files
 from sigdask.plan.complaints import plain, shown
 
 SYSTEM, TASK = "{system}", "{task}"

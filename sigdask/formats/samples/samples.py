@@ -23,13 +23,13 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats import harness, inspect_logs
-from sigdask.formats.newest import LOGS, chosen
 from sigdask.formats.reading.averages import Column, Key, add, averaged, repeated
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import summary_keys
-from sigdask.formats.sample import Log, Sample
-from sigdask.formats.sample_files import files_of, named_logs
+from sigdask.formats.samples import harness, inspect
+from sigdask.formats.samples.files import files_of, named_logs
+from sigdask.formats.samples.newest import LOGS, chosen
+from sigdask.formats.samples.sample import Log, Sample
 
 CLOCK = re.compile(
     r"(.*[_. -])?(t_?stamp|time_?stamp|date_?time|(start|end|run|wall)?_?time|date|created|updated|seed)"
@@ -64,7 +64,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if gold is not None:
         return False
     first = next(iter(files_of(sources[0])), None)
-    return first is not None and (harness.is_log(first) or inspect_logs.is_log(first))
+    return first is not None and (harness.is_log(first) or inspect.is_log(first))
 
 
 @dataclass(slots=True)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.log_dates import moment, undated
 from sigdask.formats.reading.files import stem
 from sigdask.formats.reading.json_rows import Record, first_record, lookup, number, records
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.records import load
 from sigdask.formats.reading.tables import ROW_NAMES
-from sigdask.formats.sample import Log, Sample, Value
+from sigdask.formats.samples.log_dates import moment, undated
+from sigdask.formats.samples.sample import Log, Sample, Value
 
 FILE = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
 """What the harness calls its files; a date follows the task."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats import harness, inspect_logs
-from sigdask.formats.log_dates import moment, undated
 from sigdask.formats.reading.files import stem
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.sample import Log
+from sigdask.formats.samples import harness, inspect
+from sigdask.formats.samples.log_dates import moment, undated
+from sigdask.formats.samples.sample import Log
 
 SHOWN = 3
 
@@ -23,7 +23,7 @@ def log_files(folder: Path) -> list[Path]:
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
     named = [path for path in files if harness.FILE.match(path.name)]
-    logs = [path for path in files if path.suffix == ".eval" or (path.suffix == ".json" and inspect_logs.is_log(path))]
+    logs = [path for path in files if path.suffix == ".eval" or (path.suffix == ".json" and inspect.is_log(path))]
     return named or logs or [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]
 
 
@@ -42,8 +42,8 @@ def belong_together(paths: Sequence[Path], *, asked: bool) -> bool:
     first = paths[0]
     if first.is_dir():
         logs = log_files(first)
-        return bool(logs) and (asked or harness.is_log(logs[0]) or inspect_logs.is_log(logs[0]))
-    if harness.FILE.match(first.name) or inspect_logs.is_log(first):
+        return bool(logs) and (asked or harness.is_log(logs[0]) or inspect.is_log(logs[0]))
+    if harness.FILE.match(first.name) or inspect.is_log(first):
         return True
     return moment(first.name) is not None and (asked or harness.is_log(first))
 
@@ -84,7 +84,7 @@ def _logs_of(source: Source, options: Options, *, alone: bool) -> list[Log]:
 
 
 def _log(path: Path, home: Path, name: str | None, *, in_folder: bool) -> Log:
-    log = inspect_logs.open_log(path) if inspect_logs.is_log(path) else harness.open_log(path, in_folder=in_folder)
+    log = inspect.open_log(path) if inspect.is_log(path) else harness.open_log(path, in_folder=in_folder)
     log.system, log.folder = name, path.relative_to(home).parent
     if log.moment is None:
         log.moment = next((found for part in log.folder.parts if (found := moment(part)) is not None), None)

@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats import harness
-from sigdask.formats.log_dates import undated
 from sigdask.formats.reading.options import Options
-from sigdask.formats.sample import Log
+from sigdask.formats.samples import harness
+from sigdask.formats.samples.log_dates import undated
+from sigdask.formats.samples.sample import Log
 
 LOGS = ("newest", "all")
 """What the option `logs` takes."""

@@ -1,0 +1,1 @@
+"""Logs of single samples, as harnesses that evaluate language models write them."""
