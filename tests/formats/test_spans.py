@@ -208,6 +208,6 @@ def test_other_json_is_not_taken_for_spans(tmp_path):
     )
     for text in texts:
         (tmp_path / "x.jsonl").write_text(text + "\n" + text.replace("1,", "2,", 1) + "\n")
-        from sigdask.formats.spans import sniff
+        from sigdask.formats.spans.spans import sniff
 
         assert not sniff([parse_source(str(tmp_path / "x.jsonl"))], tmp_path / "x.jsonl", Options())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.kernels.sequences import common_subsequences, edit_distances
+from sigdask.formats.spans.sequences import common_subsequences, edit_distances
 
 
 def morph_fields(

@@ -15,14 +15,13 @@ from typing import Any
 
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
-from sigdask.formats.brat import SUFFIX, read_ann
-from sigdask.formats.matching import ListFields, exact_matches, one_to_one
-from sigdask.formats.pubtator import is_pubtator, read_pubtator
 from sigdask.formats.reading.listings import Listing, as_objects, first_files, folder, gather, named, of_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.records import head, id_names, id_of, is_json
 from sigdask.formats.reading.rows import delimited_rows, header_of
-from sigdask.formats.span_items import END_NAMES, START_NAMES, Span, entities_of, holds_entities, span_of_row, spans_of
+from sigdask.formats.spans.annotations import SUFFIX, is_pubtator, read_ann, read_pubtator
+from sigdask.formats.spans.items import END_NAMES, START_NAMES, Span, entities_of, holds_entities, span_of_row, spans_of
+from sigdask.formats.spans.matching import ListFields, exact_matches, one_to_one
 
 PREDICTED_NAMES = ("pred_extracts", "predicted_ner", "predicted_spans", "predicted_entities", "pred_spans",
                    "pred_entities", "pred_ner", "predictions", "prediction", "predicted", "preds", "pred",

@@ -19,10 +19,10 @@ from pathlib import Path
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import canonical
 from sigdask.errors import InputError
-from sigdask.formats.pair_counts import morph_fields
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.listings import as_objects, named, some
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.spans.pair_counts import morph_fields
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",

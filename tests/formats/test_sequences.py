@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from sigdask.kernels.sequences import common_subsequences, edit_distances
+from sigdask.formats.spans.sequences import common_subsequences, edit_distances
 
 
 def packed(sequences):
