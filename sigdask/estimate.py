@@ -13,7 +13,7 @@ from sigdask.clusters.description import Description
 from sigdask.comparisons import bound
 from sigdask.costs import Cost
 from sigdask.counts import Counts
-from sigdask.engine import seconds_per_trial
+from sigdask.engine.tasks import seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets

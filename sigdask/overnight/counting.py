@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, Named
-from sigdask.engine import Counted, Progress, chosen, partition, run_tasks, seconds_per_trial, task_seconds
+from sigdask.engine import Counted, Progress, chosen, run_tasks
+from sigdask.engine.tasks import partition, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.overnight.early import Early
 from sigdask.overnight.ledger import Ledger, Line, Queue, breadth_first, trials_of

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.engine import Piece
+from sigdask.engine.tasks import Piece
 from sigdask.identity import identity_of
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.digests import digests, is_whole

@@ -7,48 +7,24 @@ change a count. Only this room and `clusters` import dask.
 
 from __future__ import annotations
 
-import pickle
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, sight, versions
-from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
-from sigdask.flight import Flight
-from sigdask.metrics.travel import functions_of, is_named
+from sigdask.clusters import Cluster, sight
+from sigdask.engine.flight import Flight
+from sigdask.engine.packing import sent_once, unpacked
+from sigdask.engine.tasks import Piece, Task, partition, seconds_per_trial, task_seconds
+from sigdask.errors import SigdaskError, TaskError, UnfinishedError
 from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.shuffles import BLOCK
 from sigdask.randomization.tallies import Tally
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
 
-TASK_SECONDS = 1.0
-TASKS_A_SECOND = 100
-"""What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
 
-ENUMERATION_SECONDS = 2e-8
-"""What an arrangement of a single pair takes, about."""
-
-SHIPPED_WITH_TASK = 16 * 1024
-"""Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A range of trials of one job."""
-
-    job: int
-    run: int
-    first: int
-    n_trials: int
-
-
-Task = tuple[Piece, ...]
 Counted = list[tuple[Piece, "Tally | SigdaskError"]]
 
 
@@ -123,65 +99,6 @@ def _count_on(
     return totals
 
 
-def task_seconds(work: float, n_threads: int) -> float:
-    """Return how long a task should last: long enough for the scheduler, short enough to share out.
-
-    Examples
-    --------
-    >>> task_seconds(3600, 2), task_seconds(1e7, 1000), task_seconds(1.6, 2)
-    (1.0, 10.0, 0.1)
-    """
-    longest = max(TASK_SECONDS, n_threads / TASKS_A_SECOND)
-    return min(longest, max(work / (8 * n_threads), 0.02))
-
-
-def partition(
-    jobs: Sequence[Job], costs: Sequence[float], seconds: float, blocks_per_task: int | None = None
-) -> list[Task]:
-    """Split jobs into tasks of about `seconds`, small jobs together, at borders of blocks.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        What to count.
-    costs : sequence of float
-        Seconds a trial, of each job.
-    seconds : float
-        How long a task should last.
-    blocks_per_task : int, optional
-        Instead of `seconds`.
-    """
-    tasks: list[Task] = []
-    open_task: list[Piece] = []
-    left = seconds
-    for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
-        grain = job.panel.manner.grain
-        size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
-        end = job.first + job.n_trials
-        for first in range(job.first, end, size):
-            here = min(size, end - first)
-            if open_task and (blocks_per_task or here * cost > left):
-                tasks.append(tuple(open_task))
-                open_task, left = [], seconds
-            open_task.append(Piece(k, job.run, first, here))
-            left -= here * cost
-    if open_task:
-        tasks.append(tuple(open_task))
-    return tasks
-
-
-def seconds_per_trial(panel: AnyPanel) -> float:
-    """Measure what a trial costs here; for enumerations of single pairs, which are many and short, state it."""
-    if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
-        return ENUMERATION_SECONDS
-    few = panel.manner.timed
-    timed = partial(count, panel, run=0, first=0)
-    timed(n_trials=1)  # compiles and arranges
-    start = time.perf_counter()
-    timed(n_trials=few)
-    return max((time.perf_counter() - start) / few, 1e-10)
-
-
 def count_task(task: Task, *panels: AnyPanel | bytes) -> Counted:
     """Count the pieces of a task; `panels` stand beside its pieces. What a metric refuses is told of its piece."""
     return [(piece, _count_piece(piece, panel)) for piece, panel in zip(task, panels, strict=True)]
@@ -224,7 +141,7 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
 
 def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
     """Run on a distributed cluster; panels are tasks themselves, so the scheduler makes a lost one again."""
-    sent = _sent_once(cluster, jobs)
+    sent = sent_once(cluster, jobs)
 
     def submit(task: Task) -> Any:
         return cluster.client.submit(count_task, task, *(sent[id(jobs[piece.job].panel)] for piece in task), pure=False)
@@ -241,39 +158,3 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
             "all else was counted, which `sigdask run` keeps",
             tuple(flight.given_up),
         )
-
-
-def _sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
-    """Return each panel as tasks take it: packed where it is small, else a future of one that workers share."""
-    sent: dict[int, Any] = {}
-    for job in jobs:
-        if id(job.panel) not in sent:
-            packed = _packed(job.panel, code=not cluster.remote)
-            large = len(packed) > SHIPPED_WITH_TASK
-            sent[id(job.panel)] = cluster.client.submit(unpacked, packed, pure=False) if large else packed
-    return sent
-
-
-def _packed(panel: AnyPanel, *, code: bool) -> bytes:
-    """Pickle a panel, opaque to the scheduler; without `code`, as arrays and names only."""
-    if code:
-        import cloudpickle
-
-        return bytes(cloudpickle.dumps((versions.here(), cloudpickle.dumps(panel))))
-    for name, function in functions_of(panel):
-        if not is_named(function):
-            raise InputError(
-                f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
-                "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
-            )
-    return pickle.dumps((versions.here(), pickle.dumps(panel)))
-
-
-def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
-    """Return a panel that was packed by this program's own driver."""
-    if not isinstance(panel, bytes):
-        return panel
-    theirs, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
-    versions.hold(theirs)
-    found: AnyPanel = pickle.loads(packed)  # noqa: S301
-    return found

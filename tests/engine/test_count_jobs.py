@@ -15,7 +15,8 @@ from panel_of import panel_of, rng_of
 
 from sigdask.api import compare_all
 from sigdask.clusters import Cluster, choose, connect
-from sigdask.engine import count_jobs, partition
+from sigdask.engine import count_jobs
+from sigdask.engine.tasks import partition
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula, Ratios
@@ -132,7 +133,7 @@ def start_cluster(file=None):
     scheduler = subprocess.Popen([dask, "scheduler", *at, *more], **quiet)
     address = f"tcp://127.0.0.1:{port}"
     options = ["--host", "127.0.0.1", "--no-dashboard", "--nthreads", "1"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     worker = subprocess.Popen([dask, "worker", address, *options], env=environment, **quiet)
     return scheduler, worker, wait_for(address)
 

@@ -1,0 +1,92 @@
+"""Jobs to tasks: ranges of trials of about a second each, by measured speed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sigdask.randomization.count import AnyPanel, count
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.shuffles import BLOCK
+
+TASK_SECONDS = 1.0
+
+TASKS_A_SECOND = 100
+"""What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
+
+ENUMERATION_SECONDS = 2e-8
+"""What an arrangement of a single pair takes, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of trials of one job."""
+
+    job: int
+    run: int
+    first: int
+    n_trials: int
+
+
+Task = tuple[Piece, ...]
+
+
+def task_seconds(work: float, n_threads: int) -> float:
+    """Return how long a task should last: long enough for the scheduler, short enough to share out.
+
+    Examples
+    --------
+    >>> task_seconds(3600, 2), task_seconds(1e7, 1000), task_seconds(1.6, 2)
+    (1.0, 10.0, 0.1)
+    """
+    longest = max(TASK_SECONDS, n_threads / TASKS_A_SECOND)
+    return min(longest, max(work / (8 * n_threads), 0.02))
+
+
+def partition(
+    jobs: Sequence[Job], costs: Sequence[float], seconds: float, blocks_per_task: int | None = None
+) -> list[Task]:
+    """Split jobs into tasks of about `seconds`, small jobs together, at borders of blocks.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to count.
+    costs : sequence of float
+        Seconds a trial, of each job.
+    seconds : float
+        How long a task should last.
+    blocks_per_task : int, optional
+        Instead of `seconds`.
+    """
+    tasks: list[Task] = []
+    open_task: list[Piece] = []
+    left = seconds
+    for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
+        grain = job.panel.manner.grain
+        size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
+        end = job.first + job.n_trials
+        for first in range(job.first, end, size):
+            here = min(size, end - first)
+            if open_task and (blocks_per_task or here * cost > left):
+                tasks.append(tuple(open_task))
+                open_task, left = [], seconds
+            open_task.append(Piece(k, job.run, first, here))
+            left -= here * cost
+    if open_task:
+        tasks.append(tuple(open_task))
+    return tasks
+
+
+def seconds_per_trial(panel: AnyPanel) -> float:
+    """Measure what a trial costs here; for enumerations of single pairs, which are many and short, state it."""
+    if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
+        return ENUMERATION_SECONDS
+    few = panel.manner.timed
+    timed = partial(count, panel, run=0, first=0)
+    timed(n_trials=1)  # compiles and arranges
+    start = time.perf_counter()
+    timed(n_trials=few)
+    return max((time.perf_counter() - start) / few, 1e-10)
