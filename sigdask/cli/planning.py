@@ -72,7 +72,7 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
     """Send the driver itself to Slurm as a batch job that comes back until the plan is done."""
     import shlex
 
-    from sigdask.submission import prepare
+    from sigdask.clusters.submission import prepare
 
     given = {"--store": store, "--deadline": None if deadline is None else _fixed(deadline)}
     options = [word for key, value in given.items() if value is not None for word in (key, value)]

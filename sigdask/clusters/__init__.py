@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.clusters.base import Cluster
-from sigdask.clusters.description import QUEUES, Description, Transport, describe, inside, read
+from sigdask.clusters.description import QUEUES, Description, Named, Transport, describe, inside, read
 from sigdask.clusters.local import cores
 from sigdask.clusters.settings import environment, settings
 from sigdask.errors import InputError
@@ -50,10 +50,6 @@ def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
     if seconds <= SHORT or cores() == 1:
         return "none"
     return "threads" if vectorised else "local"
-
-
-Named = str | Mapping[str, Any] | Description
-"""A cluster as users name it: none, threads, local, an address, a file; or what a file holds."""
 
 
 def check(cluster: Named) -> None:

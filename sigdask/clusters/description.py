@@ -321,3 +321,7 @@ def _transport(value: Any, where: str, folder: Path) -> Transport:
     return Transport(
         folder=files.get("folder"), ca=files.get("ca"), cert=files.get("cert"), key=files.get("key"), days=float(days)
     )
+
+
+Named = str | Mapping[str, Any] | Description
+"""A cluster as users name it: none, threads, local, an address, a file; or what a file holds."""

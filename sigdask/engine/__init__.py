@@ -13,6 +13,7 @@ from typing import Any
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, sight
+from sigdask.clusters.description import Named
 from sigdask.engine.flight import Flight
 from sigdask.engine.packing import sent_once, unpacked
 from sigdask.engine.tasks import Piece, Task, partition, seconds_per_trial, task_seconds
@@ -67,7 +68,7 @@ def count_jobs(
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
 
 
-def chosen(cluster: clusters.Named, jobs: Sequence[Job], work: float) -> clusters.Named:
+def chosen(cluster: Named, jobs: Sequence[Job], work: float) -> Named:
     """Resolve "auto" by the work ahead, in seconds, and by whether its kernels let other threads run."""
     if cluster != "auto":
         return cluster

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, Named
+from sigdask.clusters import Cluster
+from sigdask.clusters.description import Named
 from sigdask.engine import Counted, Progress, chosen, run_tasks
 from sigdask.engine.tasks import partition, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, Named
+from sigdask.clusters import Cluster
+from sigdask.clusters.description import Named
 from sigdask.engine import Progress
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from sigdask import formats
-from sigdask.clusters import Named
+from sigdask.clusters.description import Named
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.gate import Fdr, Rule

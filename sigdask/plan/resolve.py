@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask import bodies, clusters
-from sigdask.clusters.description import describe
+from sigdask.clusters.description import Named, describe
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
 from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule
@@ -181,7 +181,7 @@ def _stopping(keys: PlanKeys) -> Stopping | None:
     return ConfidenceSequence(keys.alpha, keys.stopping.epsilon)
 
 
-def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> clusters.Named:
+def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> Named:
     """Return what `--cluster` takes; a table is the content of a cluster file."""
     key: Key = ("cluster",)
     if isinstance(cluster, str):

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from cluster.slurm import wait
 from conftest import ROOT
 
-from sigdask import submission
 from sigdask.cli import commands
+from sigdask.clusters import submission
+from sigdask.clusters.submission import prepare
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.overnight import parse_deadline
-from sigdask.submission import prepare
 
 TOML = """
 class = "slurm"
