@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sigdask.adjustment import FEW_UNITS
+from sigdask.comparison.adjustment import FEW_UNITS
 from sigdask.margin_tests import SKEWED
 from sigdask.statistics.matched_proportions import EXACT_UP_TO, Matched
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sigdask.api import compare, compare_all, compare_sets
+    from sigdask.comparison.results import Result, Results
     from sigdask.counts import Counts
     from sigdask.counts.constructors import as_counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from sigdask.metrics import black_box, metric
     from sigdask.overnight import run_plan
     from sigdask.plan import Plan, load_plan
-    from sigdask.results import Result, Results
 
 __all__ = [
     "Counts",
@@ -43,8 +43,8 @@ _HOMES = {
     "Counts": "counts",
     "InputError": "errors",
     "Plan": "plan",
-    "Result": "results",
-    "Results": "results",
+    "Result": "comparison.results",
+    "Results": "comparison.results",
     "SigdaskError": "errors",
     "UnfinishedError": "errors",
     "as_counts": "counts.constructors",

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from sigdask import addresses, clusters, formats, planned
 from sigdask import metrics as known
 from sigdask.clusters.description import Description
-from sigdask.comparisons import bound
+from sigdask.comparison.comparisons import bound
+from sigdask.comparison.request import pairs_of
 from sigdask.costs import Cost
 from sigdask.counts import Counts
 from sigdask.engine.tasks import seconds_per_trial
@@ -21,7 +22,6 @@ from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
-from sigdask.questions import pairs_of
 from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
 

@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from sigdask import metrics as known
-from sigdask.comparisons import Asked, bound, list_comparisons
+from sigdask.comparison.comparisons import Asked, bound, list_comparisons
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.results import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
 from sigdask.margin_tests import AnyBound, Count, margins_shown
-from sigdask.questions import Wanted
 from sigdask.randomization.deviations import swap_sd
 from sigdask.randomization.panels.sums import Units
-from sigdask.results import Result
 
 
 def gather(

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from sigdask.adjustment import FEW_UNITS
-from sigdask.api import prepare
+from sigdask.comparison.adjustment import FEW_UNITS
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.results import Result
+from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.gate import Equivalent, Key, Shown, WithinMargin, key_of
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.options import Alternative
-from sigdask.questions import Wanted
 from sigdask.randomization.deviations import normal_p, shares, shifted
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.tallies import Tally
-from sigdask.results import Result
 from sigdask.statistics.matched_proportions import Matched
 
 AnyBound = BoundMetric | BoundSets | BlackBox

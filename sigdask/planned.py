@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sigdask import comparisons
-from sigdask.api import Work, prepare
+from sigdask.comparison import comparisons
+from sigdask.comparison.request import Wanted, pairs_of
+from sigdask.comparison.study import Work, prepare
 from sigdask.counts import Counts
 from sigdask.gate import Key
 from sigdask.plan import Plan, TestSet
-from sigdask.questions import Wanted, pairs_of
 
 
 def work(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Work:

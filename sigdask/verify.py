@@ -16,10 +16,10 @@ import numpy as np
 
 from sigdask.api import compare, compare_all
 from sigdask.clusters import connect
+from sigdask.comparison.results import Results
 from sigdask.formats import read
 from sigdask.options import Alternative
 from sigdask.randomization.shuffles import philox, stream_key, swap_bits
-from sigdask.results import Results
 from sigdask.statistics.crosscheck import ALARM, count_fits
 from sigdask.statistics.rounding import p_equals
 

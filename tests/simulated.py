@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from panel_of import panel_of, rng_of
 
-from sigdask.adjustment import joint_p_values
+from sigdask.comparison.adjustment import joint_p_values
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.max_t import family_tally
 from sigdask.randomization.panels.families import Family, Member

@@ -6,7 +6,7 @@ import simulated
 from panel_of import panel_of, rng_of
 from scipy import stats
 
-from sigdask.adjustment import joint_p_values
+from sigdask.comparison.adjustment import joint_p_values
 from sigdask.engine import count_jobs
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.jobs import Job

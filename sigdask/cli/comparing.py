@@ -24,9 +24,9 @@ from sigdask.errors import InputError, UnfinishedError
 
 if TYPE_CHECKING:
     from sigdask.clusters import Cluster
+    from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.options import WhatCompared
-    from sigdask.results import Results
 
 
 @click.command()

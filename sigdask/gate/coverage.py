@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sigdask.comparison.results import Result
 from sigdask.gate.values import Evidence, Fdr, Finding, Key, Rule, key_of
-from sigdask.results import Result
 
 
 @dataclass(frozen=True, slots=True)

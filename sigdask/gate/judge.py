@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sigdask.comparison.results import Result
 from sigdask.gate.coverage import Run, covered_by, speaks_of
 from sigdask.gate.losses import not_worse
 from sigdask.gate.margins import within_margin
 from sigdask.gate.values import Evidence, Fdr, GateVerdict, Key, NotWorse, Rule, RuleVerdict, name_of
-from sigdask.results import Result
 
 
 def judge(

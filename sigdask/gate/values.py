@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from sigdask.results import Result
+from sigdask.comparison.results import Result
 from sigdask.statistics.matched_proportions import Matched
 
 Fdr = Literal["none", "lord++", "lond"]

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.judge import UNDECIDED
+from sigdask.comparison.analysis import Cell
+from sigdask.comparison.results import Result, Stopped
+from sigdask.comparison.summary import UNDECIDED
 from sigdask.overnight.ledger import Ledger
-from sigdask.questions import Cell
 from sigdask.randomization.count import count
 from sigdask.randomization.panels.families import Family, Relabelling
 from sigdask.randomization.tallies import TAILS, round_of
-from sigdask.results import Result, Stopped
 from sigdask.statistics.stopping import (
     NOT_YET,
     BesagClifford,

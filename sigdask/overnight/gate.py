@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
 from sigdask import planned
+from sigdask.comparison.results import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError
@@ -17,7 +18,6 @@ from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
 from sigdask.report.gate import junit
-from sigdask.results import Result
 from sigdask.store import Run, Store
 from sigdask.tell import tell
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import addresses, planned
-from sigdask.api import Work
+from sigdask.comparison.analysis import Cell
+from sigdask.comparison.study import Work
 from sigdask.counts import Counts
 from sigdask.plan import Plan
-from sigdask.questions import Cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,8 @@ from typing import Any
 from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
+from sigdask.comparison.analysis import Cell
+from sigdask.comparison.results import Result, Results
 from sigdask.engine import Progress
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
@@ -24,12 +26,10 @@ from sigdask.overnight.provenance import provenance
 from sigdask.overnight.stop import DEADLINE, Stop, Stopped
 from sigdask.overnight.watch import Watch
 from sigdask.plan import Plan
-from sigdask.questions import Cell
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.gate import render
 from sigdask.report.overnight import write_files
-from sigdask.results import Result, Results
 from sigdask.store import Recorded, Store, history, open_store, views
 from sigdask.store.views import Report
 

@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sigdask.comparison.results import Ranking, Result, Results
 from sigdask.report.files import write_whole
 from sigdask.report.terminal import MOST_LETTERS, citation, confidence, how, p_cell, score_text
-from sigdask.results import Ranking, Result, Results
 from sigdask.statistics.rounding import limits_text, p_equals
 
 MOST_ROWS = 5000

@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from sigdask.comparison.results import Result, Results, as_json
 from sigdask.errors import UnfinishedError
 from sigdask.printable import printable
 from sigdask.report.files import write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import chance, render
-from sigdask.results import Result, Results, as_json
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Report, Status

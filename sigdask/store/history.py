@@ -21,8 +21,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
+from sigdask.comparison.results import Result, Results
 from sigdask.errors import InputError
-from sigdask.results import Result, Results
 
 COLUMNS = ("test_set", "unit", "a", "b", "metric", "alternative", "higher_is_better", "score_a", "score_b",
            "difference", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value",

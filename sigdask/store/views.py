@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sigdask.comparison.results import Result, Results
 from sigdask.errors import InputError
-from sigdask.results import Result, Results
 from sigdask.store import Recorded, Run, history, reading
 from sigdask.store.lease import sign_of_life
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.api import compare_all
-from sigdask.comparisons import Asked, list_comparisons
+from sigdask.comparison.comparisons import Asked, list_comparisons
 from sigdask.counts import Counts, Outputs
 from sigdask.evidence import gather
 from sigdask.gate import NonInferior, NotWorse, key_of

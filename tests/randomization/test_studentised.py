@@ -11,10 +11,11 @@ from panel_of import panel_of, rng_of
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
-from sigdask.adjustment import adjustment, joint_p_values
-from sigdask.api import prepare
+from sigdask.comparison.adjustment import adjustment, joint_p_values
+from sigdask.comparison.analysis import Part
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.study import prepare
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
-from sigdask.questions import Part, Wanted
 from sigdask.randomization.deviations import contributions, skewness, swap_deviations
 from sigdask.randomization.max_t import family_tally
 from sigdask.randomization.panels.digests import digests

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sigdask.api import compare_all
+from sigdask.comparison.results import Result, Results, Stopped
+from sigdask.comparison.summary import adjusted
 from sigdask.counts import Counts
-from sigdask.judge import adjusted
 from sigdask.report.html import page
 from sigdask.report.terminal import render, standing
-from sigdask.results import Result, Results, Stopped
 from sigdask.statistics.bounds import bound, interval
 
 

@@ -20,8 +20,8 @@ from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.api import compare
+from sigdask.comparison.results import Stopped
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.results import Stopped
 from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from panel_of import rng_of
 
-from sigdask.api import prepare
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find
 from sigdask.metrics.base import BlackBox, BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.questions import Wanted
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.digests import _digest, digests
 from sigdask.randomization.panels.sets import PresencePanel

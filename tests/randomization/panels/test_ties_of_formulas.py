@@ -11,12 +11,13 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigdask.api import compare, compare_all, prepare
+from sigdask.api import compare, compare_all
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Formula, MeanOf, Ratios
-from sigdask.questions import Wanted
 from sigdask.randomization.count import tally
 from sigdask.randomization.max_t import family_tally
 from sigdask.randomization.panels.build import build, joint

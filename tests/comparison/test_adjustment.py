@@ -8,11 +8,14 @@ import pytest
 from panel_of import rng_of
 
 import sigdask
-from sigdask.adjustment import adjustment, obstacles, together
-from sigdask.api import compare_all, compare_sets, prepare
+from sigdask.api import compare_all, compare_sets
+from sigdask.comparison.across_sets import together
+from sigdask.comparison.adjustment import adjustment, obstacles
+from sigdask.comparison.analysis import Part
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.questions import Part, Wanted
 from sigdask.randomization.count import count
 from sigdask.report.terminal import render
 from sigdask.statistics.bounds import interval

@@ -6,21 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sigdask import metrics as known
-from sigdask.comparisons import Asked, Comparison, Slots, bound, left_out, list_comparisons, list_jobs
+from sigdask.comparison.comparisons import Asked, Comparison, left_out, list_comparisons
+from sigdask.comparison.jobs import Slots, list_jobs
+from sigdask.comparison.nesting import Nesting, highest
+from sigdask.comparison.request import Wanted, pairs_of
+from sigdask.comparison.results import Beside, Result
+from sigdask.comparison.summary import Failed, Judge
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.judge import Failed, Judge
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
-from sigdask.nesting import Nesting, highest
-from sigdask.options import Alternative, Method
+from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.sums import Pair, Units
+from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.tallies import Tally
-from sigdask.results import Beside, Result
 from sigdask.statistics.dependence import Dependence, naive_size
-
-AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
 
 Cell = tuple[int, int, int]
 
@@ -29,54 +27,6 @@ SHOWN = 5
 
 FEWEST_GROUPS = 6
 """Groups from which exchanging them can reach 0.05, two-sided."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is asked of every test set.
-
-    Attributes
-    ----------
-    metrics : sequence of str, Metric, BoundMetric, BoundSets or BlackBox
-        Scores.
-    pairs : sequence of (str, str), or None
-        Systems to compare; None for all pairs, or all against the baseline.
-    baseline : str or None
-        The system that all others are compared with.
-    levels : tuple of str
-        Units named; the coarsest is exchanged.
-    by : str or None
-        Column of subsets.
-    method, trials, seed
-        As in `compare_sets`.
-    beside : bool
-        Show p with other units exchanged.
-    """
-
-    metrics: Sequence[AnyMetric]
-    pairs: Sequence[tuple[str, str]] | None = None
-    baseline: str | None = None
-    levels: tuple[str, ...] = ()
-    by: str | None = None
-    method: Method = "auto"
-    trials: int | None = None
-    seed: int = 0
-    beside: bool = True
-
-    def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
-        """Return the metrics, names looked up."""
-        found = [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
-        for metric in found:
-            if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
-                raise InputError(
-                    f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
-                    "metrics of functions"
-                )
-        return found
-
-    def bound(self, counts: Counts) -> Wanted:
-        """Bind the metrics to the data, which may take long, once for all units."""
-        return replace(self, metrics=[bound(m, counts) for m in self.found(counts)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,19 +197,3 @@ def _n_tested(dependences: Sequence[Sequence[Dependence]]) -> int:
 
 def _of_column(dependences: Sequence[Sequence[Dependence]], column: str) -> Iterable[Dependence]:
     return (d for own in dependences for d in own if d.column == column)
-
-
-def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:
-    """Return the pairs of systems compared, as indices."""
-    place = {name: k for k, name in enumerate(counts.systems)}
-    for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
-        if name not in place:
-            raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
-    if pairs is not None:
-        for a, b in pairs:
-            if a == b:
-                raise InputError(f"pair {a!r}, {b!r}: a system is not compared with itself")
-        return [(place[a], place[b]) for a, b in pairs]
-    if baseline is not None:
-        return [(k, place[baseline]) for k in range(counts.n_systems) if k != place[baseline]]
-    return [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]

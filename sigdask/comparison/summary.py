@@ -9,7 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparisons import Asked, Comparison, Slots
+from sigdask.comparison.comparisons import Asked, Comparison
+from sigdask.comparison.jobs import Slots
+from sigdask.comparison.results import Exact, Result, SecondRun
 from sigdask.counts import Counts
 from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError, SigdaskError
@@ -19,7 +21,6 @@ from sigdask.options import Alternative
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS, Tally
-from sigdask.results import Exact, Result, SecondRun
 from sigdask.statistics import crosscheck
 from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
 from sigdask.statistics.classical import correlations, sign_test

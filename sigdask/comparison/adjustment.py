@@ -9,7 +9,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparisons import Asked, Comparison
+from sigdask.comparison.comparisons import Asked, Comparison
+from sigdask.comparison.results import FamilyNote, Result
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
@@ -20,10 +21,9 @@ from sigdask.randomization.panels import build
 from sigdask.randomization.panels.families import SIDES, Family, Member, Relabelling
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.tallies import FAMILY_TAILS, TAILS, Tally
-from sigdask.results import FamilyNote, OverSets, Result
+from sigdask.randomization.tallies import FAMILY_TAILS, Tally
 from sigdask.statistics.bounds import MAX_TRIALS, interval, p_value, trials_to_decide
-from sigdask.statistics.multiplicity import OF_P_VALUES, cost, replicated, step_down, trials_needed
+from sigdask.statistics.multiplicity import OF_P_VALUES, cost, step_down, trials_needed
 
 Array = NDArray[np.float64]
 Adjusted = tuple[Array, Array, Array]
@@ -98,13 +98,13 @@ class Adjustment:
 def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> Adjusted:
     """Return the p-values of a counted family: exact when enumerated, else (nc + 1) / (nt + 1)."""
     tail = 0 if isinstance(family, Relabelling) else SINGLE_STEP if method == "single-step-max-t" else STEP_DOWN
-    p, low, high = _rates(family, tally, tail)
+    p, low, high = rates(family, tally, tail)
     if isinstance(family, Family) and tail == STEP_DOWN:  # limits rise with the count, so theirs is that of p
         return step_down(p, family.order), step_down(low, family.order), step_down(high, family.order)
     return p, low, high
 
 
-def _rates(family: Family | Relabelling, tally: Tally, tail: int) -> Adjusted:
+def rates(family: Family | Relabelling, tally: Tally, tail: int) -> Adjusted:
     """Return p-values of counts of exceedances and their intervals; 1 where a family was stopped before its end."""
     extreme, n = tally.counts[:, 0, tail], tally.n_trials
     if family.enumerated and n < family.n_arrangements:
@@ -147,24 +147,26 @@ def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alter
     if method == "none" or method in OF_P_VALUES or not comparisons:
         return Adjustment(method)
     if apart := [c for _, c in comparisons if not isinstance(c.panel, Panel)]:
-        raise InputError(f"adjust {method}: {_kind(apart[0])}, which shares no sums; use holm")
+        raise InputError(f"adjust {method}: {no_sums(apart[0])}, which shares no sums; use holm")
     if method == "tukey":
-        return _with_trials(method, _relabelling(comparisons, alternative), comparisons)
+        return with_trials(method, _relabelling(comparisons, alternative), comparisons)
     raw = method == "max-t:raw"
-    members, rows = _members(comparisons) if raw else _placed(comparisons)
-    return _with_trials(method, _family(members, rows[:, None, :], alternative, raw=raw), comparisons)
+    members, rows = _members(comparisons) if raw else placed(comparisons)
+    return with_trials(method, family_of(members, rows[:, None, :], alternative, raw=raw), comparisons)
 
 
-def _family(members: Sequence[Member], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool) -> Family:
+def family_of(members: Sequence[Member], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool) -> Family:
     """Make a family; a single hypothesis is compared with itself alone, whatever it is divided by."""
     return Family(tuple(members), parts, SIDES[alternative], studentised=not raw and len(parts) > 1)
 
 
-def _kind(c: Comparison) -> str:
+def no_sums(c: Comparison) -> str:
+    """Say what a score is that is none of sums."""
     return f"{c.metric.name} is {'a black box' if isinstance(c.panel, OutputsPanel) else 'a score of sets'}"
 
 
-def _with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequence[Asking]) -> Adjustment:
+def with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequence[Asking]) -> Adjustment:
+    """Return a family with its trials: all arrangements where these are few enough."""
     sampled = all(asked.method == "randomization" for asked, _ in comparisons)
     if family.can_enumerate and not sampled:
         whole = family.enumeration() if isinstance(family, Family) else replace(family, enumerated=True)
@@ -174,7 +176,7 @@ def _with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequ
 
 def _members(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
     """Return the members, each metric of each set on one scale, and each comparison's (member, row)."""
-    members, rows = _placed(comparisons)
+    members, rows = placed(comparisons)
     groups: dict[Any, set[int]] = {}
     for (asked, c), (member, _) in zip(comparisons, rows.tolist(), strict=True):
         groups.setdefault(_group(asked, c), set()).add(member)
@@ -189,7 +191,7 @@ def _members(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.in
     return members, rows
 
 
-def _placed(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
+def placed(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
     """Return the panels and metrics, as members of weight 1, and each comparison's (member, row)."""
     found: dict[tuple[int, int], int] = {}
     members: list[Member] = []
@@ -226,142 +228,6 @@ def _relabelling(comparisons: Sequence[Asking], alternative: Alternative) -> Rel
         rows[places] = [(len(members), row) for row in range(len(pairs))]
         members.append(Member(panel, 0, weight))
     return Relabelling(tuple(members), rows)
-
-
-@dataclass(frozen=True, eq=False)
-class Together:
-    """One verdict over several sets a pair and metric: the mean difference, swapped inside each set.
-
-    Attributes
-    ----------
-    family : Family
-        One hypothesis a pair and metric.
-    members : tuple of tuple of int
-        The comparisons that each hypothesis takes together.
-    n_trials : int
-        Trials of the family.
-    """
-
-    family: Family
-    members: tuple[tuple[int, ...], ...]
-    n_trials: int
-
-    def jobs(self) -> list[Job]:
-        """Return what must be counted."""
-        return [Job(self.family, self.n_trials, label=f"{len(self.members)} comparisons over all sets")]
-
-    def verdicts(
-        self, tally: Tally, results: Sequence[Result], one_sided: Sequence[tuple[float, float]], alpha: float
-    ) -> tuple[OverSets, ...]:
-        """Return the verdict on each pair and metric.
-
-        Parameters
-        ----------
-        tally : Tally
-            Of `jobs`.
-        results : sequence of Result
-            Of the comparisons.
-        one_sided : sequence of (float, float)
-            Their p greater and p less.
-        alpha : float
-            Level of replication.
-        """
-        two_sided = self.family.side == 0
-        tail = TAILS.index(results[0].alternative)
-        extreme = tally.counts[:, 0, tail]
-        single = _rates(self.family, tally, tail)
-        joint = joint_p_values(self.family, "max-t", tally)
-        p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
-        several = len(self.members) > 1
-        level = alpha / 2 if two_sided else alpha
-        verdicts = []
-        for h, places in enumerate(self.members):
-            own = [results[k] for k in places]
-            greater, less = (replicated([one_sided[k][side] for k in places], level) for side in (0, 1))
-            verdicts.append(
-                OverSets(
-                    a=own[0].a,
-                    b=own[0].b,
-                    metric=own[0].metric,
-                    n_sets=len(own),
-                    difference=sum(r.difference for r in own) / len(own),
-                    n_trials=tally.n_trials,
-                    n_extreme=int(extreme[h]),
-                    p_value=float(p[h]),
-                    p_adjusted=float(adjusted[h]) if several else None,
-                    p_adjusted_interval=(float(low[h]), float(high[h])) if several else None,
-                    method="exact" if self.family.enumerated else "approximate",
-                    greater_in=greater[0],
-                    p_greater=greater[1],
-                    less_in=less[0],
-                    p_less=less[1],
-                )
-            )
-        return tuple(verdicts)
-
-
-def together(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bool = False) -> Together:
-    """Take the comparisons of one pair and metric together over test sets and subsets; `raw` does not studentise."""
-    grouped: dict[tuple[str, str, str], list[int]] = {}
-    for k, (asked, c) in enumerate(comparisons):
-        if not isinstance(c.panel, Panel):
-            raise InputError(f"{_kind(c)}, which cannot be taken together over sets")
-        a, b = (asked.counts.systems[s] for s in c.pair)
-        grouped.setdefault((a, b, c.metric.name), []).append(k)
-    members, rows = _placed(comparisons)
-    size = _most_sets(grouped)
-    if any(len(places) < size for places in grouped.values()):
-        members.append(members[0])  # of weight 0: stands for each set that a metric is not on
-    none = len(members) - 1, 0
-    weights = np.zeros(len(members))
-    scales = {c.metric.name: 1.0 for _, c in comparisons}
-    if raw and len(scales) > 1:
-        scales = {name: _scale(comparisons, grouped, name) for name in scales}
-    listed = [[*map(tuple, rows[places]), *[none] * (size - len(places))] for places in grouped.values()]
-    parts = np.array(listed, np.int64)  # (n_hypotheses, n_sets, 2)
-    for (member, _), (_, c) in zip(rows, comparisons, strict=True):
-        weights[member] = 1 / (size * scales[c.metric.name])
-    weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
-    made = _with_trials("max-t", _family(weighted, parts, alternative, raw=raw), comparisons)
-    assert isinstance(made.family, Family)
-    return Together(made.family, tuple(tuple(places) for places in grouped.values()), made.n_trials)
-
-
-def _most_sets(grouped: dict[tuple[str, str, str], list[int]]) -> int:
-    """Return the number of sets of the metric that has most; all pairs of a metric must have as many."""
-    sizes: dict[str, int] = {}
-    for (_, _, metric), places in grouped.items():
-        sizes[metric] = max(sizes.get(metric, 0), len(places))
-    for (a, b, metric), places in grouped.items():
-        if (b, a, metric) in grouped:
-            raise InputError(
-                f"{a} and {b} stand in this order in some sets and the other way round in others: list the pairs or "
-                "name a baseline, so that A is the same system in all"
-            )
-        if len(places) != sizes[metric]:
-            raise InputError(
-                f"{a} and {b} by {metric} have items in common in {len(places)} sets, others in {sizes[metric]}; leave "
-                "out the systems or sets that lack them"
-            )
-    most = max(sizes.values())
-    if most < 2:
-        raise InputError("there is one set alone: several test sets, or --by COLUMN, can be taken together")
-    return most
-
-
-def _scale(comparisons: Sequence[Asking], grouped: dict[tuple[str, str, str], list[int]], metric: str) -> float:
-    """Return the root mean square, over pairs, of a mean difference's deviation under swaps."""
-    squares = []
-    for (_, _, name), places in grouped.items():
-        if name != metric:
-            continue
-        total = 0.0
-        for k in places:
-            c = comparisons[k][1]
-            assert isinstance(c.panel, Panel)
-            total += float(swap_deviations(c.panel.part([c.row]), c.column)[0]) ** 2
-        squares.append(total)
-    return root_mean_square(np.sqrt(np.array(squares)))
 
 
 def obstacles(made: Adjustment, results: Sequence[Result], alpha: float) -> list[str]:

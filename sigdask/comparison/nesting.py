@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparisons import Comparison
+from sigdask.comparison.comparisons import Comparison
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
