@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sigdask.comparison.adjustment import FEW_UNITS
-from sigdask.margin_tests import SKEWED
+from sigdask.gate.margin_tests import SKEWED
 from sigdask.statistics.matched_proportions import EXACT_UP_TO, Matched
 
 PAGE = Path(__file__).parent / "statistics.md"

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sigdask import bodies
 from sigdask.errors import InputError
-from sigdask.gate import GateVerdict
+from sigdask.gate import GateVerdict, bodies
 from sigdask.plan import Tell
 from sigdask.report.gate import render
 

@@ -6,8 +6,8 @@ p-values of earlier runs from the store.
 
 from sigdask.gate.coverage import covers
 from sigdask.gate.judge import judge
-from sigdask.gate.losses import check_direction, detectable
-from sigdask.gate.values import (
+from sigdask.gate.not_worse import check_direction, detectable
+from sigdask.gate.rules import (
     Equivalent,
     Evidence,
     Fdr,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sigdask.comparison.results import Result
-from sigdask.gate.values import Evidence, Fdr, Finding, Key, Rule, key_of
+from sigdask.gate.rules import Evidence, Fdr, Finding, Key, Rule, key_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from sigdask.comparison.results import Result
 from sigdask.gate.coverage import Run, covered_by, speaks_of
-from sigdask.gate.losses import not_worse
-from sigdask.gate.margins import within_margin
-from sigdask.gate.values import Evidence, Fdr, GateVerdict, Key, NotWorse, Rule, RuleVerdict, name_of
+from sigdask.gate.non_inferior import within_margin
+from sigdask.gate.not_worse import not_worse
+from sigdask.gate.rules import Evidence, Fdr, GateVerdict, Key, NotWorse, Rule, RuleVerdict, name_of
 
 
 def judge(

@@ -11,9 +11,9 @@ from sigdask.comparison.results import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError
-from sigdask.evidence import gather
 from sigdask.gate import Evidence, GateVerdict, judge
-from sigdask.margin_tests import Count
+from sigdask.gate.evidence import gather
+from sigdask.gate.margin_tests import Count
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole

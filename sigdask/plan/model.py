@@ -111,7 +111,7 @@ class Tell:
     webhook : str or None
         URL that the gate's JSON is sent to.
     body : str or None
-        Template of what is sent there instead (`sigdask.bodies`).
+        Template of what is sent there instead (`sigdask.gate.bodies`).
     when : {"always", "failed"}
         Which ends are told.
     timeout : float

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from sigdask import bodies, clusters
+from sigdask import clusters
 from sigdask.clusters.description import Named, describe
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
-from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule
+from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons

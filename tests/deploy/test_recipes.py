@@ -17,9 +17,9 @@ import pytest
 from conftest import ROOT
 from panel_of import rng_of
 
-from sigdask.bodies import write
 from sigdask.errors import InputError
 from sigdask.gate import Finding, GateVerdict, NonInferior, NotWorse, RuleVerdict
+from sigdask.gate.bodies import write
 from sigdask.plan import Tell, load_plan
 from sigdask.report.gate import junit
 from sigdask.tell import tell

@@ -15,7 +15,7 @@ from panel_of import rng_of
 
 from sigdask.cli import commands
 from sigdask.errors import HeldError, InputError
-from sigdask.margin_tests import RUNGS
+from sigdask.gate.margin_tests import RUNGS
 from sigdask.overnight import counting, gate, run_plan
 from sigdask.overnight.gate import earlier
 from sigdask.plan import TestSet, load_plan

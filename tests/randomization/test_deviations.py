@@ -8,10 +8,11 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.comparison.comparisons import Asked, list_comparisons
 from sigdask.counts import Counts, Outputs
-from sigdask.evidence import gather
 from sigdask.gate import NonInferior, NotWorse, key_of
+from sigdask.gate.evidence import gather
+from sigdask.gate.margin_tests import normal_p, shifted
 from sigdask.metrics import black_box, find
-from sigdask.randomization.deviations import normal_p, shifted, swap_sd
+from sigdask.randomization.deviations import swap_sd
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
 

@@ -13,9 +13,9 @@ from sigdask.comparison.analysis import Question
 from sigdask.comparison.request import Wanted
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.evidence import gather
 from sigdask.formats import Options, read
 from sigdask.gate import NonInferior
+from sigdask.gate.evidence import gather
 
 TASKS = {"arc": ("acc", 8), "drop": ("f1", 6), "gsm8k": ("exact_match", 7), "hellaswag": ("acc", 9)}
 

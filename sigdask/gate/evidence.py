@@ -13,7 +13,7 @@ from sigdask.comparison.results import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
-from sigdask.margin_tests import AnyBound, Count, margins_shown
+from sigdask.gate.margin_tests import AnyBound, Count, margins_shown
 from sigdask.randomization.deviations import swap_sd
 from sigdask.randomization.panels.sums import Units
 
@@ -32,7 +32,7 @@ def gather(
 ) -> Evidence:
     """Return the evidence of one test set; that of several adds.
 
-    Non-inferiority and equivalence are tested as `sigdask.margin_tests` says.
+    Non-inferiority and equivalence are tested as `sigdask.gate.margin_tests` says.
 
     Parameters
     ----------

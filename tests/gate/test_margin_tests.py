@@ -12,9 +12,9 @@ from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.evidence import gather
 from sigdask.gate import Equivalent, Evidence, NonInferior, Shown, judge, key_of, name_of
-from sigdask.margin_tests import SKEWED
+from sigdask.gate.evidence import gather
+from sigdask.gate.margin_tests import SKEWED
 from sigdask.report.gate import junit, render
 from sigdask.statistics.matched_proportions import Matched, design_effect, score
 

@@ -9,7 +9,7 @@ from scipy import special
 
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Covered, Run, failures_first, where
-from sigdask.gate.values import POWER, Equivalent, Finding, RuleVerdict, Shown, WithinMargin, key_of, name_of
+from sigdask.gate.rules import POWER, Equivalent, Finding, RuleVerdict, Shown, WithinMargin, key_of, name_of
 from sigdask.statistics.rounding import high_text, p_equals
 
 

@@ -17,7 +17,6 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.evidence import gather
 from sigdask.gate import (
     Evidence,
     NonInferior,
@@ -29,6 +28,7 @@ from sigdask.gate import (
     key_of,
     name_of,
 )
+from sigdask.gate.evidence import gather
 from sigdask.metrics import find
 from sigdask.plan import Tell
 from sigdask.report.gate import junit, render

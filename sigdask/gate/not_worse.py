@@ -12,7 +12,7 @@ from scipy import special
 from sigdask.comparison.results import Result
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Covered, Run, failures_first, where
-from sigdask.gate.values import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of
+from sigdask.gate.rules import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of
 from sigdask.statistics import online_fdr
 from sigdask.statistics.multiplicity import holm
 from sigdask.statistics.rounding import high_text, low_text, p_equals
