@@ -12,7 +12,6 @@ from sigdask import metrics as known
 from sigdask.clusters.description import Description
 from sigdask.comparison.comparisons import bound
 from sigdask.comparison.request import pairs_of
-from sigdask.costs import Cost
 from sigdask.counts import Counts
 from sigdask.engine.tasks import seconds_per_trial
 from sigdask.errors import InputError
@@ -22,6 +21,7 @@ from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
+from sigdask.plan.model import Cost
 from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
 

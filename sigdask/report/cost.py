@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sigdask.costs import Cost
+from sigdask.plan.model import Cost
 from sigdask.printable import printable
 from sigdask.report.layout import lay_out
 
