@@ -9,8 +9,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
-from sigdask.printable import printable, printable_json
 from sigdask.report.layout import fitted
+from sigdask.report.text import printable, printable_json
 
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 """What every record has; anything else was given as `extra`."""

@@ -10,7 +10,7 @@ import click
 
 from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.printable import printable
+from sigdask.report.text import printable
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome
@@ -92,7 +92,7 @@ def status(where: str, store: str | None, name: str | None, as_json: bool) -> No
     """Show how far a plan is, while it runs or after."""
     import json
 
-    from sigdask.report.overnight import status_dict, status_text
+    from sigdask.report.plans import status_dict, status_text
     from sigdask.store import views
 
     found = views.status(*_store_and_plan(where, store, name))
@@ -109,7 +109,7 @@ def status(where: str, store: str | None, name: str | None, as_json: bool) -> No
 @click.option("--last", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="How many runs.")
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
     """List the runs of a plan."""
-    from sigdask.report.overnight import history_text
+    from sigdask.report.plans import history_text
     from sigdask.store import views
 
     say(history_text(views.runs(*_store_and_plan(where, store, name), last), width=width()))
@@ -133,7 +133,7 @@ def report(
     html_file: str | None,
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
-    from sigdask.report.overnight import report_json, report_text
+    from sigdask.report.plans import report_json, report_text
     from sigdask.store import views
 
     check_outputs(json=json_file, html=html_file)
@@ -172,7 +172,7 @@ def _tell(outcome: Outcome, *, everything: bool, json_file: str | None) -> int:
     Returns the exit status.
     """
     from sigdask.report.gate import render
-    from sigdask.report.overnight import report_json, report_text
+    from sigdask.report.plans import report_json, report_text
 
     unwritten = [*outcome.unwritten]
     if (found := outcome.report) is not None:

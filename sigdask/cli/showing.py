@@ -15,8 +15,8 @@ import click
 
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.logs import columns
-from sigdask.printable import printable_json
 from sigdask.report.layout import BETWEEN, fitted
+from sigdask.report.text import printable_json
 
 if TYPE_CHECKING:
     from sigdask.engine import Progress

@@ -29,7 +29,7 @@ from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.gate import render
-from sigdask.report.overnight import write_files
+from sigdask.report.plans import write_files
 from sigdask.store import Recorded, Store, history, open_store, views
 from sigdask.store.views import Report
 

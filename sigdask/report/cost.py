@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sigdask.plan.model import Cost
-from sigdask.printable import printable
 from sigdask.report.layout import lay_out
+from sigdask.report.text import printable
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
-from sigdask.printable import printable
+from sigdask.report.text import printable
 from sigdask.statistics.rounding import high_text
 
 MOST_PASSED = 5

@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from sigdask.comparison.results import Beside, OverSets, Ranking, Result, Results
-from sigdask.printable import printable
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
+from sigdask.report.text import printable
 from sigdask.statistics.bounds import interval
 from sigdask.statistics.classical import inflation
 from sigdask.statistics.rounding import limits_text, p_equals, p_text

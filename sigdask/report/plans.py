@@ -11,11 +11,11 @@ from typing import Any
 
 from sigdask.comparison.results import Result, Results, as_json
 from sigdask.errors import UnfinishedError
-from sigdask.printable import printable
 from sigdask.report.files import write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import chance, render
+from sigdask.report.text import printable
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Report, Status

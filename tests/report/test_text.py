@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigdask.printable import printable, printable_json
+from sigdask.report.text import printable, printable_json
 from sigdask.statistics.bounds import interval
 from sigdask.statistics.rounding import high_text, limits_text, low_text, p_equals, p_text
 
