@@ -28,7 +28,7 @@ def check(plan: str | None, *, schema: bool) -> None:
         return
     if plan is None:
         raise InputError("check: expected a plan file, such as plan.toml")
-    from sigdask.estimate import estimate, n_threads
+    from sigdask.overnight.estimate import estimate, n_threads
     from sigdask.report.cost import render
 
     loaded = plans.load_plan(plan)

@@ -13,10 +13,10 @@ from sigdask.clusters.description import Named
 from sigdask.engine import Counted, Progress, chosen, run_tasks
 from sigdask.engine.tasks import partition, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
-from sigdask.overnight.early import Early
+from sigdask.overnight.interrupt import Stop
 from sigdask.overnight.ledger import Ledger, Line, Queue, breadth_first, trials_of
-from sigdask.overnight.stop import Stop
-from sigdask.overnight.watch import Watch
+from sigdask.overnight.progress import Watch
+from sigdask.overnight.stopping import Early
 from sigdask.randomization.jobs import Job
 
 Note = Callable[[str], None]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
-from sigdask import planned
 from sigdask.comparison.results import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
@@ -14,12 +13,13 @@ from sigdask.errors import SigdaskError
 from sigdask.gate import Evidence, GateVerdict, judge
 from sigdask.gate.evidence import gather
 from sigdask.gate.margin_tests import Count
+from sigdask.overnight.notify import tell
+from sigdask.overnight.work import left_out
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
 from sigdask.report.gate import junit
 from sigdask.store import Run, Store
-from sigdask.tell import tell
 
 NO_HISTORY: Mapping[str, Sequence[float]] = {}
 
@@ -56,7 +56,7 @@ def judge_plan(
     evidence = Evidence(history=history)
     for test_set in plan.test_sets:
         counts = read(test_set)
-        evidence += Evidence(absent=tuple(planned.left_out(plan, test_set, counts)))
+        evidence += Evidence(absent=tuple(left_out(plan, test_set, counts)))
         evidence += gather(
             counts,
             results,

@@ -18,13 +18,13 @@ from sigdask.engine import Progress
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
 from sigdask.overnight.counting import Counting, Note
-from sigdask.overnight.early import Early
 from sigdask.overnight.gate import judge_night
+from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
 from sigdask.overnight.ledger import Ledger
-from sigdask.overnight.parts import Part, read_parts
+from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
-from sigdask.overnight.stop import DEADLINE, Stop, Stopped
-from sigdask.overnight.watch import Watch
+from sigdask.overnight.stopping import Early
+from sigdask.overnight.work import Part, read_parts
 from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally

@@ -20,9 +20,9 @@ from panel_of import rng_of
 from sigdask.errors import InputError
 from sigdask.gate import Finding, GateVerdict, NonInferior, NotWorse, RuleVerdict
 from sigdask.gate.bodies import write
+from sigdask.overnight.notify import tell
 from sigdask.plan import Tell, load_plan
 from sigdask.report.gate import junit
-from sigdask.tell import tell
 
 yaml = pytest.importorskip("yaml")
 GITHUB, CHAT = ROOT / "deploy" / "github", ROOT / "deploy" / "chat"

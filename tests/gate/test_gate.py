@@ -30,10 +30,10 @@ from sigdask.gate import (
 )
 from sigdask.gate.evidence import gather
 from sigdask.metrics import find
+from sigdask.overnight.notify import tell
 from sigdask.plan import Tell
 from sigdask.report.gate import junit, render
 from sigdask.statistics.online_fdr import levels
-from sigdask.tell import tell
 
 
 def results_of(losses, *, name="set", n=60, seed=0, **options):

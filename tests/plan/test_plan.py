@@ -10,8 +10,8 @@ from conftest import ROOT
 from plan_of import good, lay_out, written
 
 from sigdask.errors import InputError
-from sigdask.estimate import estimate
 from sigdask.gate import Equivalent, NonInferior, NotWorse
+from sigdask.overnight.estimate import estimate
 from sigdask.plan import Plan, Report, load_plan, schema, schema_text
 from sigdask.plan.lines import lines_of_keys
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence

@@ -10,7 +10,7 @@ import pytest
 from command import called
 from nights import tallies_in, write_plan
 
-from sigdask.overnight import early, run_plan
+from sigdask.overnight import run_plan, stopping
 from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
 from sigdask.randomization.count import count
@@ -30,8 +30,8 @@ def test_besag_and_cliffords_p_is_that_of_the_tenth_exceedance(tmp_path):
     outcome = run_plan(plan, cluster="none")
     assert outcome.exit_status == 0
     results = outcome.results["set0"]
-    early = [r for r in results if r.stopped.is_early]
-    assert early
+    stopping = [r for r in results if r.stopped.is_early]
+    assert stopping
     for r in results:
         n_extreme, n_trials = first_exceedances(plan, r, 10)
         assert (r.n_extreme, r.n_trials) == (n_extreme, n_trials)
@@ -67,11 +67,11 @@ def test_few_trials_where_a_rule_stopped_are_no_lack_of_trials(tmp_path):
 
 def first_exceedances(plan, r, h):
     """Trial by trial, without blocks."""
-    from sigdask import planned
+    from sigdask.overnight.work import work_of
 
     [test_set] = plan.test_sets
     counts = test_set.read()
-    job = planned.work(plan, [(test_set, counts)]).jobs[0]
+    job = work_of(plan, [(test_set, counts)]).jobs[0]
     names = counts.systems
     [row] = [k for k, (i, j) in enumerate(job.panel.pairs) if (names[i], names[j]) == (r.a, r.b)]
     panel = job.panel.part([row], [0])
@@ -155,13 +155,13 @@ def test_a_stop_while_the_tenth_exceedances_are_looked_for_bounds_p_and_the_next
         yield from list(places(first, n_trials, wanted, recount))[:2]
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(early, "places", interrupted)
+    monkeypatch.setattr(stopping, "places", interrupted)
     stopped = run_plan(plan, cluster="none")
     assert (stopped.exit_status, stopped.stopped) == (3, "SIGTERM")
     loose = 0
     for bound, found in zip(stopped.results["set0"], at_once.results["set0"], strict=True):
         assert bound.p_value >= found.p_value
-        if early.NOT_FOUND in bound.warnings:
+        if stopping.NOT_FOUND in bound.warnings:
             loose += 1
         else:
             assert bound.p_value == found.p_value

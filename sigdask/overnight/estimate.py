@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from sigdask import addresses, clusters, formats, planned
+from sigdask import addresses, clusters, formats
 from sigdask import metrics as known
 from sigdask.clusters.description import Description
 from sigdask.comparison.comparisons import bound
@@ -17,6 +17,7 @@ from sigdask.engine.tasks import seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.overnight.work import work_of
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
@@ -119,7 +120,7 @@ def _check_gate(
 
 
 def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    work = planned.work(plan, [(asked, counts)], metrics)
+    work = work_of(plan, [(asked, counts)], metrics)
     [question] = work.questions
     comparisons = question.main.comparisons
     sampled = [c.n_trials for c in comparisons if c.sampled]

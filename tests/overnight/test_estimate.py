@@ -9,7 +9,7 @@ from plan_of import good, lay_out, written
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
-from sigdask.estimate import estimate
+from sigdask.overnight.estimate import estimate
 from sigdask.plan import load_plan
 
 

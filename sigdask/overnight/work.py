@@ -1,18 +1,23 @@
-"""Parts of a plan: the test sets that are judged together, read, with what they want counted."""
+"""A plan's work: the test sets that are judged together, read, and what they want counted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import addresses, planned
+from sigdask import addresses
+from sigdask.comparison import comparisons
 from sigdask.comparison.analysis import Cell
-from sigdask.comparison.study import Work
+from sigdask.comparison.request import Wanted, pairs_of
+from sigdask.comparison.study import Work, prepare
 from sigdask.counts import Counts
-from sigdask.plan import Plan
+from sigdask.gate import Key
+from sigdask.plan import Plan, TestSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +70,49 @@ def read_parts(plan: Plan) -> list[Part]:
     parts: list[Part] = []
     n_jobs = 0
     for group in [read] if whole else [[each] for each in read]:
-        work = planned.work(plan, group)
+        work = work_of(plan, group)
         parts.append(Part.of({test_set.name: counts for test_set, counts in group}, work, n_jobs))
         n_jobs += len(work.jobs)
     return parts
+
+
+def work_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Work:
+    """List what must be counted for some test sets of a plan, judged together as the plan wants.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its seed, level and adjustment.
+    read : sequence of (TestSet, Counts)
+        Test sets and what they read.
+    metrics : sequence, optional
+        Metrics, instead of the test sets' own.
+    """
+    return prepare(
+        [(counts, _wanted(plan, test_set, counts, metrics), test_set.alternative) for test_set, counts in read],
+        alpha=plan.alpha,
+        adjust=plan.adjust,
+        by_metric=plan.family == "metric",
+        second_run=plan.second_run,
+    )
+
+
+def left_out(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[Key]:
+    """Yield what a plan asks of a test set and its data do not have: the systems have no such item in common."""
+    wanted = _wanted(plan, test_set, counts, ())
+    pairs = pairs_of(counts, wanted.pairs, wanted.baseline)
+    for subset, a, b, metric in comparisons.left_out(counts, pairs, wanted.found(counts), wanted.by):
+        yield counts.name, subset, a, b, metric
+
+
+def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Wanted:
+    return Wanted(
+        metrics=metrics or test_set.metrics or counts.suggested,
+        pairs=test_set.pairs,
+        baseline=test_set.baseline,
+        levels=(test_set.unit,),
+        by=test_set.by,
+        method=test_set.method,
+        trials=test_set.trials,
+        seed=plan.seed,
+    )

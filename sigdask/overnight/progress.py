@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.overnight.ledger import Ledger
-from sigdask.overnight.parts import Part
+from sigdask.overnight.work import Part
 from sigdask.store import Progress
 
 
