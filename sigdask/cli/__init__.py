@@ -10,9 +10,9 @@ from typing import NoReturn
 import click
 
 from sigdask.cli import comparing, planning, tools
+from sigdask.cli.logs import columns
 from sigdask.cli.showing import LOG
 from sigdask.errors import SigdaskError
-from sigdask.logs import columns
 from sigdask.report.layout import fitted
 
 INTERRUPTED = 3
@@ -20,7 +20,7 @@ INTERRUPTED = 3
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
-    from sigdask.logs import to_stderr
+    from sigdask.cli.logs import to_stderr
 
     to_stderr(as_json="--log-json" in sys.argv)
     try:
@@ -66,7 +66,7 @@ class Context(click.Context):
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
 def commands(*, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
-    from sigdask.logs import to_stderr
+    from sigdask.cli.logs import to_stderr
 
     to_stderr(as_json=log_json)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sigdask.cli.logs import columns
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.logs import columns
 from sigdask.report.layout import BETWEEN, fitted
 from sigdask.report.text import printable_json
 
