@@ -44,3 +44,18 @@ def test_only_the_engine_its_flight_and_clusters_name_dask():
         if re.search(r"^\s*(from|import) (dask|distributed)\b", path.read_text(), re.MULTILINE)
     }
     assert {name for name in naming if not name.startswith("clusters/")} <= {"engine/__init__.py", "engine/flight.py"}
+
+
+LIMIT_AT_THE_TOP, LIMIT_IN_A_FOLDER = 24, 15
+
+
+def test_the_house_stays_small_enough_to_know():
+    package = ROOT / "sigdask"
+    folders = [package, *(path for path in package.rglob("*") if (path / "__init__.py").is_file())]
+    sizes = {
+        folder.relative_to(package).as_posix(): len([*folder.glob("*.py")])
+        + sum((inner / "__init__.py").is_file() for inner in folder.iterdir()) * (folder == package)
+        for folder in folders
+    }
+    assert sizes.pop(".") <= LIMIT_AT_THE_TOP
+    assert {name: n for name, n in sizes.items() if n > LIMIT_IN_A_FOLDER and name != "clusters"} == {}

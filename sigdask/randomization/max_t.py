@@ -31,7 +31,7 @@ def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tall
     family : Family
         The hypotheses.
     run, first, n_trials : int
-        As in `randomization.tally`.
+        As in `count.tally`.
 
     Returns
     -------

@@ -128,7 +128,7 @@ def build_sets(
     *,
     subset: NDArray[np.bool_] | None = None,
 ) -> list[tuple[PresencePanel, tuple[int, ...]]]:
-    """Make the panels of one test set, or of a subset of its items, as `paneling.build` does.
+    """Make the panels of one test set, or of a subset of its items, as `panels.build` does.
 
     Returns
     -------
