@@ -55,6 +55,11 @@ def test_ten_digits_are_no_decimal():
     assert Scale.of(np.array([0.5, 0.1234567891])).digits is None
 
 
+def test_integers_whose_sum_could_reach_2_to_the_53_are_no_decimals():
+    assert Scale.of(np.array([2.0**51, 1, 1])).digits == 0
+    assert Scale.of(np.array([2.0**52 + 1, 1, 1])).digits is None
+
+
 @pytest.mark.parametrize("n_items", [1, 1000, 2**30])
 @pytest.mark.parametrize("exponent", [-3, 0, 10, 20, 30, 45])
 @pytest.mark.parametrize("own", [0, 1, 2, 9])
