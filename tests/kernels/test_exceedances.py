@@ -141,7 +141,8 @@ def test_bleu_is_nothing_without_a_common_word_and_smoothed_without_longer_ones(
         [[13, 14, *c, 13, 12, 11, 10] for c in ((0, 0, 0, 0), (5, 0, 0, 0), (5, 2, 0, 0), (7, 4, 2, 1))], float
     )
     out, room = np.empty(len(sums)), np.empty((2, len(sums)))
-    score_tile(*parameters(Bleu()), np.zeros(10), np.zeros(sums.T.shape), sums.T.copy(), out, room)
+    total, x = 50 + 7 * np.arange(10.0), rng_of(1).integers(0, 50, sums.T.shape).astype(float)
+    score_tile(*parameters(Bleu()), total, x, sums.T - total[:, None] + x, out, room)
     shortness = np.exp(1 - 14 / 13)
     parts = ((5 / 13, 1 / 24, 1 / 44, 1 / 80), (5 / 13, 2 / 12, 1 / 22, 1 / 40), (7 / 13, 4 / 12, 2 / 11, 1 / 10))
     assert out == pytest.approx([0.0, *(100 * shortness * np.prod(p) ** 0.25 for p in parts)], rel=1e-12)
