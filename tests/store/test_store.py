@@ -175,6 +175,7 @@ def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(wh
     assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_only_a_process_that_could_be_seen_here_is_called_dead():
     this = Holder.this()
     assert not this.is_dead()
