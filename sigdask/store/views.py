@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,7 @@ class Change:
         was, is_ = (is_significant(r, alpha) for r in (old, new))
         if was != is_:
             found.append("gained" if is_ else "lost")
-        if (old.p_value, old.p_adjusted, old.n_trials) != (new.p_value, new.p_adjusted, new.n_trials):
+        if _counted(old) != _counted(new):
             found.append("p")
         return tuple(found) or ("details",)
 
@@ -114,6 +115,11 @@ class Report:
     def alpha(self) -> float:
         """Level of the verdicts."""
         return float(self.run.details["settings"]["alpha"])
+
+
+def _counted(r: Result) -> tuple[float | None, float | None, int]:
+    """Return what was found of p; None of a rule that gives a decision and no p."""
+    return None if math.isnan(r.p_value) else r.p_value, r.p_adjusted, r.n_trials
 
 
 def is_significant(result: Result, alpha: float) -> bool:
