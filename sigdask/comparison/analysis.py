@@ -15,12 +15,9 @@ from sigdask.comparison.summary import Failed, Judge
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.options import Alternative
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Cell, Job, Tallies
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.tallies import Tally
 from sigdask.statistics.dependence import Dependence, naive_size
-
-Cell = tuple[int, int, int]
 
 SHOWN = 5
 """Comparisons left out that are named."""
@@ -106,37 +103,27 @@ class Question:
 
     @property
     def cells(self) -> list[tuple[Cell, ...]]:
-        """(job, row, column) of the counts of each comparison, the one that its p is of first."""
-        found: list[list[Cell]] = [[] for _ in self.main.comparisons]
-        offset = 0
-        for part in (self.main, *self.others):
-            for own, c, slots in zip(found, part.comparisons, part.slots, strict=True):
-                own += [(offset + job, row, column) for job, row, column in slots.cells(c.column)]
-            offset += len(part.jobs)
-        return [tuple(own) for own in found]
+        """Where the counts of each comparison stand, those that its p is of first."""
+        of_each = zip(*(part.slots for part in (self.main, *self.others)), strict=True)
+        return [tuple(cell for slots in own for cell in slots.cells) for own in of_each]
 
     def results(
         self,
-        tallies: Sequence[Tally],
+        tallies: Tallies,
         alternative: Alternative,
         alpha: float,
         n_sampled: int,
         failed: Failed | None = None,
     ) -> list[Result]:
         """Judge the counts of `jobs`."""
-        left = iter(tallies)
-        per_part = [[next(left) for _ in part.jobs] for part in (self.main, *self.others)]
-        judged = [
-            _judged(part, own, alternative, alpha, n_sampled, failed)
-            for part, own in zip((self.main, *self.others), per_part, strict=True)
-        ]
+        judged = [_judged(part, tallies, alternative, alpha, n_sampled, failed) for part in (self.main, *self.others)]
         besides = list(zip(*([_beside(r) for r in results] for results in judged[1:]), strict=True))
         return [
             replace(r, dependence=d, beside=besides[k] if besides else ())
             for k, (r, d) in enumerate(zip(judged[0], self.dependences, strict=True))
         ]
 
-    def one_sided(self, tallies: Sequence[Tally]) -> list[tuple[float, float]]:
+    def one_sided(self, tallies: Tallies) -> list[tuple[float, float]]:
         """Return (p greater, p less) of each comparison."""
         judges = [Judge(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
         return [
@@ -174,7 +161,7 @@ class Question:
 
 
 def _judged(
-    part: Part, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
+    part: Part, tallies: Tallies, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
 ) -> list[Result]:
     judge = Judge(part.asked, alternative, alpha, n_sampled, failed)
     return [judge.result(c, slots, tallies) for c, slots in zip(part.comparisons, part.slots, strict=True)]

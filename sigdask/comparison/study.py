@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from sigdask.comparison.across_sets import Together
 from sigdask.comparison.across_sets import together as take_together
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, obstacles
-from sigdask.comparison.analysis import Cell, Question
+from sigdask.comparison.analysis import Question
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import FamilyNote, Result, Results
 from sigdask.comparison.summary import Failed, adjusted
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Cell, Job, Tallies
 from sigdask.randomization.tallies import Tally
 
 
@@ -47,29 +47,23 @@ class Work:
     seed: int
 
     @property
-    def _batches(self) -> list[list[Job]]:
-        families = [made.jobs() for made, _ in self.families]
-        return [*(question.jobs for question in self.questions), *families, self.over.jobs() if self.over else []]
-
-    @property
     def jobs(self) -> list[Job]:
         """What must be counted."""
-        return [job for batch in self._batches for job in batch]
+        return [
+            *(job for question in self.questions for job in question.jobs),
+            *(made.job for made, _ in self.families if made.job is not None),
+            *([self.over.job] if self.over else []),
+        ]
 
     @property
     def cells(self) -> list[tuple[Cell, ...]]:
-        """Where each result's counts stand: (job, row, column), the one that its p is of first."""
-        found: list[list[Cell]] = []
-        offset = 0
-        for question in self.questions:
-            found += [[(offset + job, row, column) for job, row, column in own] for own in question.cells]
-            offset += len(question.jobs)
+        """Where each result's counts stand, those that its p is of first."""
+        found = [own for question in self.questions for own in question.cells]
         for made, places in self.families:
-            for _ in made.jobs():
+            if made.job is not None:
                 for k in places:
-                    found[k].append((offset, 0, 0))
-                offset += 1
-        return [tuple(own) for own in found]
+                    found[k] = (*found[k], Cell(made.job, 0, 0))
+        return found
 
     def results(
         self,
@@ -77,26 +71,23 @@ class Work:
         revised: Callable[[int, Result], Result] = lambda _, result: result,
         failed: Failed | None = None,
     ) -> Results:
-        """Judge the tallies of `jobs`; `revised` is given each result and its number before p is adjusted.
+        """Judge the tallies of `jobs`, which are in the same order.
 
+        `revised` is given each result and its number before p is adjusted.
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
         """
-        left = iter(tallies)
-        answers = [[next(left) for _ in batch] for batch in self._batches]
+        counted: Tallies = dict(zip(self.jobs, tallies, strict=True))
         n_sampled = sum(c.sampled for question in self.questions for _, c in question.asking)
-        asked = list(zip(self.questions, self.alternatives, answers, strict=False))
         results = [
             result
-            for question, alternative, own in asked
-            for result in question.results(own, alternative, self.alpha, n_sampled, failed)
+            for question, alternative in zip(self.questions, self.alternatives, strict=True)
+            for result in question.results(counted, alternative, self.alpha, n_sampled, failed)
         ]
         results = [revised(k, result) for k, result in enumerate(results)]
-        of_families = answers[len(self.questions) : -1]
-        counted = [(made.counted(own), places) for (made, places), own in zip(self.families, of_families, strict=True)]
-        notes = [note for (made, places), own in zip(counted, of_families, strict=True)
-                 for note in _adjust(results, made, places, own, self.alpha)]  # fmt: skip
+        families = [(made.counted(counted), places) for made, places in self.families]
+        notes = [note for made, places in families for note in _adjust(results, made, places, counted, self.alpha)]
         over = self.over
-        one_sided = [p for question, _, own in asked for p in question.one_sided(own)] if over else []
+        one_sided = [p for question in self.questions for p in question.one_sided(counted)] if over else []
         warnings = [
             *(w for question in self.questions for w in question.main.asked.counts.warnings),
             *notes,
@@ -107,8 +98,8 @@ class Work:
             seed=self.seed,
             alpha=self.alpha,
             warnings=tuple(dict.fromkeys(warnings)),
-            family=_note(counted, results),
-            together=over.verdicts(answers[-1][0], results, one_sided, self.alpha) if over else (),
+            family=_note(families, results),
+            together=over.verdicts(counted, results, one_sided, self.alpha) if over else (),
         )
 
 
@@ -122,7 +113,7 @@ def _note(families: Sequence[tuple[Adjustment, Sequence[int]]], results: Sequenc
 
 
 def _adjust(
-    results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
+    results: list[Result], made: Adjustment, places: Sequence[int], tallies: Tallies, alpha: float
 ) -> list[str]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
     found = made.p_values([results[k] for k in places], tallies)

@@ -43,11 +43,10 @@ class Watch:
         listed: dict[int, list[tuple[int, int, int]]] = {}
         first = []
         for number, k in enumerate(own):
-            for job, row, column in part.cells[k]:
-                place = int(ledger.at[job][row, column])
-                listed.setdefault(ledger.jobs[job].run, []).append((place, ledger.jobs[job].n_trials, number))
-            job, row, column = part.cells[k][0]
-            first.append((ledger.jobs[job].run, int(ledger.at[job][row, column])))
+            for cell in part.cells[k]:
+                listed.setdefault(cell.job.run, []).append((ledger.place(cell), cell.job.n_trials, number))
+            of_p = part.cells[k][0]
+            first.append((of_p.job.run, ledger.place(of_p)))
         arrays = {run: np.array(rows, np.int64).T for run, rows in listed.items()}
         flat = {run: (rows[0], rows[1], rows[2]) for run, rows in arrays.items()}
         at = np.array(first, np.int64).reshape(-1, 2).T

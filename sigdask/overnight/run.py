@@ -12,7 +12,6 @@ from typing import Any
 from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
-from sigdask.comparison.analysis import Cell
 from sigdask.comparison.results import Result, Results
 from sigdask.engine import Progress
 from sigdask.errors import SigdaskError, UnfinishedError
@@ -26,7 +25,7 @@ from sigdask.overnight.provenance import provenance
 from sigdask.overnight.stopping import Early
 from sigdask.overnight.work import Part, read_parts
 from sigdask.plan import Plan
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.gate import render
 from sigdask.report.plans import write_files
@@ -203,7 +202,7 @@ class _Driver:
             counting.count(cluster, workers)
             if counting.problems:
                 raise UnfinishedError("; ".join(counting.problems))
-            return [ledger.tally(number) for number in range(len(jobs))]
+            return [ledger.tally(job) for job in jobs]
 
         results = [result for own in outcome.results.values() for result in own]
         counts = {name: read for part in self.parts for name, read in part.counts.items()}
@@ -238,7 +237,7 @@ class _Driver:
             (own[0], part.work.alternatives[number])
             for part in self.parts
             for own, number in zip(part.cells, part.set_of, strict=True)
-            if not _enumerated(self.ledger, own[0])
+            if not _enumerated(own[0])
         ]
         return Early(self.ledger, self.plan.stopping, cells)
 
@@ -307,7 +306,7 @@ class _Driver:
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
-        tallies = [self.ledger.tally(part.first_job + k) for k in range(len(part.work.jobs))]
+        tallies = [self.ledger.tally(job) for job in part.work.jobs]
         results = part.work.results(tallies, self._revision(part), failing.setdefault)
         for why in failing.values():
             counting.miss(why)
@@ -315,8 +314,8 @@ class _Driver:
         for result, cells, number in zip(results, part.cells, part.set_of, strict=True):
             if result.metric in failing and math.isnan(result.score_a):
                 continue
-            digest = self.ledger.digest(*cells[0])
-            complete = all(self.ledger.is_complete(*place) for place in cells) and self._is_found(cells[0])
+            digest = self.ledger.digest(cells[0])
+            complete = all(map(self.ledger.is_complete, cells)) and self._is_found(cells[0])
             by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
         return {
             name: (replace(results, results=tuple(one.result for one in own)), own)
@@ -331,8 +330,8 @@ def _with_look(result: Result, seen: int | None) -> Result:
     return replace(result, warnings=(*result.warnings, f"{SECOND_LOOK} p was first had with {seen:,} trials"))
 
 
-def _enumerated(ledger: Ledger, cell: Cell) -> bool:
-    return bool(getattr(ledger.jobs[cell[0]].panel, "enumerated", False))
+def _enumerated(cell: Cell) -> bool:
+    return bool(getattr(cell.job.panel, "enumerated", False))
 
 
 def _is_second_look(one: Recorded) -> bool:

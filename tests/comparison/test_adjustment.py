@@ -342,9 +342,9 @@ def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, leve
     comparisons = [(part.asked, c) for part in work for c in part.comparisons]
     made = together(comparisons, alternative)
     results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
-    tally = count(made.jobs()[0].panel, run=0, first=0, n_trials=99)
+    tally = count(made.job.panel, run=0, first=0, n_trials=99)
     for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
-        [verdict] = made.verdicts(tally, results, [(p, 1.0), (1.0, 1.0)], 0.1)
+        [verdict] = made.verdicts({made.job: tally}, results, [(p, 1.0), (1.0, 1.0)], 0.1)
         assert (verdict.greater_in, verdict.p_greater) == (shown, pytest.approx(2 * p))
 
 

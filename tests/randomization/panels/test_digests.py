@@ -28,9 +28,9 @@ def digests_of(counts, metrics=("mean",), seed=0, **more):
     [question] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").questions
     found = {}
     for c, slots in zip(question.main.comparisons, question.main.slots, strict=True):
-        job, row = slots.first or (slots.exact, 0)
+        job, row, column = slots.cells[0]
         names = tuple(counts.systems[k] for k in c.pair)
-        found[*names, c.metric.name] = digests(question.main.jobs[job].panel)[row, c.column if slots.first else 0]
+        found[*names, c.metric.name] = digests(job.panel)[row, column]
     return found
 
 
