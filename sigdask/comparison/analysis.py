@@ -1,4 +1,4 @@
-"""One test set's question: its comparisons, beside them those with other units, and what answers them."""
+"""The analysis of one test set: its comparisons, beside them those with other units, and their results."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ FEWEST_GROUPS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """The comparisons with one unit exchanged, their jobs, and where each finds its counts."""
+class Exchange:
+    """The comparisons by exchange of one unit, their jobs, and where each finds its counts."""
 
     asked: Asked
     comparisons: list[Comparison]
@@ -36,7 +36,7 @@ class Part:
     slots: list[Slots]
 
     @staticmethod
-    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Part:
+    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
         """List what is compared and counted."""
         asked = Asked(
             counts=counts,
@@ -50,51 +50,56 @@ class Part:
             raise InputError(
                 f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
             )
-        return Part(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
+        return Exchange(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Analysis:
     """All that is asked of one test set.
 
     Attributes
     ----------
-    main : Part
+    main : Exchange
         With the unit asked for.
     dependences : tuple of tuple of Dependence
         Of each comparison, within each coarser column.
-    others : tuple of Part
+    others : tuple of Exchange
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
         Subset, systems and metric of what is not compared, as one of the systems has no item of it.
     """
 
-    main: Part
+    main: Exchange
     dependences: tuple[tuple[Dependence, ...], ...]
-    others: tuple[Part, ...]
+    others: tuple[Exchange, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
 
     @staticmethod
-    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Question:
+    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Analysis:
         """Resolve what is asked of `counts`."""
         unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
         grouped = counts.with_unit(unit)
         wanted = wanted.bound(grouped)
-        main = Part.of(grouped, wanted, second_run=second_run)
+        main = Exchange.of(grouped, wanted, second_run=second_run)
         nesting = Nesting(grouped, main.asked.units)
         dependences = tuple(nesting.dependences(c) for c in main.comparisons)
         finer = [level for level in dict.fromkeys(("item", *wanted.levels)) if level != unit]
         levels = (
             [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
         )
-        others = tuple(Part.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
+        others = tuple(Exchange.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
         without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
-        return Question(main, dependences, others, tuple(without))
+        return Analysis(main, dependences, others, tuple(without))
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Of all units, the one asked for first."""
+        return self.main, *self.others
 
     @property
     def jobs(self) -> list[Job]:
         """What must be counted."""
-        return [job for part in (self.main, *self.others) for job in part.jobs]
+        return [job for exchange in self.exchanges for job in exchange.jobs]
 
     @property
     def asking(self) -> list[tuple[Asked, Comparison]]:
@@ -104,7 +109,7 @@ class Question:
     @property
     def cells(self) -> list[tuple[Cell, ...]]:
         """Where the counts of each comparison stand, those that its p is of first."""
-        of_each = zip(*(part.slots for part in (self.main, *self.others)), strict=True)
+        of_each = zip(*(exchange.slots for exchange in self.exchanges), strict=True)
         return [tuple(cell for slots in own for cell in slots.cells) for own in of_each]
 
     def results(
@@ -116,7 +121,7 @@ class Question:
         failed: Failed | None = None,
     ) -> list[Result]:
         """Judge the counts of `jobs`."""
-        judged = [_judged(part, tallies, alternative, alpha, n_sampled, failed) for part in (self.main, *self.others)]
+        judged = [_judged(exchange, tallies, alternative, alpha, n_sampled, failed) for exchange in self.exchanges]
         besides = list(zip(*([_beside(r) for r in results] for results in judged[1:]), strict=True))
         return [
             replace(r, dependence=d, beside=besides[k] if besides else ())
@@ -161,10 +166,10 @@ class Question:
 
 
 def _judged(
-    part: Part, tallies: Tallies, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
+    exchange: Exchange, tallies: Tallies, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
 ) -> list[Result]:
-    judge = Judge(part.asked, alternative, alpha, n_sampled, failed)
-    return [judge.result(c, slots, tallies) for c, slots in zip(part.comparisons, part.slots, strict=True)]
+    judge = Judge(exchange.asked, alternative, alpha, n_sampled, failed)
+    return [judge.result(c, slots, tallies) for c, slots in zip(exchange.comparisons, exchange.slots, strict=True)]
 
 
 def _beside(r: Result) -> Beside:

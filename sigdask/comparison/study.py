@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sigdask.comparison.across_sets import Together
 from sigdask.comparison.across_sets import together as take_together
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, obstacles
-from sigdask.comparison.analysis import Question
+from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import FamilyNote, Result, Results
 from sigdask.comparison.summary import Failed, adjusted
@@ -25,7 +25,7 @@ class Work:
 
     Attributes
     ----------
-    questions : list of Question
+    analyses : list of Analysis
         Of each test set.
     alternatives : list of str
         Likewise.
@@ -39,7 +39,7 @@ class Work:
         Of the stream.
     """
 
-    questions: list[Question]
+    analyses: list[Analysis]
     alternatives: list[Alternative]
     families: list[tuple[Adjustment, list[int]]]
     over: Together | None
@@ -50,7 +50,7 @@ class Work:
     def jobs(self) -> list[Job]:
         """What must be counted."""
         return [
-            *(job for question in self.questions for job in question.jobs),
+            *(job for analysis in self.analyses for job in analysis.jobs),
             *(made.job for made, _ in self.families if made.job is not None),
             *([self.over.job] if self.over else []),
         ]
@@ -58,7 +58,7 @@ class Work:
     @property
     def cells(self) -> list[tuple[Cell, ...]]:
         """Where each result's counts stand, those that its p is of first."""
-        found = [own for question in self.questions for own in question.cells]
+        found = [own for analysis in self.analyses for own in analysis.cells]
         for made, places in self.families:
             if made.job is not None:
                 for k in places:
@@ -77,21 +77,21 @@ class Work:
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
         """
         counted: Tallies = dict(zip(self.jobs, tallies, strict=True))
-        n_sampled = sum(c.sampled for question in self.questions for _, c in question.asking)
+        n_sampled = sum(c.sampled for analysis in self.analyses for _, c in analysis.asking)
         results = [
             result
-            for question, alternative in zip(self.questions, self.alternatives, strict=True)
-            for result in question.results(counted, alternative, self.alpha, n_sampled, failed)
+            for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
+            for result in analysis.results(counted, alternative, self.alpha, n_sampled, failed)
         ]
         results = [revised(k, result) for k, result in enumerate(results)]
         families = [(made.counted(counted), places) for made, places in self.families]
         notes = [note for made, places in families for note in _adjust(results, made, places, counted, self.alpha)]
         over = self.over
-        one_sided = [p for question in self.questions for p in question.one_sided(counted)] if over else []
+        one_sided = [p for analysis in self.analyses for p in analysis.one_sided(counted)] if over else []
         warnings = [
-            *(w for question in self.questions for w in question.main.asked.counts.warnings),
+            *(w for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *notes,
-            *(w for question in self.questions for w in question.warnings),
+            *(w for analysis in self.analyses for w in analysis.warnings),
         ]
         return Results(
             results=tuple(results),
@@ -146,9 +146,9 @@ def prepare(
     if not asked:
         raise InputError("no test set given")
     _check_names([counts for counts, _, _ in asked])
-    questions = [Question.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
-    asking = [each for question in questions for each in question.asking]
-    sides = [side for (_, _, side), question in zip(asked, questions, strict=True) for _ in question.asking]
+    analyses = [Analysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
+    asking = [each for analysis in analyses for each in analysis.asking]
+    sides = [side for (_, _, side), analysis in zip(asked, analyses, strict=True) for _ in analysis.asking]
     groups: dict[str, list[int]] = {}
     for k, (_, c) in enumerate(asking):
         groups.setdefault(c.metric.name if by_metric else "", []).append(k)
@@ -157,7 +157,7 @@ def prepare(
         own = [asking[k] for k in places]
         families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
     over = take_together(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Work(questions, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
+    return Work(analyses, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

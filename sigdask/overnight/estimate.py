@@ -121,8 +121,8 @@ def _check_gate(
 
 def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
     work = work_of(plan, [(asked, counts)], metrics)
-    [question] = work.questions
-    comparisons = question.main.comparisons
+    [analysis] = work.analyses
+    comparisons = analysis.main.comparisons
     sampled = [c.n_trials for c in comparisons if c.sampled]
     return Cost(
         test_set=asked.name,
@@ -130,7 +130,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
-        n_units=question.main.asked.units.n_units,
+        n_units=analysis.main.asked.units.n_units,
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=max(sampled, default=0),

@@ -44,12 +44,12 @@ class Part:
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
         """The files that were taken for each test set, where folders or patterns were given."""
-        return [(name, q.main.asked.counts.files) for name, q in zip(self.names, self.work.questions, strict=True)]
+        return [(name, one.main.asked.counts.files) for name, one in zip(self.names, self.work.analyses, strict=True)]
 
     @staticmethod
     def of(counts: dict[str, Counts], work: Work) -> Part:
         """Make a part of test sets, in the order of the work."""
-        sizes = [len(question.asking) for question in work.questions]
+        sizes = [len(analysis.asking) for analysis in work.analyses]
         return Part(counts, work, np.repeat(np.arange(len(counts)), sizes), work.cells)
 
     @property

@@ -25,9 +25,9 @@ from sigdask.randomization.panels.sums import Units
 
 def digests_of(counts, metrics=("mean",), seed=0, **more):
     """By the names of pair and metric, of the first run."""
-    [question] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").questions
+    [analysis] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").analyses
     found = {}
-    for c, slots in zip(question.main.comparisons, question.main.slots, strict=True):
+    for c, slots in zip(analysis.main.comparisons, analysis.main.slots, strict=True):
         job, row, column = slots.cells[0]
         names = tuple(counts.systems[k] for k in c.pair)
         found[*names, c.metric.name] = digests(job.panel)[row, column]
