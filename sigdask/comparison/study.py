@@ -20,7 +20,7 @@ from sigdask.randomization.tallies import Tally
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class Study:
     """What must be counted for some results, and how these are made of the counts.
 
     Attributes
@@ -131,7 +131,7 @@ def prepare(
     by_metric: bool = False,
     together: bool = False,
     second_run: bool = True,
-) -> Work:
+) -> Study:
     """List what has to be counted for some test sets, without counting it.
 
     Parameters
@@ -157,7 +157,7 @@ def prepare(
         own = [asking[k] for k in places]
         families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
     over = take_together(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Work(analyses, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
+    return Study(analyses, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

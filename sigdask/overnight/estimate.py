@@ -17,7 +17,7 @@ from sigdask.engine.tasks import seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
-from sigdask.overnight.work import work_of
+from sigdask.overnight.work import study_of
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
@@ -120,8 +120,8 @@ def _check_gate(
 
 
 def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    work = work_of(plan, [(asked, counts)], metrics)
-    [analysis] = work.analyses
+    study = study_of(plan, [(asked, counts)], metrics)
+    [analysis] = study.analyses
     comparisons = analysis.main.comparisons
     sampled = [c.n_trials for c in comparisons if c.sampled]
     return Cost(
@@ -134,7 +134,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=max(sampled, default=0),
-        seconds=_seconds(work.jobs),
+        seconds=_seconds(study.jobs),
         warnings=counts.warnings,
     )
 

@@ -169,7 +169,7 @@ class _Driver:
         try:
             with self.stop.waiting():
                 self.parts = read_parts(self.plan)
-                self.ledger = Ledger(self.store, [job for part in self.parts for job in part.work.jobs])
+                self.ledger = Ledger(self.store, [job for part in self.parts for job in part.study.jobs])
                 self.early = self._early()
         except Stopped:
             return Outcome({}, 0, self.store.where, self.store.location, self.stop.reason, 0, 0)
@@ -234,7 +234,7 @@ class _Driver:
         if self.plan.stopping is None:
             return None
         cells = [
-            (own[0], part.work.alternatives[number])
+            (own[0], part.study.alternatives[number])
             for part in self.parts
             for own, number in zip(part.cells, part.set_of, strict=True)
             if not _enumerated(own[0])
@@ -306,8 +306,8 @@ class _Driver:
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
-        tallies = [self.ledger.tally(job) for job in part.work.jobs]
-        results = part.work.results(tallies, self._revision(part), failing.setdefault)
+        tallies = [self.ledger.tally(job) for job in part.study.jobs]
+        results = part.study.results(tallies, self._revision(part), failing.setdefault)
         for why in failing.values():
             counting.miss(why)
         by_set: list[list[Recorded]] = [[] for _ in part.names]

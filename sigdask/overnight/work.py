@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sigdask import addresses
 from sigdask.comparison import comparisons
 from sigdask.comparison.request import Wanted, pairs_of
-from sigdask.comparison.study import Work, prepare
+from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
 from sigdask.gate import Key
 from sigdask.plan import Plan, TestSet
@@ -28,7 +28,7 @@ class Part:
     ----------
     counts : dict of str to Counts
         The test sets, by name, as they were read.
-    work : Work
+    study : Study
         What is counted and judged.
     set_of : int64 array, shape (n_results,)
         The test set of each result, a place among them.
@@ -37,20 +37,20 @@ class Part:
     """
 
     counts: dict[str, Counts]
-    work: Work
+    study: Study
     set_of: NDArray[np.int64]
     cells: list[tuple[Cell, ...]]
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
         """The files that were taken for each test set, where folders or patterns were given."""
-        return [(name, one.main.asked.counts.files) for name, one in zip(self.names, self.work.analyses, strict=True)]
+        return [(name, one.main.asked.counts.files) for name, one in zip(self.names, self.study.analyses, strict=True)]
 
     @staticmethod
-    def of(counts: dict[str, Counts], work: Work) -> Part:
-        """Make a part of test sets, in the order of the work."""
-        sizes = [len(analysis.asking) for analysis in work.analyses]
-        return Part(counts, work, np.repeat(np.arange(len(counts)), sizes), work.cells)
+    def of(counts: dict[str, Counts], study: Study) -> Part:
+        """Make a part of test sets, in the order of the study."""
+        sizes = [len(analysis.asking) for analysis in study.analyses]
+        return Part(counts, study, np.repeat(np.arange(len(counts)), sizes), study.cells)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,10 +64,10 @@ def read_parts(plan: Plan) -> list[Part]:
     read = [(test_set, test_set.read()) for test_set in plan.test_sets]
     whole = plan.family == "plan" and plan.adjust != "none"
     groups = [read] if whole else [[each] for each in read]
-    return [Part.of({test_set.name: counts for test_set, counts in group}, work_of(plan, group)) for group in groups]
+    return [Part.of({test_set.name: counts for test_set, counts in group}, study_of(plan, group)) for group in groups]
 
 
-def work_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Work:
+def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:
     """List what must be counted for some test sets of a plan, judged together as the plan wants.
 
     Parameters

@@ -338,8 +338,8 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
 @pytest.mark.parametrize(("alternative", "level"), [("two-sided", 0.05), ("greater", 0.1)])
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
     counts = sets_of(2)
-    work = [Exchange.of(c, Wanted(["mean"]), second_run=False) for c in counts]
-    comparisons = [(exchange.asked, c) for exchange in work for c in exchange.comparisons]
+    exchanges = [Exchange.of(c, Wanted(["mean"]), second_run=False) for c in counts]
+    comparisons = [(exchange.asked, c) for exchange in exchanges for c in exchange.comparisons]
     made = together(comparisons, alternative)
     results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
     tally = count(made.job.panel, run=0, first=0, n_trials=99)
@@ -361,12 +361,12 @@ def test_another_seed_turns_no_verdict_that_the_interval_settles():
 
 @pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
 def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
-    work = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
-    tallies = [count(job.panel, run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in work.jobs]
-    note = work.results(tallies).family
+    study = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
+    tallies = [count(job.panel, run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
+    note = study.results(tallies).family
     assert (note.n_trials, note.exact) == (20, False)
-    whole = [count(job.panel, run=job.run, first=0, n_trials=job.n_trials) for job in work.jobs]
-    note = work.results(whole).family
+    whole = [count(job.panel, run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
+    note = study.results(whole).family
     assert (note.n_trials, note.exact) == (asked, asked == 2**5)
 
 

@@ -414,11 +414,11 @@ def test_max_t_raw_takes_differences_as_they_are():
 
 def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
     sets = [replace(three_systems(), name=n) for n in ("x", "y")]
-    work = [
+    studies = [
         prepare([(c, Wanted(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
         for a in ("max-t", "max-t:raw")
     ]
-    assert [w.over.family.studentised for w in work] == [True, False]
+    assert [w.over.family.studentised for w in studies] == [True, False]
 
 
 # ---- skewness ----
