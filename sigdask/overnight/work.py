@@ -21,7 +21,7 @@ from sigdask.randomization.jobs import Cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Batch:
     """Test sets that are judged together.
 
     Attributes
@@ -47,10 +47,10 @@ class Part:
         return [(name, one.main.asked.counts.files) for name, one in zip(self.names, self.study.analyses, strict=True)]
 
     @staticmethod
-    def of(counts: dict[str, Counts], study: Study) -> Part:
-        """Make a part of test sets, in the order of the study."""
+    def of(counts: dict[str, Counts], study: Study) -> Batch:
+        """Make a batch of test sets, in the order of the study."""
         sizes = [len(analysis.asking) for analysis in study.analyses]
-        return Part(counts, study, np.repeat(np.arange(len(counts)), sizes), study.cells)
+        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), study.cells)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,13 +58,13 @@ class Part:
         return tuple(self.counts)
 
 
-def read_parts(plan: Plan) -> list[Part]:
+def read_batches(plan: Plan) -> list[Batch]:
     """Read the test sets of a plan and list what they want counted."""
     addresses.look_in(plan.path.parent)
     read = [(test_set, test_set.read()) for test_set in plan.test_sets]
     whole = plan.family == "plan" and plan.adjust != "none"
     groups = [read] if whole else [[each] for each in read]
-    return [Part.of({test_set.name: counts for test_set, counts in group}, study_of(plan, group)) for group in groups]
+    return [Batch.of({test_set.name: counts for test_set, counts in group}, study_of(plan, group)) for group in groups]
 
 
 def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:
