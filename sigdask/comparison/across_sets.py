@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sigdask.comparison.adjustment import Asking, family_of, joint_p_values, no_sums, placed, rates, with_trials
-from sigdask.comparison.results import OverSets, Result
+from sigdask.comparison.results import Result, ResultAcrossSets
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.deviations import root_mean_square, swap_deviations
@@ -20,7 +20,7 @@ from sigdask.statistics.multiplicity import replicated
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class AcrossSets:
     """One verdict over several sets a pair and metric: the mean difference, swapped inside each set.
 
     Attributes
@@ -38,14 +38,14 @@ class Together:
     job: Job
 
     @staticmethod
-    def of(family: Family, members: Iterable[Sequence[int]], n_trials: int) -> Together:
+    def of(family: Family, members: Iterable[Sequence[int]], n_trials: int) -> AcrossSets:
         """Take comparisons together by so many trials of a family."""
         taken = tuple(map(tuple, members))
-        return Together(family, taken, Job(family, n_trials, label=f"{len(taken)} comparisons over all sets"))
+        return AcrossSets(family, taken, Job(family, n_trials, label=f"{len(taken)} comparisons over all sets"))
 
     def verdicts(
         self, tallies: Tallies, results: Sequence[Result], one_sided: Sequence[tuple[float, float]], alpha: float
-    ) -> tuple[OverSets, ...]:
+    ) -> tuple[ResultAcrossSets, ...]:
         """Return the verdict on each pair and metric.
 
         Parameters
@@ -72,7 +72,7 @@ class Together:
             own = [results[k] for k in places]
             greater, less = (replicated([one_sided[k][side] for k in places], level) for side in (0, 1))
             verdicts.append(
-                OverSets(
+                ResultAcrossSets(
                     a=own[0].a,
                     b=own[0].b,
                     metric=own[0].metric,
@@ -93,7 +93,7 @@ class Together:
         return tuple(verdicts)
 
 
-def together(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bool = False) -> Together:
+def across_sets(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bool = False) -> AcrossSets:
     """Take the comparisons of one pair and metric together over test sets and subsets; `raw` does not studentise."""
     grouped: dict[tuple[str, str, str], list[int]] = {}
     for k, (asked, c) in enumerate(comparisons):
@@ -117,7 +117,7 @@ def together(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bo
     weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
     made = with_trials("max-t", family_of(weighted, parts, alternative, raw=raw), comparisons)
     assert isinstance(made.family, Family)
-    return Together.of(made.family, grouped.values(), made.n_trials)
+    return AcrossSets.of(made.family, grouped.values(), made.n_trials)
 
 
 def _most_sets(grouped: dict[tuple[str, str, str], list[int]]) -> int:

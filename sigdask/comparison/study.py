@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sigdask.comparison.across_sets import Together
-from sigdask.comparison.across_sets import together as take_together
+from sigdask.comparison.across_sets import AcrossSets, across_sets
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, obstacles
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.request import Wanted
@@ -31,7 +30,7 @@ class Study:
         Likewise.
     families : list of (Adjustment, list of int)
         The comparisons that are judged together.
-    over : Together or None
+    across : AcrossSets or None
         Each pair over all sets.
     alpha : float
         Level of the verdicts.
@@ -42,7 +41,7 @@ class Study:
     analyses: list[Analysis]
     alternatives: list[Alternative]
     families: list[tuple[Adjustment, list[int]]]
-    over: Together | None
+    across: AcrossSets | None
     alpha: float
     seed: int
 
@@ -52,7 +51,7 @@ class Study:
         return [
             *(job for analysis in self.analyses for job in analysis.jobs),
             *(made.job for made, _ in self.families if made.job is not None),
-            *([self.over.job] if self.over else []),
+            *([self.across.job] if self.across else []),
         ]
 
     @property
@@ -86,8 +85,8 @@ class Study:
         results = [revised(k, result) for k, result in enumerate(results)]
         families = [(made.counted(counted), places) for made, places in self.families]
         notes = [note for made, places in families for note in _adjust(results, made, places, counted, self.alpha)]
-        over = self.over
-        one_sided = [p for analysis in self.analyses for p in analysis.one_sided(counted)] if over else []
+        across = self.across
+        one_sided = [p for analysis in self.analyses for p in analysis.one_sided(counted)] if across else []
         warnings = [
             *(w for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *notes,
@@ -99,7 +98,7 @@ class Study:
             alpha=self.alpha,
             warnings=tuple(dict.fromkeys(warnings)),
             family=_note(families, results),
-            together=over.verdicts(counted, results, one_sided, self.alpha) if over else (),
+            together=across.verdicts(counted, results, one_sided, self.alpha) if across else (),
         )
 
 
@@ -156,8 +155,8 @@ def prepare(
     for places in groups.values():
         own = [asking[k] for k in places]
         families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
-    over = take_together(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Study(analyses, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
+    across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
+    return Study(analyses, [side for _, _, side in asked], families, across, alpha, asked[0][1].seed)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

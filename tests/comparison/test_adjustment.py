@@ -9,7 +9,7 @@ from panel_of import rng_of
 
 import sigdask
 from sigdask.api import compare_all, compare_sets
-from sigdask.comparison.across_sets import together
+from sigdask.comparison.across_sets import across_sets
 from sigdask.comparison.adjustment import adjustment, obstacles
 from sigdask.comparison.analysis import Exchange
 from sigdask.comparison.request import Wanted
@@ -291,7 +291,7 @@ def test_several_metrics_together_share_a_scale():
     assert len(results.together) == 6
     assert all(v.p_adjusted >= v.p_value for v in results.together)
     exchange = Exchange.of(counts, Wanted(["accuracy"], by="g"), second_run=False)
-    alone = together([(exchange.asked, c) for c in exchange.comparisons], "two-sided")
+    alone = across_sets([(exchange.asked, c) for c in exchange.comparisons], "two-sided")
     assert {m.weight for m in alone.family.members} == {0.5}
 
 
@@ -330,7 +330,7 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
     observed = made.family.observed.reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
     other = Exchange.of(counts.with_name("other"), Wanted(metrics), second_run=False)
-    both = together([(one.asked, c) for one in (exchange, other) for c in one.comparisons], "two-sided")
+    both = across_sets([(one.asked, c) for one in (exchange, other) for c in one.comparisons], "two-sided")
     observed = (both.family.observed * both.family.scales).reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
 
@@ -340,7 +340,7 @@ def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, leve
     counts = sets_of(2)
     exchanges = [Exchange.of(c, Wanted(["mean"]), second_run=False) for c in counts]
     comparisons = [(exchange.asked, c) for exchange in exchanges for c in exchange.comparisons]
-    made = together(comparisons, alternative)
+    made = across_sets(comparisons, alternative)
     results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
     tally = count(made.job.panel, run=0, first=0, n_trials=99)
     for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):

@@ -418,7 +418,7 @@ def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
         prepare([(c, Wanted(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
         for a in ("max-t", "max-t:raw")
     ]
-    assert [w.over.family.studentised for w in studies] == [True, False]
+    assert [w.across.family.studentised for w in studies] == [True, False]
 
 
 # ---- skewness ----
