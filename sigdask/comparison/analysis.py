@@ -79,7 +79,7 @@ class Analysis:
         """Resolve what is asked of `counts`."""
         unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
         grouped = counts.with_unit(unit)
-        wanted = wanted.bound(grouped)
+        wanted = wanted.bind(grouped)
         main = Exchange.of(grouped, wanted, second_run=second_run)
         nesting = Nesting(grouped, main.asked.units)
         dependences = tuple(nesting.dependences(c) for c in main.comparisons)

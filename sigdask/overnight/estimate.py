@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sigdask import addresses, clusters, formats
 from sigdask import metrics as known
 from sigdask.clusters.description import Description
-from sigdask.comparison.comparisons import bound
+from sigdask.comparison.comparisons import bind
 from sigdask.comparison.request import pairs_of
 from sigdask.counts import Counts
 from sigdask.engine.tasks import seconds_per_trial
@@ -87,7 +87,7 @@ def _metrics(asked: TestSet, counts: Counts, key: Key, complaints: list[Complain
     """Return the metrics, bound or black boxes, each refusal a complaint."""
 
     def found(name: str) -> BoundMetric | BoundSets | BlackBox:
-        return bound(known.find(name, counts), counts)
+        return bind(known.find(name, counts), counts)
 
     names = asked.metrics or counts.suggested
     return [_attempt(complaints, (*key, "metrics"), found, name) for name in names]
