@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.engine.tasks import Piece
+from sigdask.engine.tasks import TrialRange
 from sigdask.identity import identity_of
 from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.panels.digests import digests, is_whole
@@ -228,10 +228,10 @@ class Queue:
         self._lines = lines_of_jobs
         self._touched: dict[int, Line] = {}
 
-    def offer(self, piece: Piece, tally: Tally) -> None:
-        """Take one piece."""
-        line = self._lines[piece.job]
-        line.offer(piece.first, tally)
+    def offer(self, trials: TrialRange, tally: Tally) -> None:
+        """Take what was counted of some trials."""
+        line = self._lines[trials.job]
+        line.offer(trials.first, tally)
         self._touched[id(line)] = line
 
     def take(self) -> list[tuple[Line, int, int, Tally]]:
