@@ -11,7 +11,7 @@ from sigdask.comparison.jobs import Slots, list_jobs
 from sigdask.comparison.nesting import Nesting, highest
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.results import Beside, Result
-from sigdask.comparison.summary import Failed, Judge
+from sigdask.comparison.summary import Failed, Inference
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.options import Alternative
@@ -130,9 +130,9 @@ class Analysis:
 
     def one_sided(self, tallies: Tallies) -> list[tuple[float, float]]:
         """Return (p greater, p less) of each comparison."""
-        judges = [Judge(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
+        by_side = [Inference(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
         return [
-            (judges[0].p_value(c, slots, tallies), judges[1].p_value(c, slots, tallies))
+            (by_side[0].p_value(c, slots, tallies), by_side[1].p_value(c, slots, tallies))
             for c, slots in zip(self.main.comparisons, self.main.slots, strict=True)
         ]
 
@@ -168,8 +168,8 @@ class Analysis:
 def _judged(
     exchange: Exchange, tallies: Tallies, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
 ) -> list[Result]:
-    judge = Judge(exchange.asked, alternative, alpha, n_sampled, failed)
-    return [judge.result(c, slots, tallies) for c, slots in zip(exchange.comparisons, exchange.slots, strict=True)]
+    inference = Inference(exchange.asked, alternative, alpha, n_sampled, failed)
+    return [inference.result(c, slots, tallies) for c, slots in zip(exchange.comparisons, exchange.slots, strict=True)]
 
 
 def _beside(r: Result) -> Beside:

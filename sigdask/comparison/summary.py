@@ -34,7 +34,7 @@ UNDECIDED = "undecided at"
 """How the note begins on a p whose interval straddles alpha."""
 
 
-class Judge:
+class Inference:
     """Makes results of counts: bound, interval, checks, notes.
 
     A black box that fails is an error; where `failed` is given it is told, and the scores are NaN.
