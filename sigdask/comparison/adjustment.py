@@ -16,7 +16,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization import skewed
 from sigdask.randomization.deviations import root_mean_square, spread, swap_deviations
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import build
 from sigdask.randomization.panels.families import SIDES, Family, Member, Relabelling
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -52,41 +52,43 @@ class Adjustment:
         What is counted; None where p-values are enough.
     n_trials : int
         Trials of the family: one number for all of it.
+    job : Job or None
+        What must be counted of the family.
     """
 
     method: Adjust
     family: Family | Relabelling | None = None
     n_trials: int = 0
+    job: Job | None = None
 
-    def jobs(self) -> list[Job]:
-        """Return what must be counted."""
-        if self.family is None:
-            return []
-        label = f"the family of {self.family.shape[0]} comparisons"
-        return [Job(self.family, self.n_trials, label=label)]
+    @staticmethod
+    def by(method: Adjust, family: Family | Relabelling, n_trials: int) -> Adjustment:
+        """Return the adjustment by so many trials of a family."""
+        job = Job(family, n_trials, label=f"the family of {family.shape[0]} comparisons")
+        return Adjustment(method, family, n_trials, job)
 
-    def p_values(self, single: Sequence[Result], tallies: Sequence[Tally]) -> Adjusted | None:
+    def p_values(self, single: Sequence[Result], tallies: Tallies) -> Adjusted | None:
         """Return adjusted p-values and their intervals, none below the p-value of the single comparison.
 
         Parameters
         ----------
         single : sequence of Result
             The comparisons.
-        tallies : sequence of Tally
-            Of `jobs`.
+        tallies : mapping of Job to Tally
+            That of `job` among them.
         """
         if self.method == "none" or not len(single):
             return None
         own = _singles([r.p_value for r in single], [r.p_interval for r in single])
-        if self.family is None:
+        if self.family is None or self.job is None:
             p, low, high = map(OF_P_VALUES[self.method], own)
         else:
-            p, low, high = joint_p_values(self.family, self.method, tallies[0])
+            p, low, high = joint_p_values(self.family, self.method, tallies[self.job])
         return np.maximum(p, own[0]), np.maximum(low, own[1]), np.maximum(high, own[2])
 
-    def counted(self, tallies: Sequence[Tally]) -> Adjustment:
+    def counted(self, tallies: Tallies) -> Adjustment:
         """Return it with the trials that were counted, fewer than asked for where a deadline came first."""
-        return replace(self, n_trials=tallies[0].n_trials) if self.family is not None else self
+        return self if self.job is None else replace(self, n_trials=tallies[self.job].n_trials)
 
     def note(self, n_comparisons: int) -> FamilyNote:
         """Say what was done."""
@@ -170,8 +172,8 @@ def with_trials(method: Adjust, family: Family | Relabelling, comparisons: Seque
     sampled = all(asked.method == "randomization" for asked, _ in comparisons)
     if family.can_enumerate and not sampled:
         whole = family.enumeration() if isinstance(family, Family) else replace(family, enumerated=True)
-        return Adjustment(method, whole, family.n_arrangements)
-    return Adjustment(method, family, max(c.n_trials for _, c in comparisons))
+        return Adjustment.by(method, whole, family.n_arrangements)
+    return Adjustment.by(method, family, max(c.n_trials for _, c in comparisons))
 
 
 def _members(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:

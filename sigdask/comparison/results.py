@@ -72,7 +72,7 @@ class FamilyNote:
 
 
 @dataclass(frozen=True, slots=True)
-class OverSets:
+class ResultAcrossSets:
     """One verdict over several test sets or subsets: the mean of the differences.
 
     Attributes
@@ -285,7 +285,7 @@ class Results(Sequence[Result]):
         Notes on the whole.
     family : FamilyNote or None
         How p-values were adjusted.
-    together : tuple of OverSets
+    together : tuple of ResultAcrossSets
         Verdicts over several sets, where asked for.
     """
 
@@ -294,7 +294,7 @@ class Results(Sequence[Result]):
     alpha: float
     warnings: tuple[str, ...] = ()
     family: FamilyNote | None = None
-    together: tuple[OverSets, ...] = ()
+    together: tuple[ResultAcrossSets, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Result: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +18,10 @@ from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
+from sigdask.randomization.jobs import Cell, Tallies
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.tallies import TAILS, Tally
+from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import crosscheck
 from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
 from sigdask.statistics.classical import correlations, sign_test
@@ -33,7 +34,7 @@ UNDECIDED = "undecided at"
 """How the note begins on a p whose interval straddles alpha."""
 
 
-class Judge:
+class Inference:
     """Makes results of counts: bound, interval, checks, notes.
 
     A black box that fails is an error; where `failed` is given it is told, and the scores are NaN.
@@ -49,7 +50,7 @@ class Judge:
         self.n_sampled = max(n_sampled, 1)
         self._r12: dict[tuple[str, str | None], NDArray[np.float64]] = {}
 
-    def result(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Result:
+    def result(self, c: Comparison, slots: Slots, tallies: Tallies) -> Result:
         """Return one comparison's result."""
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
@@ -58,7 +59,7 @@ class Judge:
         p = self.p_value(c, slots, tallies)
         is_exact = slots.first is None and exact is not None
         limits = (p, p) if is_exact else interval(n_extreme, n_trials)
-        again = self._second_run(c, slots, tallies, n_trials, n_extreme)
+        again = self._second_run(slots, tallies, n_trials, n_extreme)
         result = Result(
             test_set=counts.name,
             subset=c.subset,
@@ -87,22 +88,22 @@ class Judge:
         )
         return _with_notes(result, c, self.alpha)
 
-    def p_value(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> float:
+    def p_value(self, c: Comparison, slots: Slots, tallies: Tallies) -> float:
         """Return one comparison's p: exact where all arrangements were counted, else the bound."""
         n_trials, n_extreme = self._counted(c, slots, tallies)
         exact = slots.first is None and n_trials > 0
         return p_value(n_extreme, n_trials, exact=exact)
 
-    def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
+    def _counted(self, c: Comparison, slots: Slots, tallies: Tallies) -> tuple[int, int]:
         """Return trials and exceedances; of arrangements all, or none where some are not counted yet."""
         if slots.first is not None:
-            return self._trials(tallies, slots.first, c.column)
-        counted = self._trials(tallies, (slots.exact or 0, 0), 0)
+            return self._trials(tallies, slots.first)
+        counted = self._trials(tallies, slots.cells[0])
         return counted if counted[0] == 2**c.n_discordant else (0, 0)
 
-    def _trials(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> tuple[int, int]:
-        job, row = where
-        return tallies[job].trials_of(row, column), int(tallies[job].counts[row, column, self.tail])
+    def _trials(self, tallies: Tallies, cell: Cell) -> tuple[int, int]:
+        tally = tallies[cell.job]
+        return tally.trials_of(cell.row, cell.column), int(tally.counts[cell.row, cell.column, self.tail])
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
         if isinstance(c.panel, OutputsPanel):
@@ -119,10 +120,10 @@ class Judge:
             self.failed(panel.metric.name, str(error))
             return math.nan, math.nan
 
-    def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
+    def _exact(self, c: Comparison, slots: Slots, tallies: Tallies) -> Exact | None:
         if slots.exact is None:
             return None
-        n_arrangements, n_extreme = self._trials(tallies, (slots.exact, 0), 0)
+        n_arrangements, n_extreme = self._trials(tallies, slots.exact)
         if n_arrangements < 2**c.n_discordant:
             return None
         if n_extreme == 0:
@@ -130,12 +131,10 @@ class Judge:
         p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(
-        self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_trials: int, n_extreme: int
-    ) -> SecondRun | None:
+    def _second_run(self, slots: Slots, tallies: Tallies, n_trials: int, n_extreme: int) -> SecondRun | None:
         if slots.second is None:
             return None
-        n_again, again = self._trials(tallies, slots.second, c.column)
+        n_again, again = self._trials(tallies, slots.second)
         if n_again != n_trials or n_trials == 0:  # stopped before its end: runs of unequal length are not compared
             return None
         agreement = crosscheck.runs_agree(n_extreme, again, n_trials)

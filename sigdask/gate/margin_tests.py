@@ -214,8 +214,8 @@ def _one_side(
     data, names = moved
     asked = replace(wanted, pairs=[(name, baseline) for name in names.values()])
     better: Alternative = "greater" if metric.higher_is_better == (side > 0) else "less"
-    work = prepare([(data, asked, better)], adjust="none", second_run=False)
-    counted = {(r.subset["value"] if r.subset else None, r.a): r for r in work.results(count(work.jobs))}
+    study = prepare([(data, asked, better)], adjust="none", second_run=False)
+    counted = {(r.subset["value"] if r.subset else None, r.a): r for r in study.results(count(study.jobs))}
     found = []
     for pair, own in zip(pairs, rungs, strict=True):
         subset = pair.result.subset["value"] if pair.result.subset else None

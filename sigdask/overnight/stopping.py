@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.analysis import Cell
 from sigdask.comparison.results import Result, Stopped
 from sigdask.comparison.summary import UNDECIDED
 from sigdask.overnight.ledger import Ledger
 from sigdask.randomization.count import count
+from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.panels.families import Family, Relabelling
 from sigdask.randomization.tallies import TAILS, round_of
 from sigdask.statistics.stopping import (
@@ -67,18 +67,18 @@ class Early:
         What is counted; told where to stop.
     rule : BesagClifford or ConfidenceSequence
         When to stop.
-    cells : iterable of ((int, int, int), alternative)
-        First-run counts of sampled results: (job, row, column), and the tail that is judged.
+    cells : iterable of (Cell, alternative)
+        First-run counts of sampled results, and the tail that is judged.
     """
 
     def __init__(self, ledger: Ledger, rule: Stopping, cells: Iterable[tuple[Cell, str]]) -> None:
         self.ledger, self.rule = ledger, rule
         found: dict[int, tuple[int, int]] = {}
         self.cells: dict[int, Cell] = {}
-        for (job, row, column), alternative in cells:
-            place = int(ledger.at[job][row, column])
-            self.cells.setdefault(place, (job, row, column))
-            found[place] = (TAILS.index(alternative), max(ledger.jobs[job].n_trials, found.get(place, (0, 0))[1]))
+        for cell, alternative in cells:
+            place = ledger.place(cell)
+            self.cells.setdefault(place, cell)
+            found[place] = (TAILS.index(alternative), max(cell.job.n_trials, found.get(place, (0, 0))[1]))
         self.places = np.array(list(found), np.int64)
         self.order = {place: k for k, place in enumerate(found)}
         self.tail = np.array([tail for tail, _ in found.values()], np.int64)
@@ -146,15 +146,15 @@ class Early:
         """Whether every h-th exceedance that has come is found."""
         return not self._groups()
 
-    def _groups(self) -> dict[tuple[int, int, int, int, int], dict[int, int]]:
+    def _groups(self) -> dict[tuple[Job, int, int, int, int], dict[int, int]]:
         """Return what is to be found, by what shares shuffles: job, column, block, tail."""
-        groups: dict[tuple[int, int, int, int, int], dict[int, int]] = {}
+        groups: dict[tuple[Job, int, int, int, int], dict[int, int]] = {}
         if isinstance(self.rule, BesagClifford) and self.blocks:
             for k, place in enumerate(self.order):
                 block = self._hidden(self.rule, k)
                 if block is not None and k not in self.found:
-                    job, _, column = self.cells[place]
-                    key = (job, column, block.first, block.n_trials, int(self.tail[k]))
+                    cell = self.cells[place]
+                    key = (cell.job, cell.column, block.first, block.n_trials, int(self.tail[k]))
                     groups.setdefault(key, {})[k] = block.wanted
         return groups
 
@@ -168,10 +168,10 @@ class Early:
         whole = int(np.count_nonzero(first.n_trials[:, k]))
         return first.n_trials[:whole, k], first.counts[:whole, k, self.tail[k]]
 
-    def _recount(self, job: int, column: int, tail: int) -> Recount:
-        whole = self.ledger.jobs[job].panel
+    def _recount(self, job: Job, column: int, tail: int) -> Recount:
+        whole = job.panel
         assert not isinstance(whole, (Family, Relabelling))  # stopping rules are refused inside families
-        rows = {k: self.cells[place][1] for k, place in enumerate(self.order) if self.cells[place][0] == job}
+        rows = {k: self.cells[place].row for k, place in enumerate(self.order) if self.cells[place].job is job}
 
         def recount(first: int, n_trials: int, some: Sequence[int]) -> Sequence[int]:
             part = whole.part([rows[k] for k in some], [column])
@@ -192,7 +192,7 @@ class Early:
 
     def number_of(self, cell: Cell) -> int | None:
         """Return the number of a comparison among those that the rule looks at."""
-        return self.order.get(int(self.ledger.at[cell[0]][cell[1], cell[2]]))
+        return self.order.get(self.ledger.place(cell))
 
     def saving_of(self, some: Sequence[int]) -> float:
         """Return the share of the trials asked of some comparisons that was left out where the rule stopped."""

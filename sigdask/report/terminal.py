@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sigdask.comparison.results import Beside, OverSets, Ranking, Result, Results
+from sigdask.comparison.results import Beside, Ranking, Result, ResultAcrossSets, Results
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
@@ -93,7 +93,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     return "\n".join(lines)
 
 
-def _unadjusted(results: Sequence[Result] | Sequence[OverSets]) -> str:
+def _unadjusted(results: Sequence[Result] | Sequence[ResultAcrossSets]) -> str:
     """Return what tells p apart where an adjusted one stands beside it."""
     return "unadjusted " if any(r.p_adjusted is not None for r in results) else ""
 
