@@ -19,6 +19,7 @@ from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.tallies import Tally
 from sigdask.statistics.dependence import Dependence, naive_size
+from sigdask.writing import listed
 
 Cell = tuple[int, int, int]
 
@@ -150,12 +151,11 @@ class Question:
         unit = self.main.asked.counts.unit
         notes = []
         if self.left_out:
-            listed = [
+            names = [
                 f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
-                for subset, a, b, metric in self.left_out[:SHOWN]
+                for subset, a, b, metric in self.left_out
             ]
-            more = f" and {len(self.left_out) - SHOWN:,} more" if len(self.left_out) > SHOWN else ""
-            notes.append(f"not compared, as the two have no item in common: {'; '.join(listed)}{more}")
+            notes.append(f"not compared, as the two have no item in common: {listed(names, SHOWN, '; ')}")
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)
