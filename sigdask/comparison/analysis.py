@@ -18,6 +18,7 @@ from sigdask.options import Alternative
 from sigdask.randomization.jobs import Cell, Job, Tallies
 from sigdask.randomization.panels.sums import Units
 from sigdask.statistics.dependence import Dependence, naive_size
+from sigdask.writing import listed
 
 SHOWN = 5
 """Comparisons left out that are named."""
@@ -142,12 +143,11 @@ class Analysis:
         unit = self.main.asked.counts.unit
         notes = []
         if self.left_out:
-            listed = [
+            names = [
                 f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
-                for subset, a, b, metric in self.left_out[:SHOWN]
+                for subset, a, b, metric in self.left_out
             ]
-            more = f" and {len(self.left_out) - SHOWN:,} more" if len(self.left_out) > SHOWN else ""
-            notes.append(f"not compared, as the two have no item in common: {'; '.join(listed)}{more}")
+            notes.append(f"not compared, as the two have no item in common: {listed(names, SHOWN, '; ')}")
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)

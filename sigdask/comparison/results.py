@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.letters import Ranked, achieved_significance, discriminative_power, ranking
+from sigdask.writing import as_json, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +317,10 @@ class Results(Sequence[Result]):
             "seed": self.seed,
             "alpha": self.alpha,
             "warnings": list(self.warnings),
-            "family": _plain(asdict(self.family)) if self.family else None,
-            "results": [_plain(asdict(result)) for result in self.results],
-            "rankings": [_plain(asdict(ranking)) for ranking in self.rankings()],
-            "together": [_plain(asdict(verdict)) for verdict in self.together],
+            "family": plain(self.family),
+            "results": plain(self.results),
+            "rankings": plain(self.rankings()),
+            "together": plain(self.together),
         }
 
     def rankings(self) -> list[Ranking]:
@@ -421,18 +421,3 @@ def _flat(result: Result) -> dict[str, Any]:
     row["agreement_p"] = result.second_run.agreement_p if result.second_run else None
     row["disagreements"] = ", ".join(check.name for check in result.disagreements())
     return row
-
-
-def as_json(value: dict[str, Any]) -> str:
-    """Return the JSON text of results: readable, and never NaN, which JSON does not have."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

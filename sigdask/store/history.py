@@ -23,6 +23,7 @@ from sqlalchemy import Connection, text
 
 from sigdask.comparison.results import Result, Results
 from sigdask.errors import InputError
+from sigdask.writing import plain
 
 COLUMNS = ("test_set", "unit", "a", "b", "metric", "alternative", "higher_is_better", "score_a", "score_b",
            "difference", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value",
@@ -238,7 +239,7 @@ def n_changed(connection: Connection, plan: str) -> dict[int, int]:
 
 def frame(results: Results) -> dict[str, Any]:
     """Return what stands around the results of a test set, as JSON keeps it."""
-    return {name: _plain(getattr(results, name)) for name in _names(Results) if name != "results"}
+    return {f.name: plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "results"}
 
 
 def framed(around: dict[str, Any], found: Sequence[Result]) -> Results:
@@ -278,9 +279,9 @@ def _row(plan: str, number: int, position: int, one: Recorded) -> dict[str, Any]
     result = one.result
     row = {name: getattr(result, name) for name in COLUMNS}
     for name in REALS:
-        row[name] = _finite(row[name])
+        row[name] = plain(row[name])
     row["higher_is_better"] = int(result.higher_is_better)
-    detail = {name: _plain(getattr(result, name)) for name in _in_detail()}
+    detail = {name: plain(getattr(result, name), exact=True) for name in _in_detail()}
     return {
         "plan": plan,
         "since": number,
@@ -293,31 +294,9 @@ def _row(plan: str, number: int, position: int, one: Recorded) -> dict[str, Any]
     }
 
 
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
 @cache
 def _in_detail() -> tuple[str, ...]:
     return tuple(f.name for f in fields(Result) if f.name not in {*COLUMNS, "subset"})
-
-
-PLAIN = (str, float, int, bool, type(None))
-
-
-def _plain(value: Any) -> Any:
-    if type(value) in PLAIN:
-        return value
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in _names(type(value))}  # type: ignore[arg-type]
-    return value
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
 
 
 def _recorded(row: Any) -> Recorded:

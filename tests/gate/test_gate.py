@@ -304,9 +304,10 @@ def test_junit_counts_cases_and_failures_and_escapes_names():
     assert root.find("testsuite").get("failures") == "1"
 
 
-def test_json_is_plain_and_says_infinite():
+def test_json_is_plain_and_has_null_for_infinity_as_all_json_does():
     verdict = judged(NotWorse(0.01), [5.0], n=5)
-    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["detectable"] == "infinite"
+    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["detectable"] is None
+    assert math.isinf(verdict.rules[0].findings[0].detectable)
     assert json.loads(verdict.to_json())["passed"] is True
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec.layouts import RUN, Place, Table, at, judgements_table, run_table
@@ -76,8 +77,8 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         ids=tuple(topics[k] for k in settled.kept),
         present=settled.present,
         outputs=Outputs(
-            tuple(_objects(column)[settled.kept] for column in outputs),
-            _objects(list(judgements.values()))[settled.kept],
+            tuple(objects(column)[settled.kept] for column in outputs),
+            objects(list(judgements.values()))[settled.kept],
         ),
         suggested=("AP", "nDCG@10"),
         warnings=(*strange, *settled.warnings),
@@ -172,10 +173,3 @@ def _relevance(table: Table, place: Place, text: str) -> int:
     raise InputError(
         f"{at(table.path, place)}: relevance {text!r} is not an integer; columns are {' '.join(table.columns)}"
     )
-
-
-def _objects(values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
-    """Return an object array of one object an item, not of their parts."""
-    objects = np.empty(len(values), object)
-    objects[:] = values
-    return objects
