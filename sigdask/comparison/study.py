@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from sigdask.comparison.across_sets import Together
 from sigdask.comparison.across_sets import together as take_together
-from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, obstacles
+from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Cell, Question
+from sigdask.comparison.notes import Note, distinct
+from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import FamilyNote, Result, Results
 from sigdask.comparison.summary import Failed, adjusted
@@ -97,16 +99,16 @@ class Work:
                  for note in _adjust(results, made, places, own, self.alpha)]  # fmt: skip
         over = self.over
         one_sided = [p for question, _, own in asked for p in question.one_sided(own)] if over else []
-        warnings = [
-            *(w for question in self.questions for w in question.main.asked.counts.warnings),
+        notes = [
+            *(Note("reading", w) for question in self.questions for w in question.main.asked.counts.warnings),
             *notes,
-            *(w for question in self.questions for w in question.warnings),
+            *(note for question in self.questions for note in question.notes),
         ]
         return Results(
             results=tuple(results),
             seed=self.seed,
             alpha=self.alpha,
-            warnings=tuple(dict.fromkeys(warnings)),
+            notes=distinct(notes),
             family=_note(counted, results),
             together=over.verdicts(answers[-1][0], results, one_sided, self.alpha) if over else (),
         )
@@ -123,7 +125,7 @@ def _note(families: Sequence[tuple[Adjustment, Sequence[int]]], results: Sequenc
 
 def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
-) -> list[str]:
+) -> list[Note]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
     found = made.p_values([results[k] for k in places], tallies)
     if found is not None:

@@ -65,7 +65,7 @@ def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust)
         path.write_text(f'adjust = "{adjust}"\n' + text)
         outcome = run_plan(load_plan(path), cluster="none")
         assert outcome.exit_status == 0
-        return [replace(r, warnings=()) for r in outcome.results["set0"]], outcome.n_counted
+        return [replace(r, notes=()) for r in outcome.results["set0"]], outcome.n_counted
 
     whole = results(tmp_path / "a", 20_000)
     rows = tallies_in(tmp_path / "a" / "night.sqlite")
