@@ -9,6 +9,7 @@ from functools import cached_property
 from sigdask.comparison.comparisons import Asked, Comparison, left_out, list_comparisons
 from sigdask.comparison.jobs import Slots, list_jobs
 from sigdask.comparison.nesting import Nesting, highest
+from sigdask.comparison.notes import Note
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.results import Beside, Result
 from sigdask.comparison.summary import Failed, Inference
@@ -138,7 +139,7 @@ class Analysis:
         ]
 
     @cached_property
-    def warnings(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Say what could not be compared, and where differences hang together within groups not exchanged whole."""
         unit = self.main.asked.counts.unit
         notes = []
@@ -147,7 +148,8 @@ class Analysis:
                 f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
                 for subset, a, b, metric in self.left_out
             ]
-            notes.append(f"not compared, as the two have no item in common: {listed(names, SHOWN, '; ')}")
+            text = f"not compared, as the two have no item in common: {listed(names, SHOWN, '; ')}"
+            notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)
@@ -156,12 +158,15 @@ class Analysis:
                 if worst.n_groups >= FEWEST_GROUPS
                 else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
             )
-            notes.append(
+            text = (
                 f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
                 f"about {naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes p too "
                 f"small for other values of {column} than these; {remedy}"
             )
+            of_worst = {"n_groups": worst.n_groups, "icc": worst.icc, "design_effect": worst.design_effect}
+            shares = {"n_comparisons": len(clear), "of": len(self.dependences)}
+            notes.append(Note("dependence", text, {"column": column, "unit": unit, **of_worst, **shares}))
         return notes
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sigdask.comparison.across_sets import AcrossSets, across_sets
-from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, obstacles
+from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
+from sigdask.comparison.notes import Note, distinct
+from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import FamilyNote, Result, Results
 from sigdask.comparison.summary import Failed, adjusted
@@ -84,19 +86,19 @@ class Study:
         ]
         results = [revised(k, result) for k, result in enumerate(results)]
         families = [(made.counted(counted), places) for made, places in self.families]
-        notes = [note for made, places in families for note in _adjust(results, made, places, counted, self.alpha)]
+        of_families = [n for made, places in families for n in _adjust(results, made, places, counted, self.alpha)]
         across = self.across
         one_sided = [p for analysis in self.analyses for p in analysis.one_sided(counted)] if across else []
-        warnings = [
-            *(w for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
-            *notes,
-            *(w for analysis in self.analyses for w in analysis.warnings),
+        notes = [
+            *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
+            *of_families,
+            *(note for analysis in self.analyses for note in analysis.notes),
         ]
         return Results(
             results=tuple(results),
             seed=self.seed,
             alpha=self.alpha,
-            warnings=tuple(dict.fromkeys(warnings)),
+            notes=distinct(notes),
             family=_note(families, results),
             together=across.verdicts(counted, results, one_sided, self.alpha) if across else (),
         )
@@ -113,7 +115,7 @@ def _note(families: Sequence[tuple[Adjustment, Sequence[int]]], results: Sequenc
 
 def _adjust(
     results: list[Result], made: Adjustment, places: Sequence[int], tallies: Tallies, alpha: float
-) -> list[str]:
+) -> list[Note]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
     found = made.p_values([results[k] for k in places], tallies)
     if found is not None:

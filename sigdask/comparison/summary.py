@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Asked, Comparison
 from sigdask.comparison.jobs import Slots
+from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Exact, Result, SecondRun
 from sigdask.counts import Counts
 from sigdask.counts.lattice import TIE
@@ -29,9 +30,6 @@ from sigdask.statistics.rounding import limits_text
 
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
-
-UNDECIDED = "undecided at"
-"""How the note begins on a p whose interval straddles alpha."""
 
 
 class Inference:
@@ -253,24 +251,30 @@ def _step(c: Comparison) -> str:
 
 def adjusted(result: Result, p: float, limits: tuple[float, float]) -> Result:
     """Return the result with an adjusted p and its interval, which the verdict is of; what was said of p names it."""
-    notes = (f"unadjusted p {note}" if note.startswith(UNDECIDED) else note for note in result.warnings)
-    return replace(result, p_adjusted=p, p_adjusted_interval=limits, warnings=tuple(notes))
+    notes = tuple(_of_unadjusted(note) if note.kind == "undecided" else note for note in result.notes)
+    return replace(result, p_adjusted=p, p_adjusted_interval=limits, notes=notes)
+
+
+def _of_unadjusted(note: Note) -> Note:
+    return replace(note, kind="unadjusted-undecided", text=f"unadjusted p {note.text}")
 
 
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
     if result.n_discordant == 0:
-        notes.append(f"identical: no unit differs in what the metric counts{_step(c)}")
+        notes.append(Note("identical", f"identical: no unit differs in what the metric counts{_step(c)}"))
     if not isinstance(c.panel, OutputsPanel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
         for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
             if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
-                notes.append(f"{name}: 0/0 scored {form.zero_division:g}")
+                text = f"{name}: 0/0 scored {form.zero_division:g}"
+                notes.append(Note("zero-division", text, {"system": name, "score": float(form.zero_division)}))
     if result.n_trials == 0:
-        notes.append("not reached: no trial is counted yet, and 1 bounds every p")
+        notes.append(Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p"))
     elif result.is_undecided(alpha):
         needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
         remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
         low, high = result.p_interval
         limits = limits_text(low, high, alpha)
-        notes.append(f"{UNDECIDED} {alpha:g}: the 99 % interval of p is {limits}; {remedy}")
-    return replace(result, warnings=tuple(notes))
+        text = f"undecided at {alpha:g}: the 99 % interval of p is {limits}; {remedy}"
+        notes.append(Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed}))
+    return replace(result, notes=tuple(notes))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from sigdask.comparison.adjustment import FEW_UNITS
+from sigdask.comparison.obstacles import FEW_UNITS
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import Result
 from sigdask.comparison.study import prepare

@@ -12,6 +12,7 @@ from typing import Any
 from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
+from sigdask.comparison import notes
 from sigdask.comparison.results import Result, Results
 from sigdask.engine import Progress
 from sigdask.errors import SigdaskError, UnfinishedError
@@ -37,8 +38,6 @@ SECONDS_A_RESULT = 2e-4
 
 MOST_REPORTED = 20_000
 """Results that are judged and reported when a signal says to stop: more would take too long."""
-
-SECOND_LOOK = "second look:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +326,8 @@ def _with_look(result: Result, seen: int | None) -> Result:
     """Say where a p was had before with fewer trials."""
     if seen is None or seen >= result.n_trials or result.method == "exact" or result.stopped is not None:
         return result
-    return replace(result, warnings=(*result.warnings, f"{SECOND_LOOK} p was first had with {seen:,} trials"))
+    note = notes.Note("second-look", f"second look: p was first had with {seen:,} trials", {"n_trials": seen})
+    return replace(result, notes=(*result.notes, note))
 
 
 def _enumerated(cell: Cell) -> bool:
@@ -335,4 +335,4 @@ def _enumerated(cell: Cell) -> bool:
 
 
 def _is_second_look(one: Recorded) -> bool:
-    return any(text.startswith(SECOND_LOOK) for text in one.result.warnings)
+    return any(note.kind == "second-look" for note in one.result.notes)

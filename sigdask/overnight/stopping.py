@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.notes import Note, without
 from sigdask.comparison.results import Result, Stopped
-from sigdask.comparison.summary import UNDECIDED
 from sigdask.overnight.ledger import Ledger
 from sigdask.randomization.count import count
 from sigdask.randomization.jobs import Cell, Job
@@ -37,7 +37,7 @@ from sigdask.statistics.stopping import (
 from sigdask.store import Recorded
 
 RUNS = (0, 1)
-NOT_FOUND = "the trial to stop at is not looked for yet: p is the largest that it can be"
+NOT_FOUND = Note("stop-unknown", "the trial to stop at is not looked for yet: p is the largest that it can be")
 INTERVAL_RISK = 0.01
 """Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
 
@@ -222,7 +222,7 @@ class Early:
             n_extreme=decided.n_extreme,
             p_value=float("nan"),
             p_interval=decided.p_interval,
-            warnings=tuple(w for w in result.warnings if not w.startswith(UNDECIDED)),
+            notes=without(result.notes, "undecided"),
             stopped=Stopped("confidence-sequence", limit, decided.n_trials < limit, decided.is_significant,
                             self.rule.epsilon),
         )  # fmt: skip
@@ -243,8 +243,8 @@ class Early:
             p_interval=sequence_interval(said.n_extreme, said.n_trials, INTERVAL_RISK) if early else result.p_interval,
             stopped=self._stopped(rule, k, is_early=early),
         )
-        notes = [w for w in result.warnings if not (revised.is_settled and w.startswith(UNDECIDED))]
-        return replace(revised, warnings=(*notes, NOT_FOUND) if early and place is None else tuple(notes))
+        notes = without(result.notes, "undecided") if revised.is_settled else result.notes
+        return replace(revised, notes=(*notes, NOT_FOUND) if early and place is None else notes)
 
 
 def _prefix(blocks: Blocks, upto: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

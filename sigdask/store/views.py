@@ -125,7 +125,7 @@ def _counted(r: Result) -> tuple[float | None, float | None, int]:
 def is_significant(result: Result, alpha: float) -> bool:
     """Say whether p, adjusted where it is, is at most alpha."""
     if result.stopped is not None and result.p_adjusted is None:
-        return result.verdict(alpha) == "significant"
+        return bool(result.decision(alpha))
     p = result.p_value if result.p_adjusted is None else result.p_adjusted
     return bool(p <= alpha)
 

@@ -161,7 +161,7 @@ def test_a_stop_while_the_tenth_exceedances_are_looked_for_bounds_p_and_the_next
     loose = 0
     for bound, found in zip(stopped.results["set0"], at_once.results["set0"], strict=True):
         assert bound.p_value >= found.p_value
-        if stopping.NOT_FOUND in bound.warnings:
+        if stopping.NOT_FOUND in bound.notes:
             loose += 1
         else:
             assert bound.p_value == found.p_value

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sigdask.api import compare_all
+from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Result, Results, Stopped
 from sigdask.comparison.summary import adjusted
 from sigdask.counts import Counts
@@ -72,11 +73,15 @@ def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdi
 
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
-    [result] = [
-        replace(result_of(), warnings=("undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another"))
-    ]
-    notes = adjusted(result, 0.2, (0.19, 0.21)).warnings
-    assert notes == ("unadjusted p undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another")
+    undecided = Note("undecided", "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", {"low": 0.04})
+    result = adjusted(replace(result_of(), notes=(undecided, Note("identical", "undecided at"))), 0.2, (0.19, 0.21))
+    assert result.warnings == (
+        "unadjusted p undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more",
+        "undecided at",  # the kind is asked, not the words
+    )
+    assert [note.kind for note in result.notes] == ["unadjusted-undecided", "identical"]
+    assert result.notes[0].numbers == {"low": 0.04}
+    assert adjusted(result, 0.2, (0.19, 0.21)) == result
 
 
 def test_a_confidence_sequence_has_limits_and_no_p():
