@@ -47,6 +47,6 @@ def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
     if not isinstance(panel, bytes):
         return panel
     theirs, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
-    versions.hold(theirs)
+    versions.require(theirs)
     found: AnyPanel = pickle.loads(packed)  # noqa: S301
     return found
