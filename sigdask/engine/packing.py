@@ -52,7 +52,7 @@ def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
     if not isinstance(panel, bytes):
         return panel
     theirs, folders, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
-    versions.hold(theirs)
+    versions.require(theirs)
     for folder in folders:
         addresses.look_in(folder)
     found: AnyPanel = pickle.loads(packed)  # noqa: S301
