@@ -117,7 +117,7 @@ def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, ba
     first = level / _n_adjusted(rule, c, n_covered, basis)
     # a plan's adjustment may let the largest difference through at the whole level, as max-T does
     smallest = detectable(c.result, basis.spread(c.result), first, reach=level if rule.adjust == "plan" else first)
-    words = "significantly worse" if failed else ("worse, not significantly" if c.is_worse else "not worse")
+    words = "significantly worse" if failed else ("worse, but not significantly," if c.is_worse else "not worse")
     return Finding(
         key=key_of(c.result),
         system=c.system,

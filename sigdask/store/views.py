@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from sqlalchemy import Connection
 
 from sigdask.comparison.results import Result, Results
 from sigdask.errors import InputError
@@ -135,7 +137,11 @@ def status(store: str, plan: str | None = None) -> Status:
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
         [run] = history.runs_of(connection, name, 1)
-        return Status(run, run.ended is None and sign_of_life(connection, ("", name), run.host, run.pid))
+        return Status(run, _is_alive(connection, name, run))
+
+
+def _is_alive(connection: Connection, name: str, latest: Run) -> bool:
+    return latest.ended is None and sign_of_life(connection, ("", name), latest.host, latest.pid)
 
 
 def runs(store: str, plan: str | None = None, most: int | None = None) -> list[tuple[Run, int]]:
@@ -144,7 +150,9 @@ def runs(store: str, plan: str | None = None, most: int | None = None) -> list[t
         name = history.plan_of(connection, plan)
         changed = history.n_changed(connection, name)
         found = history.runs_of(connection, name, most)
-        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in found]
+        alive = [k == 0 and _is_alive(connection, name, run) for k, run in enumerate(found)]
+        told = [replace(run, state=Status(run, is_alive).state) for run, is_alive in zip(found, alive, strict=True)]
+        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in told]
 
 
 def report(store: str, plan: str | None = None, number: int | None = None) -> Report:

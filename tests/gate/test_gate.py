@@ -60,7 +60,7 @@ def test_a_p_above_alpha_is_not_printed_as_alpha():
     above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
     verdict = judge([NotWorse(0.05)], [above], Evidence({"set": "base"}))
     for text in (render(verdict), junit(verdict, "plan")):
-        assert "worse, not significantly than base by mean on set" in text
+        assert "worse, but not significantly, than base by mean on set" in text
         assert "p = 0.0501 adjusted" in text
 
 

@@ -23,7 +23,7 @@ from sigdask.api import compare
 from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Results, Stopped
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
+from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies, views
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
 from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
@@ -174,6 +174,14 @@ def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(wh
         store.begin("two.toml", {}, [])
         assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "running"]
     assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
+
+
+def test_a_killed_run_is_called_so_in_the_history_too_whatever_ran_later(where):
+    for _ in range(3):
+        with open_store(where, "one") as store:
+            store.begin("one.toml", {}, [])
+            assert [run.state for run, _ in views.runs(where, "one")][:1] == ["running"]
+    assert [run.state for run, _ in views.runs(where, "one")] == ["killed", "killed", "killed"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
