@@ -62,7 +62,7 @@ def _together(family: Family) -> int:
 def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
     """Add the counts of one slab where the statistics are integers."""
     slab, order, member = by_member[0], family.order, family.members[0]
-    moved, totals = slab.linear(member.metric)
+    moved, totals = slab.prepared(member.metric)
     pairs = slab.panel.pairs[family.parts[:, 0, 1]]
     observed = totals[pairs[:, 0]] - totals[pairs[:, 1]]
     own = np.abs(observed) if family.side == 0 else family.side * observed
