@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sigdask.randomization.count import AnyPanel
+from sigdask.randomization.panels import AnyPanel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

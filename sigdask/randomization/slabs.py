@@ -19,7 +19,7 @@ from sigdask.randomization.kernels.differences import add_linear, add_ratio, add
 from sigdask.randomization.kernels.exceedances import count_linear, count_ratio, count_scores
 from sigdask.randomization.kernels.scored import Parameters, count_scored, parameters
 from sigdask.randomization.kernels.sums import Layout, Room, combined, layout, moved_sums
-from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.panels.scored_sums import ScoredSums
 
 ROOM_BYTES = 2**25
 """What the arrays of one slab may take, for each thread, while `FEWEST_TRIALS` fit."""
@@ -29,7 +29,7 @@ FEWEST_TRIALS = 64
 Floats = NDArray[np.float64]
 
 
-def slabs(panel: Panel, *, run: int, first: int, n_trials: int, size: int | None = None) -> Iterator[Slab]:
+def slabs(panel: ScoredSums, *, run: int, first: int, n_trials: int, size: int | None = None) -> Iterator[Slab]:
     """Yield the slabs of a range of trials; each is valid until the next one is asked for."""
     arranged, kernels = layout(panel), kernels_of(panel)
     size = min(size or slab_size(panel), n_trials)
@@ -40,7 +40,7 @@ def slabs(panel: Panel, *, run: int, first: int, n_trials: int, size: int | None
         yield Slab(panel, kernels, arranged, moved, room)
 
 
-def slab_size(panel: Panel) -> int:
+def slab_size(panel: ScoredSums) -> int:
     """Return how many trials are summed at a time: what fits the cache, and the memory of a slab."""
     arranged = layout(panel)
     numbers = sum(kernel.numbers for kernel in kernels_of(panel)) * len(panel.totals)
@@ -53,7 +53,7 @@ class Slab:
 
     Attributes
     ----------
-    panel : Panel
+    panel : ScoredSums
         Systems, pairs and metrics.
     kernels : tuple of Kernel
         Of each metric.
@@ -65,7 +65,7 @@ class Slab:
         Memory used again by the next slab.
     """
 
-    panel: Panel
+    panel: ScoredSums
     kernels: tuple[Kernel, ...]
     arranged: Layout
     moved: NDArray[Any]
@@ -135,12 +135,12 @@ class Kernel(Protocol):
         ...
 
 
-def kernels_of(panel: Panel) -> tuple[Kernel, ...]:
+def kernels_of(panel: ScoredSums) -> tuple[Kernel, ...]:
     """Return the kernel of each metric."""
     return tuple(kernel_of(panel, m) for m in range(len(panel.metrics)))
 
 
-def kernel_of(panel: Panel, m: int) -> Kernel:
+def kernel_of(panel: ScoredSums, m: int) -> Kernel:
     """Decide which kernel a metric takes."""
     form, fields = panel.metrics[m].form, list(panel.metrics[m].fields)
     ratio = form if isinstance(form, Ratios) and len(form.numerators) == 1 else None
