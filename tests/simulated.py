@@ -12,8 +12,8 @@ from panel_of import panel_of, rng_of
 
 from sigdask.comparison.adjustment import joint_p_values
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.max_t import family_tally
-from sigdask.randomization.panels.families import Family, Member
+from sigdask.randomization.max_t import Family, family_tally
+from sigdask.randomization.panels.families import Member
 from sigdask.randomization.skewed import n_skewed
 from sigdask.statistics.multiplicity import holm
 

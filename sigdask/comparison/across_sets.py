@@ -7,14 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sigdask.comparison.adjustment import Asking, family_of, joint_p_values, no_sums, placed, rates, with_trials
+from sigdask.comparison.adjustment import (
+    Asking,
+    family_of,
+    joint_p_values,
+    no_sums,
+    panel_of_sums,
+    placed,
+    rates,
+    with_trials,
+)
 from sigdask.comparison.results import Result, ResultAcrossSets
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.deviations import root_mean_square, swap_deviations
 from sigdask.randomization.jobs import Job, Tallies
-from sigdask.randomization.panels.families import Family
-from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.max_t import Family
+from sigdask.randomization.panels.sums import SUMS
 from sigdask.randomization.tallies import TAILS
 from sigdask.statistics.multiplicity import replicated
 
@@ -97,7 +106,7 @@ def across_sets(comparisons: Sequence[Asking], alternative: Alternative, *, raw:
     """Take the comparisons of one pair and metric together over test sets and subsets; `raw` does not studentise."""
     grouped: dict[tuple[str, str, str], list[int]] = {}
     for k, (asked, c) in enumerate(comparisons):
-        if not isinstance(c.panel, Panel):
+        if c.panel.kind != SUMS:
             raise InputError(f"{no_sums(c)}, which cannot be taken together over sets")
         a, b = (asked.counts.systems[s] for s in c.pair)
         grouped.setdefault((a, b, c.metric.name), []).append(k)
@@ -151,7 +160,6 @@ def _scale(comparisons: Sequence[Asking], grouped: dict[tuple[str, str, str], li
         total = 0.0
         for k in places:
             c = comparisons[k][1]
-            assert isinstance(c.panel, Panel)
-            total += float(swap_deviations(c.panel.part([c.row]), c.column)[0]) ** 2
+            total += float(swap_deviations(panel_of_sums(c).part([c.row]), c.column)[0]) ** 2
         squares.append(total)
     return root_mean_square(np.sqrt(np.array(squares)))

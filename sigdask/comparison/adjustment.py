@@ -16,11 +16,12 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.deviations import root_mean_square, spread, swap_deviations
 from sigdask.randomization.jobs import Job, Tallies
+from sigdask.randomization.max_t import Family
 from sigdask.randomization.panels import build
-from sigdask.randomization.panels.families import SIDES, Family, Member, Relabelling
-from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.tallies import FAMILY_TAILS, Tally
+from sigdask.randomization.panels.families import SIDES, Member
+from sigdask.randomization.panels.sums import SUMS, Panel
+from sigdask.randomization.tallies import Tally
+from sigdask.randomization.tukey import Relabelling
 from sigdask.statistics.bounds import interval, p_value
 from sigdask.statistics.multiplicity import OF_P_VALUES, step_down
 
@@ -28,7 +29,6 @@ Array = NDArray[np.float64]
 Adjusted = tuple[Array, Array, Array]
 """Adjusted p-values, and the lower and upper ends of their Monte Carlo intervals."""
 
-SINGLE_STEP, STEP_DOWN = FAMILY_TAILS.index("single-step"), FAMILY_TAILS.index("step-down")
 
 Asking = tuple[Asked, Comparison]
 
@@ -92,11 +92,11 @@ class Adjustment:
 
 def joint_p_values(family: Family | Relabelling, method: str, tally: Tally) -> Adjusted:
     """Return the p-values of a counted family: exact when enumerated, else (nc + 1) / (nt + 1)."""
-    tail = 0 if isinstance(family, Relabelling) else SINGLE_STEP if method == "single-step-max-t" else STEP_DOWN
+    tail, order = family.judged_by(method)
     p, low, high = rates(family, tally, tail)
-    if isinstance(family, Family) and tail == STEP_DOWN:  # limits rise with the count, so theirs is that of p
-        return step_down(p, family.order), step_down(low, family.order), step_down(high, family.order)
-    return p, low, high
+    if order is None:
+        return p, low, high
+    return step_down(p, order), step_down(low, order), step_down(high, order)  # limits rise with the count, as p does
 
 
 def rates(family: Family | Relabelling, tally: Tally, tail: int) -> Adjusted:
@@ -124,7 +124,7 @@ def chosen(adjust: Adjust | None, comparisons: Sequence[Asking]) -> Adjust:
     systems = {asked.counts.systems[s] for asked, c in comparisons for s in c.pair}
     if len(systems) < 3 or len(comparisons) < 2:
         return "none"
-    return "holm" if any(not isinstance(c.panel, Panel) for _, c in comparisons) else "max-t"
+    return "holm" if any(c.panel.kind != SUMS for _, c in comparisons) else "max-t"
 
 
 def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alternative) -> Adjustment:
@@ -141,7 +141,7 @@ def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alter
     """
     if method == "none" or method in OF_P_VALUES or not comparisons:
         return Adjustment(method)
-    if apart := [c for _, c in comparisons if not isinstance(c.panel, Panel)]:
+    if apart := [c for _, c in comparisons if c.panel.kind != SUMS]:
         raise InputError(f"adjust {method}: {no_sums(apart[0])}, which shares no sums; use holm")
     if method == "tukey":
         return with_trials(method, _relabelling(comparisons, alternative), comparisons)
@@ -157,15 +157,14 @@ def family_of(members: Sequence[Member], parts: NDArray[np.int64], alternative: 
 
 def no_sums(c: Comparison) -> str:
     """Say what a score is that is none of sums."""
-    return f"{c.metric.name} is {'a black box' if isinstance(c.panel, OutputsPanel) else 'a score of sets'}"
+    return f"{c.metric.name} is {c.panel.kind}"
 
 
 def with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequence[Asking]) -> Adjustment:
     """Return a family with its trials: all arrangements where these are few enough."""
     sampled = all(asked.method == "randomization" for asked, _ in comparisons)
     if family.can_enumerate and not sampled:
-        whole = family.enumeration() if isinstance(family, Family) else replace(family, enumerated=True)
-        return Adjustment.by(method, whole, family.n_arrangements)
+        return Adjustment.by(method, family.enumeration(), family.n_arrangements)
     return Adjustment.by(method, family, max(c.n_trials for _, c in comparisons))
 
 
@@ -192,13 +191,18 @@ def placed(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int6
     members: list[Member] = []
     rows = []
     for _, c in comparisons:
-        assert isinstance(c.panel, Panel)
         key = (id(c.panel), c.column)
         if key not in found:
             found[key] = len(members)
-            members.append(Member(c.panel, c.column))
+            members.append(Member(panel_of_sums(c), c.column))
         rows.append((found[key], c.row))
     return members, np.array(rows, np.int64)
+
+
+def panel_of_sums(c: Comparison) -> Panel:
+    """Return the panel of a comparison of sums, which alone families are made of."""
+    assert isinstance(c.panel, Panel)
+    return c.panel
 
 
 def _group(asked: Asked, c: Comparison) -> tuple[int, str | None, str]:

@@ -13,14 +13,12 @@ from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
-from sigdask.randomization.count import DEFAULT_TRIALS
-from sigdask.randomization.panels import build, outputs, sums
+from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel, build_sets
 from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
-ComparedPanel = Panel | PresencePanel | OutputsPanel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +51,7 @@ class Comparison:
     @property
     def n_items(self) -> int:
         """Items that both systems have in the metric."""
-        return len(self.panel.a) if isinstance(self.panel, OutputsPanel) else self.panel.n_items
+        return self.panel.extent[0]
 
     def label(self, counts: Counts) -> str:
         """Return what is compared, for errors."""
@@ -153,7 +151,7 @@ def _of_panel(
     sampled, enumerated = _how(asked, n_discordant, sums.ENUMERATED_UNITS, metric.name)
     return Comparison(
         pair, metric, subset, mask, panel, row, column, n_discordant, sampled, enumerated,
-        asked.trials or DEFAULT_TRIALS,
+        asked.trials or sums.DEFAULT_TRIALS,
     )  # fmt: skip
 
 

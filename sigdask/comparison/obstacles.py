@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sigdask.comparison.adjustment import Adjustment
 from sigdask.comparison.notes import Note, Plain
 from sigdask.comparison.results import Result
-from sigdask.randomization.panels.families import Family
+from sigdask.randomization.max_t import Family
 from sigdask.randomization.skewed import n_skewed
 from sigdask.statistics.bounds import MAX_TRIALS, trials_to_decide
 from sigdask.statistics.multiplicity import OF_P_VALUES, cost, trials_needed

@@ -14,14 +14,11 @@ from sigdask.comparison.jobs import Slots
 from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Exact, Result, SecondRun
 from sigdask.counts import Counts
-from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Cell, Tallies
-from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import crosscheck
 from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
@@ -71,7 +68,7 @@ class Inference:
             difference=_difference(c, score_a, score_b),
             alternative=self.alternative,
             n_items=c.n_items,
-            n_units=len(np.unique(c.panel.index)) if isinstance(c.panel, OutputsPanel) else c.panel.n_units,
+            n_units=c.panel.extent[1],
             n_discordant=c.n_discordant,
             method="exact" if is_exact else "approximate",
             n_trials=n_trials,
@@ -104,18 +101,12 @@ class Inference:
         return tally.trials_of(cell.row, cell.column), int(tally.counts[cell.row, cell.column, self.tail])
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
-        if isinstance(c.panel, OutputsPanel):
-            return self._black_box_scores(c.panel)
-        i, j = c.panel.pairs[c.row]
-        return float(c.panel.scores[i, c.column]), float(c.panel.scores[j, c.column])
-
-    def _black_box_scores(self, panel: OutputsPanel) -> tuple[float, float]:
         try:
-            return float(panel.scores[0, 0]), float(panel.scores[1, 0])
+            return c.panel.scores_of(c.row, c.column)
         except InputError as error:
-            if self.failed is None:
+            if self.failed is None or c.panel.manner.vectorised:
                 raise
-            self.failed(panel.metric.name, str(error))
+            self.failed(c.metric.name, str(error))
             return math.nan, math.nan
 
     def _exact(self, c: Comparison, slots: Slots, tallies: Tallies) -> Exact | None:
@@ -164,7 +155,7 @@ class Inference:
         return tuple(checks)
 
     def _sign_test(self, c: Comparison, n_extreme: int, n_trials: int, *, sampled: bool) -> crosscheck.Check:
-        signs = _signs(c)
+        signs = c.panel.signs(c.row, c.column)
         if signs is None:
             return crosscheck.Check("sign test", "not applicable", None, "the score is not a mean of 0/1 item scores")
         if self.asked.counts.unit != "item":
@@ -175,7 +166,7 @@ class Inference:
 
     def _correlation(self, c: Comparison) -> float | None:
         """Return r12 where the metric is a mean over a fixed set of items."""
-        if not isinstance(c.metric, BoundMetric) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
+        if not isinstance(c.metric, BoundMetric) or not c.panel.is_mean(c.column):
             return None
         counts = self.asked.counts
         if counts.present is not None or c.metric.held is not None:
@@ -191,12 +182,7 @@ class Inference:
 
 def _difference(c: Comparison, a: float, b: float) -> float:
     """Return A - B; 0 where the two are a tie as the shuffled ones are ties: within rounding."""
-    width = float(TIE) * (abs(a) + abs(b))
-    if isinstance(c.panel, Panel) and c.panel.linear[c.column]:
-        width = max(width, float(c.panel.slack[c.row, c.column]) * c.panel.unit_of(c.column))
-    elif isinstance(c.panel, Panel):
-        width += float(c.panel.observed_movement[c.row, c.column])
-    return 0.0 if abs(a - b) <= width else a - b
+    return 0.0 if abs(a - b) <= c.panel.tie_width(c.row, c.column, a, b) else a - b
 
 
 def _item_scores(
@@ -223,30 +209,10 @@ def _item_scores(
     return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))
 
 
-def _signs(c: Comparison) -> tuple[int, int] | None:
-    """Return wins and losses where all nonzero differences of a linear score are equally large."""
-    if not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
-        return None
-    if c.panel.slack[c.row, c.column]:  # differences of the size of the slack have no sign
-        return None
-    metric = c.panel.metrics[c.column]
-    assert isinstance(metric.form, Ratios)
-    i, j = c.panel.pairs[c.row]
-    fields = list(metric.fields)
-    weights = np.array(metric.form.numerators[0])
-    differences = (c.panel.values[:, i][:, fields] - c.panel.values[:, j][:, fields]) @ weights
-    nonzero = differences[differences != 0]
-    if len(set(np.abs(nonzero).tolist())) > 1:
-        return None
-    return int(np.count_nonzero(nonzero > 0)), int(np.count_nonzero(nonzero < 0))
-
-
 def _step(c: Comparison) -> str:
     """Say how finely scores are told apart, where that is not exactly."""
-    if not isinstance(c.panel, Panel):
-        return ""
-    steps = [c.panel.lattices[f].step for f in c.panel.metrics[c.column].fields if c.panel.lattices[f].slack]
-    return f" by {max(steps):.2g} or more, as finely as such large scores are told apart" if steps else ""
+    step = c.panel.step(c.column)
+    return f" by {step:.2g} or more, as finely as such large scores are told apart" if step else ""
 
 
 def adjusted(result: Result, p: float, limits: tuple[float, float]) -> Result:
@@ -263,11 +229,11 @@ def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
     if result.n_discordant == 0:
         notes.append(Note("identical", f"identical: no unit differs in what the metric counts{_step(c)}"))
-    if not isinstance(c.panel, OutputsPanel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
-        for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
-            if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
-                text = f"{name}: 0/0 scored {form.zero_division:g}"
-                notes.append(Note("zero-division", text, {"system": name, "score": float(form.zero_division)}))
+    for name, value in zip((result.a, result.b), c.panel.undefined(c.row, c.column), strict=True):
+        if value is not None:
+            notes.append(
+                Note("zero-division", f"{name}: 0/0 scored {value:g}", {"system": name, "score": float(value)})
+            )
     if result.n_trials == 0:
         notes.append(Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p"))
     elif result.is_undecided(alpha):

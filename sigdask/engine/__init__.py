@@ -18,8 +18,8 @@ from sigdask.engine.flight import Flight
 from sigdask.engine.packing import sent_once, unpacked
 from sigdask.engine.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
-from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.tallies import Tally
 
 Progress = Callable[[int, int], None]
@@ -107,7 +107,7 @@ def count_task(task: Task, *panels: AnyPanel | bytes) -> Counted:
 
 def _count_range(trials: TrialRange, panel: AnyPanel | bytes) -> Tally | SigdaskError:
     try:
-        return count(unpacked(panel), run=trials.run, first=trials.first, n_trials=trials.n_trials)
+        return unpacked(panel).tally(run=trials.run, first=trials.first, n_trials=trials.n_trials)
     except SigdaskError as error:
         return error
 

@@ -10,8 +10,8 @@ from sigdask import addresses
 from sigdask.clusters import Cluster, versions
 from sigdask.errors import InputError
 from sigdask.metrics.travel import functions_of, is_named
-from sigdask.randomization.count import AnyPanel
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 
 SHIPPED_WITH_TASK = 16 * 1024
 """Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.shuffles import BLOCK
 
 TASK_SECONDS = 1.0
@@ -85,7 +85,7 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
         return ENUMERATION_SECONDS
     few = panel.manner.timed
-    timed = partial(count, panel, run=0, first=0)
+    timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     start = time.perf_counter()
     timed(n_trials=few)

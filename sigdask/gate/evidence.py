@@ -14,7 +14,6 @@ from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
 from sigdask.gate.margin_tests import AnyBound, Count, margins_shown
-from sigdask.randomization.deviations import swap_sd
 from sigdask.randomization.panels.sums import Units
 
 
@@ -92,5 +91,6 @@ def _spreads(
         key: Key = (counts.name, c.subset["value"] if c.subset else None, a, b, c.metric.name)
         if key in wanted:
             if id(c.panel) not in found:
-                found[id(c.panel)] = (c.panel, swap_sd(c.panel))  # the panel is kept, so that its id stays its own
+                # the panel is kept, so that its id stays its own
+                found[id(c.panel)] = (c.panel, c.panel.swap_deviations())
             yield key, float(found[id(c.panel)][1][c.row, c.column])

@@ -23,8 +23,8 @@ from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
 from sigdask.plan.model import Cost
-from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 
 _T = TypeVar("_T")
 
@@ -155,7 +155,7 @@ def _seconds(jobs: Sequence[Job]) -> float:
 
 def _rate(panel: AnyPanel, n_trials: int) -> float:
     start = time.perf_counter()
-    count(panel, run=0, first=0, n_trials=n_trials)
+    panel.tally(run=0, first=0, n_trials=n_trials)
     return (time.perf_counter() - start) / n_trials
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from sigdask.engine.tasks import TrialRange
 from sigdask.identity import identity_of
 from sigdask.randomization.jobs import Cell, Job
-from sigdask.randomization.panels.digests import digests, is_whole
-from sigdask.randomization.panels.families import Family, Relabelling
 from sigdask.randomization.tallies import TAILS, Tally, round_of, rounds
 from sigdask.store import Kept, Store
 
@@ -103,7 +101,7 @@ class Ledger:
             self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
         for job, at in self.at.items():
             np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
-            if is_whole(job.panel):
+            if job.panel.is_whole:
                 self._load_whole(job, int(at[0, 0]))
         for run, wanted in self.wanted.items():
             self._load(run, np.flatnonzero(wanted > 0))
@@ -131,7 +129,7 @@ class Ledger:
         """Return the tally of a job, as far as it is counted."""
         at = self.at[job]
         trials = self.n_trials[job.run][at]
-        if is_whole(job.panel):
+        if job.panel.is_whole:
             counts = self._whole[int(at[0, 0]), job.run].reshape(*job.panel.shape, job.panel.manner.n_tails)
             return Tally(int(trials[0, 0]), counts)
         counts = np.zeros((*at.shape, job.panel.manner.n_tails), np.int64)
@@ -249,7 +247,7 @@ def _numbered(jobs: Sequence[Job]) -> tuple[list[str], dict[Job, NDArray[np.int6
     at = {}
     for job in jobs:
         if id(job.panel) not in seen:
-            own = digests(job.panel)
+            own = job.panel.digests()
             found = np.array([numbers.setdefault(d, len(numbers)) for d in own.ravel()], np.int64)
             kinds += [_kind(job.panel)] * (len(numbers) - len(kinds))
             seen[id(job.panel)] = found.reshape(own.shape)
@@ -258,7 +256,7 @@ def _numbered(jobs: Sequence[Job]) -> tuple[list[str], dict[Job, NDArray[np.int6
 
 
 def _kind(panel: Any) -> str:
-    if is_whole(panel):
+    if panel.is_whole:
         known = identity_of(type(panel))
         assert known is not None
         return known.tag.lower()
@@ -276,7 +274,7 @@ def _lines(
     job: Job, at: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], open_: NDArray[np.bool_]
 ) -> Iterator[Line]:
     """Yield lines of one job: pairs and metrics that have the same trials to go."""
-    if is_whole(job.panel):
+    if job.panel.is_whole:
         if open_[0, 0]:
             yield Line(job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), at[0, :1], job.label, whole=True)
         return
@@ -289,7 +287,6 @@ def _lines(
             groups.setdefault((first, stop, tuple(np.flatnonzero(here[row]).tolist())), []).append(row)
     for (first, stop, columns), rows in groups.items():
         places = at[rows][:, columns].ravel()
-        assert not isinstance(job.panel, (Family, Relabelling))
         yield Line(job.panel.part(rows, columns), job.run, first, stop, places, job.label, whole=False)
 
 

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from sigdask.comparison.notes import Note, without
 from sigdask.comparison.results import Result, Stopped
 from sigdask.overnight.ledger import Ledger
-from sigdask.randomization.count import count
 from sigdask.randomization.jobs import Cell, Job
-from sigdask.randomization.panels.families import Family, Relabelling
 from sigdask.randomization.tallies import TAILS, round_of
 from sigdask.statistics.stopping import (
     NOT_YET,
@@ -170,12 +168,12 @@ class Early:
 
     def _recount(self, job: Job, column: int, tail: int) -> Recount:
         whole = job.panel
-        assert not isinstance(whole, (Family, Relabelling))  # stopping rules are refused inside families
+        assert not whole.is_whole  # stopping rules are refused inside families
         rows = {k: self.cells[place].row for k, place in enumerate(self.order) if self.cells[place].job is job}
 
         def recount(first: int, n_trials: int, some: Sequence[int]) -> Sequence[int]:
             part = whole.part([rows[k] for k in some], [column])
-            counted: list[int] = count(part, run=0, first=first, n_trials=n_trials).counts[:, 0, tail].tolist()
+            counted: list[int] = part.tally(run=0, first=first, n_trials=n_trials).counts[:, 0, tail].tolist()
             return counted
 
         return recount

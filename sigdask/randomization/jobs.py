@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sigdask.randomization.count import AnyPanel
+from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.tallies import Tally
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.randomization.deviations import leanings, skewness
-from sigdask.randomization.panels.families import Family
+from sigdask.randomization.max_t import Family
 
 TOLERATED = 0.2
 """Skewness over the root of the number of units, from which the family-wise error is about twice its level."""

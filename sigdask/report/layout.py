@@ -64,7 +64,7 @@ def _table(names: Sequence[str], cells: Sequence[Sequence[str]], least: Sequence
 
 
 def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], width: int | None) -> list[int]:
-    """Return how wide each column is: whole where all fit, else the widest are narrowed, to no less than their words."""
+    """Return how wide each column is: whole where all fit, else the widest narrowed, to their words at least."""
     from rich.cells import cell_len
 
     found = [max(map(cell_len, column)) for column in columns]

@@ -17,7 +17,6 @@ from sigdask.comparison.request import Wanted
 from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.randomization.count import count
 from sigdask.report.terminal import render
 from sigdask.statistics.bounds import interval
 
@@ -343,7 +342,7 @@ def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, leve
     comparisons = [(exchange.asked, c) for exchange in exchanges for c in exchange.comparisons]
     made = across_sets(comparisons, alternative)
     results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
-    tally = count(made.job.panel, run=0, first=0, n_trials=99)
+    tally = made.job.panel.tally(run=0, first=0, n_trials=99)
     for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
         [verdict] = made.verdicts({made.job: tally}, results, [(p, 1.0), (1.0, 1.0)], 0.1)
         assert (verdict.greater_in, verdict.p_greater) == (shown, pytest.approx(2 * p))
@@ -364,10 +363,10 @@ def test_another_seed_turns_no_verdict_that_the_interval_settles():
 @pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
 def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
     study = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
-    tallies = [count(job.panel, run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
+    tallies = [job.panel.tally(run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
     note = study.results(tallies).family
     assert (note.n_trials, note.exact) == (20, False)
-    whole = [count(job.panel, run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
+    whole = [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
     note = study.results(whole).family
     assert (note.n_trials, note.exact) == (asked, asked == 2**5)
 

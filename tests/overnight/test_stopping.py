@@ -13,7 +13,6 @@ from nights import tallies_in, write_plan
 from sigdask.overnight import run_plan, stopping
 from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
-from sigdask.randomization.count import count
 from sigdask.statistics.stopping import places, sequence_interval
 from sigdask.store.views import report, status
 
@@ -77,10 +76,10 @@ def first_exceedances(plan, r, h):
     panel = job.panel.part([row], [0])
     k = 0
     for first in range(0, 300_000, 100):
-        here = int(count(panel, run=0, first=first, n_trials=min(100, 300_000 - first)).counts[0, 0, 2])
+        here = int(panel.tally(run=0, first=first, n_trials=min(100, 300_000 - first)).counts[0, 0, 2])
         if k + here >= h:
             for t in range(first, first + 100):
-                k += int(count(panel, run=0, first=t, n_trials=1).counts[0, 0, 2])
+                k += int(panel.tally(run=0, first=t, n_trials=1).counts[0, 0, 2])
                 if k == h:
                     return k, t + 1
         k += here

@@ -9,7 +9,6 @@ import pytest
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find
-from sigdask.randomization.count import tally
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
 from sigdask.statistics.stopping import (
@@ -216,7 +215,7 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     panel = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
 
     def recount(first, n, some=(0,)):
-        return [int(tally(panel, first=first, n_trials=n).counts[0, 0, 2]) for _ in some]
+        return [int(panel.tally(first=first, n_trials=n).counts[0, 0, 2]) for _ in some]
 
     flags = np.array([recount(t, 1)[0] for t in range(8192)])
     blocks = [recount(first, 4096)[0] for first in (0, 4096)]
