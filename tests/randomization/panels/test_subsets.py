@@ -156,7 +156,7 @@ def test_dependence_is_that_of_the_items_compared():
         question = Question.of(counts, Wanted(["acc"], beside=False), second_run=False)
         [[one]] = question.dependences
         found.append((one.n_groups, round(one.icc, 12), round(one.design_effect, 12), round(one.p_value, 12)))
-        assert not question.warnings
+        assert not question.notes
     assert found[0] == found[1]
 
 
