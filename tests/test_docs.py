@@ -1,4 +1,4 @@
-"""The documents keep up with the program: every format is described, every set of real data is in the table, each kind of note."""
+"""The documents keep up with the program: formats, sets of real data and kinds of notes are all told."""
 
 import re
 from pathlib import Path
