@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sigdask.errors import InputError
@@ -22,10 +25,43 @@ def check(address: str, what: str) -> None:
         raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")
 
 
-def look_in(folder: Path) -> None:
+class Folders:
+    """Finds modules in the user's folders where nothing else does; stands last in `sys.meta_path`.
+
+    The user's own `sys.path` is left as it is.
+
+    Attributes
+    ----------
+    folders : list of str
+        In the order in which they are asked.
+    """
+
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a module is; what is within a package is found by the package's own path."""
+        return PathFinder.find_spec(name, self.folders, target) if path is None else None
+
+
+FOLDERS = Folders()
+"""Of this process; what its local workers are sent goes with it."""
+
+
+def look_in(folder: Path | str) -> None:
     """Find modules in a folder as well, after all others."""
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
+    if FOLDERS not in sys.meta_path:
+        sys.meta_path.append(FOLDERS)
+    found = str(Path(folder).absolute())
+    if found not in FOLDERS.folders:
+        FOLDERS.folders.append(found)
+
+
+def looked_in() -> tuple[str, ...]:
+    """Return the folders in which this process finds modules after all others."""
+    return tuple(FOLDERS.folders)
 
 
 def load(address: str, what: str) -> Any:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from unittest.mock import patch
 
+from sigdask import addresses
 from sigdask.cli import main
 
 
@@ -24,7 +25,7 @@ def called(*arguments, cwd):
     """
     command = ["sigdask", *map(str, arguments)]
     streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for name, errors in ERRORS.items()}
-    with contextlib.chdir(cwd), patch.multiple(sys, argv=command, path=[*sys.path], **streams), _as_before():
+    with contextlib.chdir(cwd), patch.multiple(sys, argv=command, **streams), _as_before():
         try:
             main()
         except SystemExit as left:
@@ -37,12 +38,14 @@ ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those of a pro
 
 @contextlib.contextmanager
 def _as_before():
-    """Give back what a program that is about to end may leave: the handling of signals and of log lines."""
+    """Give back what a program that is about to end may leave: signals, log lines, where modules are found."""
     logger, handled = logging.getLogger("sigdask"), signal.getsignal(signal.SIGTERM)
     before = logger.handlers, logger.propagate, logger.level
+    folders = [*addresses.FOLDERS.folders]
     try:
         yield
     finally:
+        addresses.FOLDERS.folders = folders
         signal.signal(signal.SIGTERM, handled)
         logger.handlers, logger.propagate = before[:2]
         logger.setLevel(before[2])

@@ -22,7 +22,7 @@ def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
     from sigdask.cli.logs import to_stderr
 
-    to_stderr(as_json="--log-json" in sys.argv)
+    to_stderr(in_json="--log-json" in sys.argv)
     try:
         status = commands.main(standalone_mode=False)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
@@ -68,7 +68,7 @@ def commands(*, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
     from sigdask.cli.logs import to_stderr
 
-    to_stderr(as_json=log_json)
+    to_stderr(in_json=log_json)
 
 
 for _command in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -11,6 +10,7 @@ from typing import TextIO
 
 from sigdask.report.layout import fitted
 from sigdask.report.text import printable, printable_json
+from sigdask.writing import as_json
 
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 """What every record has; anything else was given as `extra`."""
@@ -54,7 +54,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         carried = {key: value for key, value in vars(record).items() if key not in STANDARD}
-        return printable_json(json.dumps({**entry, **carried}, ensure_ascii=False, default=str))
+        return printable_json(as_json({**entry, **carried}, lines=False, other=str))
 
 
 class Stderr(logging.Handler):
@@ -66,16 +66,16 @@ class Stderr(logging.Handler):
         sys.stderr.flush()
 
 
-def to_stderr(*, as_json: bool = False) -> None:
+def to_stderr(*, in_json: bool = False) -> None:
     """Send the program's log lines to standard error, once.
 
     Parameters
     ----------
-    as_json : bool
+    in_json : bool
         One JSON object a line; also asked for by ``SIGDASK_LOG=json``.
     """
     handler = Stderr()
-    handler.setFormatter(JsonLines() if as_json or os.environ.get("SIGDASK_LOG") == "json" else Lines())
+    handler.setFormatter(JsonLines() if in_json or os.environ.get("SIGDASK_LOG") == "json" else Lines())
     logger = logging.getLogger("sigdask")
     logger.handlers = [handler]
     logger.propagate = False

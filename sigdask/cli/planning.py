@@ -87,17 +87,16 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
 @click.argument("where", metavar="PLAN.toml|STORE")
 @click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
 @click.option("--plan", "name", help="Which plan, where a store has several.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-def status(where: str, store: str | None, name: str | None, as_json: bool) -> None:
+@click.option("--json", "in_json", is_flag=True, help="Write JSON.")
+def status(where: str, store: str | None, name: str | None, in_json: bool) -> None:
     """Show how far a plan is, while it runs or after."""
-    import json
-
     from sigdask.report.plans import status_dict, status_text
     from sigdask.store import views
+    from sigdask.writing import as_json
 
     found = views.status(*_store_and_plan(where, store, name))
-    if as_json:
-        say_json(json.dumps(status_dict(found), indent=1))
+    if in_json:
+        say_json(as_json(status_dict(found)))
     else:
         say(status_text(found, time.time(), width=width()))
 

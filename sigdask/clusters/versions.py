@@ -8,6 +8,7 @@ from socket import gethostname
 from typing import Any
 
 from sigdask.errors import InputError
+from sigdask.writing import listed
 
 CHECKED = ("sigdask", "dask", "distributed", "numpy", "numba", "scipy", "cloudpickle", "msgpack")
 OF_SCHEDULERS = ("dask", "distributed", "msgpack")
@@ -43,7 +44,7 @@ def here() -> dict[str, str]:
     return _versions(get_versions(packages=list(CHECKED)))
 
 
-def hold(theirs: Mapping[str, str]) -> None:
+def require(theirs: Mapping[str, str]) -> None:
     """Refuse to count for a driver of other versions; for workers that join while it runs.
 
     Raises
@@ -70,8 +71,7 @@ def differing(own: Mapping[str, str], others: Mapping[str, Mapping[str, str]]) -
             if version != own[package]:
                 found.setdefault((package, version), []).append(who)
     return [
-        f"{package} is {own[package]} here and {version} at {who[0]}"
-        + (f" and {len(who) - 1} more" if len(who) > 1 else "")
+        f"{package} is {own[package]} here and {version} at {listed(who, 1)}"
         for (package, version), who in found.items()
     ]
 

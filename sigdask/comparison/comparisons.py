@@ -68,14 +68,14 @@ def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | 
         yield {"column": by, "value": value}, column == value
 
 
-def bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+def bind(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
     """Bind a metric to the data, once: what is bound already stays."""
     return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
 
 
 def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Iterator[Comparison]:
     """Yield every comparison of systems that have an item in common, in the order of subsets, pairs and metrics."""
-    bound_metrics = [bound(m, asked.counts) for m in chosen]
+    bound_metrics = [bind(m, asked.counts) for m in chosen]
     groups = _sharing_items([m for m in bound_metrics if not isinstance(m, BlackBox)])
     columns = {id(m): (g, k) for g, group in enumerate(groups) for k, m in enumerate(group)}
     for subset, mask in _subsets(asked.counts, by):
@@ -98,7 +98,7 @@ def left_out(
     if counts.present is None and not counts.held and not counts.replicates:
         return
     for subset, mask in _subsets(counts, by):
-        for metric in (bound(m, counts) for m in chosen):
+        for metric in (bind(m, counts) for m in chosen):
             own = [counts.in_common([s], mask, metric.held) for s in range(counts.n_systems)]
             has = np.column_stack(own).astype(np.float32)  # (n_items, n_systems)
             common = has.T @ has  # numbers of items, above 0 where there are some

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, overload
 
+from sigdask.comparison.notes import Note, dicts, texts
 from sigdask.errors import missing_extra
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.letters import Ranked, achieved_significance, discriminative_power, ranking
+from sigdask.writing import as_json, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class FamilyNote:
 
 
 @dataclass(frozen=True, slots=True)
-class OverSets:
+class ResultAcrossSets:
     """One verdict over several test sets or subsets: the mean of the differences.
 
     Attributes
@@ -194,8 +195,8 @@ class Result:
         How much differences hang together within coarser groups than the unit.
     beside : tuple of Beside
         The same with other units exchanged.
-    warnings : tuple of str
-        Notes on this comparison.
+    notes : tuple of Note
+        On this comparison; `warnings` are their texts.
     signature : str or None
         How the scorer library counted, in its own words.
     stopped : Stopped or None
@@ -228,10 +229,15 @@ class Result:
     checks: tuple[Check, ...] = ()
     dependence: tuple[Dependence, ...] = ()
     beside: tuple[Beside, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     signature: str | None = None
     stopped: Stopped | None = None
     p_adjusted_interval: tuple[float, float] | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the notes say, as it is printed."""
+        return texts(self.notes)
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""
@@ -259,14 +265,17 @@ class Result:
 
     def verdict(self, alpha: float) -> str:
         """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
+        return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
+
+    def decision(self, alpha: float) -> bool | None:
+        """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
         if self.stopped is not None and self.stopped.rule == "confidence-sequence":
-            words = {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}
-            return words[self.stopped.is_significant]
+            return self.stopped.is_significant
         if self.p_adjusted is not None:
-            return "significant" if self.p_adjusted <= alpha else "not significant"
+            return bool(self.p_adjusted <= alpha)
         if self.is_undecided(alpha) and not self.is_settled:
-            return f"undecided at {alpha:g}"
-        return "significant" if self.p_value <= alpha else "not significant"
+            return None
+        return bool(self.p_value <= alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,20 +290,20 @@ class Results(Sequence[Result]):
         Of the stream.
     alpha : float
         Level of the verdicts.
-    warnings : tuple of str
-        Notes on the whole.
+    notes : tuple of Note
+        On the whole; `warnings` are their texts.
     family : FamilyNote or None
         How p-values were adjusted.
-    together : tuple of OverSets
+    together : tuple of ResultAcrossSets
         Verdicts over several sets, where asked for.
     """
 
     results: tuple[Result, ...]
     seed: int
     alpha: float
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     family: FamilyNote | None = None
-    together: tuple[OverSets, ...] = ()
+    together: tuple[ResultAcrossSets, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -309,6 +318,11 @@ class Results(Sequence[Result]):
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the notes say, as it is printed."""
+        return texts(self.notes)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes."""
         return {
@@ -317,10 +331,11 @@ class Results(Sequence[Result]):
             "seed": self.seed,
             "alpha": self.alpha,
             "warnings": list(self.warnings),
-            "family": _plain(asdict(self.family)) if self.family else None,
-            "results": [_plain(asdict(result)) for result in self.results],
-            "rankings": [_plain(asdict(ranking)) for ranking in self.rankings()],
-            "together": [_plain(asdict(verdict)) for verdict in self.together],
+            "notes": plain(dicts(self.notes)),
+            "family": plain(self.family),
+            "results": [plain(_result_dict(result)) for result in self.results],
+            "rankings": plain(self.rankings()),
+            "together": plain(self.together),
         }
 
     def rankings(self) -> list[Ranking]:
@@ -398,7 +413,7 @@ def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
     for r in sorted(results, key=lambda r: -r.n_items):  # where items are missing, the pair that has most of them
         scores.setdefault(r.a, r.score_a)
         scores.setdefault(r.b, r.score_b)
-    apart = [(r.a, r.b) for r in results if r.verdict(alpha) == "significant"]
+    apart = [(r.a, r.b) for r in results if r.decision(alpha)]
     first = results[0]
     ranked = ranking(list(scores.items()), apart, higher_is_better=first.higher_is_better)
     power = discriminative_power([_p_or_decision(r, alpha) for r in results], alpha)
@@ -407,7 +422,7 @@ def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
 
 def _p_or_decision(result: Result, alpha: float) -> float:
     """Return p; where a rule decides without one, 0 for significant and 1 for not."""
-    return result.p_value if not math.isnan(result.p_value) else float(result.verdict(alpha) != "significant")
+    return result.p_value if not math.isnan(result.p_value) else float(not result.decision(alpha))
 
 
 def _flat(result: Result) -> dict[str, Any]:
@@ -423,16 +438,5 @@ def _flat(result: Result) -> dict[str, Any]:
     return row
 
 
-def as_json(value: dict[str, Any]) -> str:
-    """Return the JSON text of results: readable, and never NaN, which JSON does not have."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def _result_dict(result: Result) -> dict[str, Any]:
+    return {**asdict(result), "warnings": result.warnings, "notes": dicts(result.notes)}

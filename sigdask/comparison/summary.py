@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Asked, Comparison
 from sigdask.comparison.jobs import Slots
+from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Exact, Result, SecondRun
 from sigdask.counts import Counts
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
-from sigdask.randomization.tallies import TAILS, Tally
+from sigdask.randomization.jobs import Cell, Tallies
+from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import crosscheck
 from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
 from sigdask.statistics.classical import correlations, sign_test
@@ -26,11 +28,8 @@ from sigdask.statistics.rounding import limits_text
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
 
-UNDECIDED = "undecided at"
-"""How the note begins on a p whose interval straddles alpha."""
 
-
-class Judge:
+class Inference:
     """Makes results of counts: bound, interval, checks, notes.
 
     A black box that fails is an error; where `failed` is given it is told, and the scores are NaN.
@@ -46,7 +45,7 @@ class Judge:
         self.n_sampled = max(n_sampled, 1)
         self._r12: dict[tuple[str, str | None], NDArray[np.float64]] = {}
 
-    def result(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Result:
+    def result(self, c: Comparison, slots: Slots, tallies: Tallies) -> Result:
         """Return one comparison's result."""
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
@@ -55,7 +54,7 @@ class Judge:
         p = self.p_value(c, slots, tallies)
         is_exact = slots.first is None and exact is not None
         limits = (p, p) if is_exact else interval(n_extreme, n_trials)
-        again = self._second_run(c, slots, tallies, n_trials, n_extreme)
+        again = self._second_run(slots, tallies, n_trials, n_extreme)
         result = Result(
             test_set=counts.name,
             subset=c.subset,
@@ -84,22 +83,22 @@ class Judge:
         )
         return _with_notes(result, c, self.alpha)
 
-    def p_value(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> float:
+    def p_value(self, c: Comparison, slots: Slots, tallies: Tallies) -> float:
         """Return one comparison's p: exact where all arrangements were counted, else the bound."""
         n_trials, n_extreme = self._counted(c, slots, tallies)
         exact = slots.first is None and n_trials > 0
         return p_value(n_extreme, n_trials, exact=exact)
 
-    def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
+    def _counted(self, c: Comparison, slots: Slots, tallies: Tallies) -> tuple[int, int]:
         """Return trials and exceedances; of arrangements all, or none where some are not counted yet."""
         if slots.first is not None:
-            return self._trials(tallies, slots.first, c.column)
-        counted = self._trials(tallies, (slots.exact or 0, 0), 0)
+            return self._trials(tallies, slots.first)
+        counted = self._trials(tallies, slots.cells[0])
         return counted if counted[0] == 2**c.n_discordant else (0, 0)
 
-    def _trials(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> tuple[int, int]:
-        job, row = where
-        return tallies[job].trials_of(row, column), int(tallies[job].counts[row, column, self.tail])
+    def _trials(self, tallies: Tallies, cell: Cell) -> tuple[int, int]:
+        tally = tallies[cell.job]
+        return tally.trials_of(cell.row, cell.column), int(tally.counts[cell.row, cell.column, self.tail])
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
         try:
@@ -110,10 +109,10 @@ class Judge:
             self.failed(c.metric.name, str(error))
             return math.nan, math.nan
 
-    def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
+    def _exact(self, c: Comparison, slots: Slots, tallies: Tallies) -> Exact | None:
         if slots.exact is None:
             return None
-        n_arrangements, n_extreme = self._trials(tallies, (slots.exact, 0), 0)
+        n_arrangements, n_extreme = self._trials(tallies, slots.exact)
         if n_arrangements < 2**c.n_discordant:
             return None
         if n_extreme == 0:
@@ -121,12 +120,10 @@ class Judge:
         p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(
-        self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_trials: int, n_extreme: int
-    ) -> SecondRun | None:
+    def _second_run(self, slots: Slots, tallies: Tallies, n_trials: int, n_extreme: int) -> SecondRun | None:
         if slots.second is None:
             return None
-        n_again, again = self._trials(tallies, slots.second, c.column)
+        n_again, again = self._trials(tallies, slots.second)
         if n_again != n_trials or n_trials == 0:  # stopped before its end: runs of unequal length are not compared
             return None
         agreement = crosscheck.runs_agree(n_extreme, again, n_trials)
@@ -220,23 +217,30 @@ def _step(c: Comparison) -> str:
 
 def adjusted(result: Result, p: float, limits: tuple[float, float]) -> Result:
     """Return the result with an adjusted p and its interval, which the verdict is of; what was said of p names it."""
-    notes = (f"unadjusted p {note}" if note.startswith(UNDECIDED) else note for note in result.warnings)
-    return replace(result, p_adjusted=p, p_adjusted_interval=limits, warnings=tuple(notes))
+    notes = tuple(_of_unadjusted(note) if note.kind == "undecided" else note for note in result.notes)
+    return replace(result, p_adjusted=p, p_adjusted_interval=limits, notes=notes)
+
+
+def _of_unadjusted(note: Note) -> Note:
+    return replace(note, kind="unadjusted-undecided", text=f"unadjusted p {note.text}")
 
 
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
     if result.n_discordant == 0:
-        notes.append(f"identical: no unit differs in what the metric counts{_step(c)}")
+        notes.append(Note("identical", f"identical: no unit differs in what the metric counts{_step(c)}"))
     for name, value in zip((result.a, result.b), c.panel.undefined(c.row, c.column), strict=True):
         if value is not None:
-            notes.append(f"{name}: 0/0 scored {value:g}")
+            notes.append(
+                Note("zero-division", f"{name}: 0/0 scored {value:g}", {"system": name, "score": float(value)})
+            )
     if result.n_trials == 0:
-        notes.append("not reached: no trial is counted yet, and 1 bounds every p")
+        notes.append(Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p"))
     elif result.is_undecided(alpha):
         needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
         remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
         low, high = result.p_interval
         limits = limits_text(low, high, alpha)
-        notes.append(f"{UNDECIDED} {alpha:g}: the 99 % interval of p is {limits}; {remedy}")
-    return replace(result, warnings=tuple(notes))
+        text = f"undecided at {alpha:g}: the 99 % interval of p is {limits}; {remedy}"
+        notes.append(Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed}))
+    return replace(result, notes=tuple(notes))

@@ -14,6 +14,19 @@ from sigdask.identity import known_as
 Array = NDArray[Any]
 
 
+def objects(values: Sequence[Any]) -> Array:
+    """Return an array of one object an item, whatever these are made of.
+
+    Examples
+    --------
+    >>> objects([(1, 2), (3, 4)]).shape
+    (2,)
+    """
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
+
+
 @known_as("Reordered", "fields order")
 @dataclass(frozen=True, slots=True, eq=False)
 class Reordered(Mapping[str, Array]):

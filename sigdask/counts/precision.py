@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
 from sigdask.identity import known_as
+from sigdask.writing import listed
 
 DIGITS = {"float16": 3, "float32": 6, "float64": 9}
 """Significant digits of the decimals that a column may stand for: those of which float16 and float32 hold every one
@@ -185,5 +186,4 @@ def _notes(columns: Mapping[str, Sequence[Column]], systems: Sequence[str]) -> I
                 kind = column.note.partition(" (")[0]
                 told.setdefault(kind, (column.note, []))[1].append(systems[k] if len(own) > 1 else "all systems")
         for note, who in told.values():
-            more = f" and {len(who) - 3} more" if len(who) > 3 else ""
-            yield f"{', '.join(who[:3])}{more}, {name}: {note}"
+            yield f"{listed(who)}, {name}: {note}"

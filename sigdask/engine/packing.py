@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
+from sigdask import addresses
 from sigdask.clusters import Cluster, versions
 from sigdask.errors import InputError
 from sigdask.metrics.travel import functions_of, is_named
@@ -28,25 +29,31 @@ def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Any]:
 
 
 def _packed(panel: AnyPanel, *, code: bool) -> bytes:
-    """Pickle a panel, opaque to the scheduler; without `code`, as arrays and names only."""
+    """Pickle a panel, opaque to the scheduler; without `code`, as arrays and names only.
+
+    Before it, and read before it, go the driver's versions, and to workers of this machine the folders in which the
+    driver finds modules.
+    """
     if code:
         import cloudpickle
 
-        return bytes(cloudpickle.dumps((versions.here(), cloudpickle.dumps(panel))))
+        return bytes(cloudpickle.dumps((versions.here(), addresses.looked_in(), cloudpickle.dumps(panel))))
     for name, function in functions_of(panel):
         if not is_named(function):
             raise InputError(
                 f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
                 "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
             )
-    return pickle.dumps((versions.here(), pickle.dumps(panel)))
+    return pickle.dumps((versions.here(), (), pickle.dumps(panel)))
 
 
 def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
     """Return a panel that was packed by this program's own driver."""
     if not isinstance(panel, bytes):
         return panel
-    theirs, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
-    versions.hold(theirs)
+    theirs, folders, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
+    versions.require(theirs)
+    for folder in folders:
+        addresses.look_in(folder)
     found: AnyPanel = pickle.loads(packed)  # noqa: S301
     return found

@@ -21,7 +21,7 @@ ENUMERATION_SECONDS = 2e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TrialRange:
     """A range of trials of one job."""
 
     job: int
@@ -30,7 +30,7 @@ class Piece:
     n_trials: int
 
 
-Task = tuple[Piece, ...]
+Task = tuple[TrialRange, ...]
 
 
 def task_seconds(work: float, n_threads: int) -> float:
@@ -62,7 +62,7 @@ def partition(
         Instead of `seconds`.
     """
     tasks: list[Task] = []
-    open_task: list[Piece] = []
+    open_task: list[TrialRange] = []
     left = seconds
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = job.panel.manner.grain
@@ -73,7 +73,7 @@ def partition(
             if open_task and (blocks_per_task or here * cost > left):
                 tasks.append(tuple(open_task))
                 open_task, left = [], seconds
-            open_task.append(Piece(k, job.run, first, here))
+            open_task.append(TrialRange(k, job.run, first, here))
             left -= here * cost
     if open_task:
         tasks.append(tuple(open_task))

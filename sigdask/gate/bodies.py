@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sigdask.errors import InputError
+from sigdask.writing import as_json
 
 EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
     {"plan": "nightly", "passed": passed, "text": f'nightly: gate: {word}\n  "{word}" <rule>',
@@ -49,7 +50,7 @@ def write(template: str, fields: Mapping[str, Any]) -> bytes:
         line = getattr(error, "lineno", None)
         raise InputError(f"the template{f', line {line},' if line else ''} is wrong: {error}") from None
     try:
-        return json.dumps(json.loads(made), ensure_ascii=False).encode()
+        return as_json(json.loads(made), lines=False).encode()
     except ValueError as error:
         raise InputError(
             f"the template makes no JSON ({error}) but {made.strip()[:80]!r}; write texts as {{{{ text | tojson }}}}"

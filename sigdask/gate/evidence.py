@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from sigdask import metrics as known
-from sigdask.comparison.comparisons import Asked, bound, list_comparisons
+from sigdask.comparison.comparisons import Asked, bind, list_comparisons
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import Result
 from sigdask.counts import Counts
@@ -57,7 +57,7 @@ def gather(
     own = [r for r in results if r.test_set == counts.name]
     asked = [r for r in own if any(covers(rule, r, baseline) for rule in rules)]
     with waiting():
-        metrics = {name: bound(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
+        metrics = {name: bind(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
         spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
     shown: dict[tuple[WithinMargin, Key], Shown] = {}
     for rule in rules:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from sigdask.comparison.results import Result
 from sigdask.statistics.matched_proportions import Matched
+from sigdask.writing import as_json, plain
 
 Fdr = Literal["none", "lord++", "lond"]
 
@@ -249,11 +248,11 @@ class GateVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return {"passed": self.passed, "rules": [_plain(asdict(rule)) for rule in self.rules]}
+        return {"passed": self.passed, "rules": plain(self.rules)}
 
     def to_json(self) -> str:
         """Return JSON text."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        return as_json(self.to_dict())
 
 
 def key_of(result: Result) -> Key:
@@ -273,14 +272,3 @@ def name_of(rule: Rule) -> str:
     given = {k: v for k, v in asdict(rule).items() if v}
     written = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in given.items()]
     return f"{kind}({', '.join(written)})"
-
-
-def _plain(value: Any) -> Any:
-    """Make values that JSON has: infinity becomes text."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "infinite"
-    return value

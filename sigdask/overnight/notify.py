@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -18,6 +17,8 @@ from sigdask.errors import InputError
 from sigdask.gate import GateVerdict, bodies
 from sigdask.plan import Tell
 from sigdask.report.gate import render
+from sigdask.report.text import printable_json
+from sigdask.writing import as_json
 
 LONGEST_WORD = 300
 """Characters kept of what a command or server answered."""
@@ -44,7 +45,7 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
         return
     ending = "passed" if verdict.passed else "failed"
     fields = {"plan": name, "text": f"{name}: {render(verdict)}", **verdict.to_dict()}
-    body = json.dumps(fields).encode()
+    body = printable_json(as_json(fields, lines=False)).encode()
     if to.command and (trouble := _run(to, body, ending, folder)):
         yield f"gate.command {to.command[0]}: {trouble}"
     if to.webhook is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import lines_of_keys
 from sigdask.plan.model import Plan
 from sigdask.plan.resolve import resolve, store_of
+from sigdask.writing import as_json
 
 LARGEST_FILE = 16 * 2**20
 """Bytes of a plan; a larger file is something else."""
@@ -77,7 +77,7 @@ def schema() -> dict[str, Any]:
 
 def schema_text() -> str:
     """Return the schema as it is kept in schema.json."""
-    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+    return as_json(schema()) + "\n"
 
 
 def _check_name(path: Path) -> None:

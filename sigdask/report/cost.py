@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from sigdask.plan.model import Cost
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
+from sigdask.writing import duration
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
@@ -57,19 +58,3 @@ def _summary(name: str, costs: Sequence[Cost], n_threads: int | None) -> Iterato
         f"about {duration(seconds / (n_threads or 1))} on {where}"
     )
     yield "(each panel timed on a block of its trials; what the store has already is not counted again)"
-
-
-def duration(seconds: float) -> str:
-    """Write a duration.
-
-    Examples
-    --------
-    >>> duration(0.4), duration(61), duration(7300), duration(200_000)
-    ('< 1 s', '61 s', '2 h 2 min', '55 h 33 min')
-    """
-    if seconds < 1:
-        return "< 1 s"
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -9,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sigdask.comparison.results import Result, Results, as_json
+from sigdask.comparison.notes import dicts, distinct, texts
+from sigdask.comparison.results import Result, Results
 from sigdask.errors import UnfinishedError
 from sigdask.report.files import write_whole
 from sigdask.report.html import write_page
@@ -19,6 +20,7 @@ from sigdask.report.text import printable
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Report, Status
+from sigdask.writing import as_json, duration, plain
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -41,9 +43,9 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
     head = f"plan {run.plan}, run {run.number}: {status.state}{f' ({run.message})' if run.message else ''}"
     when = f"started {clock(run.started)} by process {run.pid} on {run.host}"
     if run.ended is not None:
-        when += f", ended {clock(run.ended)} after {span(run.ended - run.started)}"
+        when += f", ended {clock(run.ended)} after {duration(run.ended - run.started)}"
     else:
-        when += f", last kept something {span(max(now - run.updated, 0))} ago"
+        when += f", last kept something {duration(max(now - run.updated, 0))} ago"
     rows = [
         [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", percent(p.kept + p.counted, p.wanted)]
         for p in run.progress
@@ -55,7 +57,7 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
     if status.state == "running":
         left = status.seconds_left
         lines.append(
-            f"{status.rate:,.0f} trials a second; {'time left unknown' if left is None else span(left) + ' left'}"
+            f"{status.rate:,.0f} trials a second; {'time left unknown' if left is None else duration(left) + ' left'}"
         )
     elif status.state in {"killed", "stopped", "failed"}:
         lines.append("run it again: it goes on from what is kept")
@@ -66,7 +68,7 @@ def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -
     """List runs, the latest first."""
     rows = []
     for run, changed in runs:
-        took = span((run.ended or run.updated) - run.started)
+        took = duration((run.ended or run.updated) - run.started)
         counted = sum(p.counted for p in run.progress)
         versions = run.details.get("versions", {})
         rows.append(
@@ -116,7 +118,8 @@ def report_dict(report: Report) -> dict[str, Any]:
     families = [each["family"] for each in made]
     whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
     whole["families"] = dict(zip(report.results, families, strict=True))
-    whole["warnings"] = list(dict.fromkeys(w for each in made for w in each["warnings"]))
+    notes = distinct(each for results in report.results.values() for each in results.notes)
+    whole["warnings"], whole["notes"] = list(texts(notes)), dicts(notes)
     for key in ("results", "rankings", "together"):
         whole[key] = [row for each in made for row in each.get(key, ())]
     run = report.run
@@ -190,18 +193,14 @@ def _change_dict(change: Change, alpha: float) -> dict[str, Any]:
     r = change.result
     sides = {
         name: None if one is None else {
-            "score_a": _finite(one.result.score_a), "score_b": _finite(one.result.score_b),
-            "p_value": _finite(one.result.p_value), "p_adjusted": one.result.p_adjusted,
+            "score_a": one.result.score_a, "score_b": one.result.score_b,
+            "p_value": one.result.p_value, "p_adjusted": one.result.p_adjusted,
             "n_trials": one.result.n_trials,
         }
         for name, one in (("before", change.before), ("now", change.now))
     }  # fmt: skip
     names = {"test_set": r.test_set, "subset": r.subset, "a": r.a, "b": r.b, "metric": r.metric}
-    return {**names, "kinds": list(change.kinds(alpha)), **sides}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return {**names, "kinds": list(change.kinds(alpha)), **plain(sides)}
 
 
 def _rank(kinds: Sequence[str]) -> int:
@@ -244,21 +243,6 @@ def clock(seconds: float) -> str:
 def iso(seconds: float) -> str:
     """Write a time as ISO 8601, with its zone."""
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
-
-
-def span(seconds: float) -> str:
-    """Write a duration.
-
-    Examples
-    --------
-    >>> span(5), span(65), span(7265), span(200_000)
-    ('5 s', '1 min 5 s', '2 h 1 min', '2 d 7 h')
-    """
-    whole = round(seconds)
-    for size, name, smaller, lesser in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            return f"{whole // size} {name} {whole % size // smaller} {lesser}"
-    return f"{whole} s"
 
 
 def percent(part: int, whole: int) -> str:

@@ -21,8 +21,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
+from sigdask.comparison.notes import earlier, texts_alone
 from sigdask.comparison.results import Result, Results
 from sigdask.errors import InputError
+from sigdask.writing import plain
 
 COLUMNS = ("test_set", "unit", "a", "b", "metric", "alternative", "higher_is_better", "score_a", "score_b",
            "difference", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value",
@@ -194,14 +196,21 @@ def _run(connection: Connection, row: Any) -> Run:
 
 
 def record(connection: Connection, plan: str, number: int, found: Sequence[Recorded]) -> int:
-    """Keep what a run found: rows that hold stay, others end. Return how many are new or otherwise."""
+    """Keep what a run found: rows that hold stay, others end. Return how many are new or otherwise.
+
+    A row of a version whose notes were texts alone holds where these are the same; it is given their kinds.
+    """
     before = {_identity(row): row for row in _rows(connection, plan, None)}
-    new, ended = [], []
+    new, ended, retold = [], [], []
     for position, one in enumerate(found):
         row = _row(plan, number, position, one)
         held = before.pop(_identity(row), None)
-        if held is not None and all(held[key] == row[key] for key in ("digest", "complete", *COLUMNS, "detail")):
-            continue
+        if held is not None and all(held[key] == row[key] for key in ("digest", "complete", *COLUMNS)):
+            if held["detail"] == row["detail"]:
+                continue
+            if _is_earlier(held["detail"], row["detail"]):
+                retold.append({"id": held["id"], "detail": row["detail"]})
+                continue
         if held is not None:
             ended.append(held["id"])
         new.append(row)
@@ -209,11 +218,18 @@ def record(connection: Connection, plan: str, number: int, found: Sequence[Recor
     if ended:
         change = text("UPDATE results SET until = :run WHERE id = :id")
         connection.execute(change, [{"run": number, "id": k} for k in ended])
+    if retold:
+        connection.execute(text("UPDATE results SET detail = :detail WHERE id = :id"), retold)
     if new:
         names = ", ".join(new[0])
         marks = ", ".join(f":{name}" for name in new[0])
         connection.execute(text(f"INSERT INTO results ({names}) VALUES ({marks})"), new)  # noqa: S608
     return len(new) + len(before)
+
+
+def _is_earlier(held: str, detail: str) -> bool:
+    """Whether one detail is another as versions wrote it whose notes were texts alone."""
+    return bool(json.loads(held) == texts_alone(json.loads(detail)))
 
 
 def results_at(connection: Connection, plan: str, number: int | None) -> list[Recorded]:
@@ -238,12 +254,12 @@ def n_changed(connection: Connection, plan: str) -> dict[int, int]:
 
 def frame(results: Results) -> dict[str, Any]:
     """Return what stands around the results of a test set, as JSON keeps it."""
-    return {name: _plain(getattr(results, name)) for name in _names(Results) if name != "results"}
+    return {f.name: plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "results"}
 
 
 def framed(around: dict[str, Any], found: Sequence[Result]) -> Results:
     """Return results with what stood around them."""
-    made: Results = _made(Results, around | {"results": ()})
+    made: Results = _made(Results, earlier(around) | {"results": ()})
     return replace(made, results=tuple(found))
 
 
@@ -278,9 +294,9 @@ def _row(plan: str, number: int, position: int, one: Recorded) -> dict[str, Any]
     result = one.result
     row = {name: getattr(result, name) for name in COLUMNS}
     for name in REALS:
-        row[name] = _finite(row[name])
+        row[name] = plain(row[name])
     row["higher_is_better"] = int(result.higher_is_better)
-    detail = {name: _plain(getattr(result, name)) for name in _in_detail()}
+    detail = {name: plain(getattr(result, name), exact=True) for name in _in_detail()}
     return {
         "plan": plan,
         "since": number,
@@ -293,31 +309,9 @@ def _row(plan: str, number: int, position: int, one: Recorded) -> dict[str, Any]
     }
 
 
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
 @cache
 def _in_detail() -> tuple[str, ...]:
     return tuple(f.name for f in fields(Result) if f.name not in {*COLUMNS, "subset"})
-
-
-PLAIN = (str, float, int, bool, type(None))
-
-
-def _plain(value: Any) -> Any:
-    if type(value) in PLAIN:
-        return value
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in _names(type(value))}  # type: ignore[arg-type]
-    return value
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
 
 
 def _recorded(row: Any) -> Recorded:
@@ -326,7 +320,7 @@ def _recorded(row: Any) -> Recorded:
         values[name] = math.nan if values[name] is None else values[name]
     values["higher_is_better"] = bool(row["higher_is_better"])
     values["subset"] = None if row["subset"] is None else json.loads(row["subset"])
-    return Recorded(_made(Result, values), row["digest"] or "", bool(row["complete"]))
+    return Recorded(_made(Result, earlier(values)), row["digest"] or "", bool(row["complete"]))
 
 
 @cache

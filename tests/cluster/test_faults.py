@@ -94,8 +94,10 @@ def forget():
     """Make a worker import the module anew."""
     import sys
 
+    from sigdask import addresses
+
     sys.modules.pop("only_here", None)
-    sys.path[:] = [path for path in sys.path if not path.endswith("hidden")]
+    addresses.FOLDERS.folders = [folder for folder in addresses.looked_in() if not folder.endswith("hidden")]
 
 
 def test_a_module_that_workers_lack_is_the_users_error(tmp_path, monkeypatch):

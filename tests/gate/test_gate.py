@@ -60,7 +60,7 @@ def test_a_p_above_alpha_is_not_printed_as_alpha():
     above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
     verdict = judge([NotWorse(0.05)], [above], Evidence({"set": "base"}))
     for text in (render(verdict), junit(verdict, "plan")):
-        assert "worse, not significantly than base by mean on set" in text
+        assert "worse, but not significantly, than base by mean on set" in text
         assert "p = 0.0501 adjusted" in text
 
 
@@ -250,6 +250,16 @@ def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, hi
             check_direction("a", "b", baseline, alternative, metric)
 
 
+@pytest.mark.parametrize(("adjust", "alarms"), [("holm", 36.5), ("none", 292.0), ("plan", 36.5)])
+def test_false_alarms_a_year_are_counted_by_families_and_at_most_one_a_run(adjust, alarms):
+    _, results = results_of([0.0] * 8, adjust="holm")
+    of = {
+        alpha: judge([NotWorse(alpha, adjust=adjust)], results, Evidence({"set": "base"})).rules[0].alarms_per_year
+        for alpha in (0.1, 0.2)
+    }
+    assert of == {0.1: pytest.approx(alarms), 0.2: pytest.approx(min(2 * alarms, 365.0))}
+
+
 def test_earlier_runs_are_told_of_where_a_rule_goes_by_them():
     assert judged(NotWorse(0.05), [0.0]).rules[0].notes == ()
     [note] = judged(NotWorse(0.05), [0.0], fdr="lond", history=(0.5, 0.5)).rules[0].notes
@@ -294,9 +304,10 @@ def test_junit_counts_cases_and_failures_and_escapes_names():
     assert root.find("testsuite").get("failures") == "1"
 
 
-def test_json_is_plain_and_says_infinite():
+def test_json_is_plain_and_has_null_for_infinity_as_all_json_does():
     verdict = judged(NotWorse(0.01), [5.0], n=5)
-    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["detectable"] == "infinite"
+    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["detectable"] is None
+    assert math.isinf(verdict.rules[0].findings[0].detectable)
     assert json.loads(verdict.to_json())["passed"] is True
 
 

@@ -12,7 +12,7 @@ from panel_of import panel_of, rng_of
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
 from sigdask.comparison.adjustment import adjustment, joint_p_values
-from sigdask.comparison.analysis import Part
+from sigdask.comparison.analysis import Exchange
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.study import prepare
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
@@ -381,8 +381,8 @@ def test_the_interval_stands_in_the_json_and_the_frame():
 
 
 def made(method, counts, **more):
-    part = Part.of(counts, Wanted(["mean"], **more), second_run=False)
-    return adjustment(method, [(part.asked, c) for c in part.comparisons], "two-sided").family
+    exchange = Exchange.of(counts, Wanted(["mean"], **more), second_run=False)
+    return adjustment(method, [(exchange.asked, c) for c in exchange.comparisons], "two-sided").family
 
 
 def test_only_families_whose_statistics_changed_have_other_digests():
@@ -413,11 +413,11 @@ def test_max_t_raw_takes_differences_as_they_are():
 
 def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
     sets = [replace(three_systems(), name=n) for n in ("x", "y")]
-    work = [
+    studies = [
         prepare([(c, Wanted(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
         for a in ("max-t", "max-t:raw")
     ]
-    assert [w.over.family.studentised for w in work] == [True, False]
+    assert [w.across.family.studentised for w in studies] == [True, False]
 
 
 # ---- skewness ----

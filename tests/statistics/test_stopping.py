@@ -225,9 +225,17 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     assert found.n_trials == np.flatnonzero(flags)[h - 1] + 1
 
 
-def test_counts_that_changed_in_between_are_refused():
-    with pytest.raises(InputError, match="gave other counts"):
-        p_of(BesagClifford(3), [5], [4096], lambda first, n, some: [0], limit=4096)
+@pytest.mark.parametrize(
+    ("h", "recount"),
+    [
+        (3, lambda first, n, some: [0]),  # none of them is there any more
+        (1, lambda first, n, some: [0]),
+        (2, lambda first, n, some: [int(first + n == 4096)]),  # one where two were
+    ],
+)
+def test_counts_that_changed_in_between_are_refused(h, recount):
+    with pytest.raises(InputError, match="trials 0 to 4095 were counted again and gave other counts"):
+        p_of(BesagClifford(h), [5], [4096], recount, limit=4096)
 
 
 def test_many_comparisons_at_once_stop_where_each_alone_would():

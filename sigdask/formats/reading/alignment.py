@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import Table
-
-SHOWN = 3
+from sigdask.writing import some
 
 
 def align(
@@ -63,19 +62,14 @@ def _by_id(first: Table, ids: list[str], table: Table, own: list[str]) -> list[i
     place = {item: row for row, item in enumerate(own)}
     missing = [item for item in ids if item not in place]
     if missing:
-        raise InputError(f"{table.path}: {_some(missing)} missing, which {first.path} has")
+        raise InputError(f"{table.path}: {some(missing, 'id')} missing, which {first.path} has")
     known = set(ids)
     extra = [item for item in own if item not in known]
     if extra:
         raise InputError(
-            f"{table.path}, line {table.lines[place[extra[0]]]}: {_some(extra)} not among those of {first.path}"
+            f"{table.path}, line {table.lines[place[extra[0]]]}: {some(extra, 'id')} not among those of {first.path}"
         )
     return [place[item] for item in ids]
-
-
-def _some(items: Sequence[str]) -> str:
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return f"{len(items)} id{'s' * (len(items) > 1)} ({', '.join(map(repr, items[:SHOWN]))}{more})"
 
 
 def group_columns(table: Table, options: Options) -> dict[str, list[str]]:

@@ -22,8 +22,8 @@ from sigdask.formats.reading.files import empty, stem
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.records import IsRecord, id_names, id_of, read_records
 from sigdask.formats.reading.rows import as_text
+from sigdask.writing import some
 
-SHOWN = 3
 T = TypeVar("T")
 KeyOf = Callable[[Mapping[str, Any]], str | None]
 MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
@@ -285,22 +285,3 @@ def _groups(gold: Listing, systems: Mapping[str, Listing], ids: Sequence[str]) -
             known = {**listing.groups.get(name, {}), **known}
         groups[name] = tuple(known.get(item, "") for item in ids)
     return groups
-
-
-def as_objects(values: Sequence[Any]) -> NDArray[Any]:
-    """Return values as an array of objects, one an item."""
-    column = np.empty(len(values), object)
-    column[:] = values
-    return column
-
-
-def some(items: Sequence[str], noun: str = "item") -> str:
-    """Name some of many.
-
-    Examples
-    --------
-    >>> some(["a", "b", "c", "d", "e"])
-    "5 items ('a', 'b', 'c' and 2 more)"
-    """
-    more = f" and {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""
-    return f"{len(items):,} {noun}{'s' * (len(items) > 1)} ({', '.join(map(repr, items[:SHOWN]))}{more})"

@@ -10,6 +10,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.rows import as_text
+from sigdask.writing import listed
 
 SHOWN = 6
 ABSENT = object()
@@ -80,8 +81,7 @@ def refused(path: Path, name: str, lines: Sequence[int], cells: Sequence[Any]) -
     row = next(k for k, cell in enumerate(cells) if isinstance(cell, dict | list))
     what = "an object" if isinstance(cells[row], dict) else "a list"
     inner = _fields(name, cells[row])
-    more = f" and {len(inner) - SHOWN} more" if len(inner) > SHOWN else ""
-    remedy = f"name one of its fields instead: {', '.join(inner[:SHOWN])}{more}" if inner else "it has no fields"
+    remedy = f"name one of its fields instead: {listed(inner, SHOWN)}" if inner else "it has no fields"
     return InputError(f"{path}, line {lines[row]}: {name!r} is {what}, which is not compared whole; {remedy}")
 
 

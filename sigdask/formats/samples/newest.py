@@ -5,7 +5,7 @@ Where logs accumulate night after night, an average of the nights would hide wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from sigdask.formats.reading.options import Options
 from sigdask.formats.samples import harness
 from sigdask.formats.samples.log_dates import undated
 from sigdask.formats.samples.sample import Log
+from sigdask.writing import listed
 
 LOGS = ("newest", "all")
 """What the option `logs` takes."""
@@ -70,7 +71,7 @@ def _whole(logs: list[Log]) -> tuple[list[Log], list[str]]:
     whole = [log for log in logs if log.is_whole]
     if not whole or len(whole) == len(logs):
         return logs, []
-    names = _listed([log.path for log in logs if not log.is_whole])
+    names = listed([str(log.path) for log in logs if not log.is_whole])
     return whole, [f"left out, as these runs did not come to their end: {names}"]
 
 
@@ -157,11 +158,11 @@ def _left_out(taken: Sequence[Log], older: Mapping[Key, Sequence[Log]]) -> Itera
     for log in taken:
         if log.moment is not None:
             dates[log.system] = max(dates.get(log.system, log.moment), log.moment)
-    of = _some([f"{system} {date:%Y-%m-%d %H:%M}" for system, date in dates.items()])
+    of = listed([f"{system} {date:%Y-%m-%d %H:%M}" for system, date in dates.items()])
     one = len(logs) == 1
     yield (
         f"of each system and task the newest log is taken ({of}); {len(logs):,} older "
-        f"{'one is' if one else 'ones are'} left out: {_listed([log.path for log in logs])} ({ALL})"
+        f"{'one is' if one else 'ones are'} left out: {listed([str(log.path) for log in logs])} ({ALL})"
     )
 
 
@@ -178,13 +179,4 @@ def _not_run_again(groups: Mapping[Key, Sequence[Log]], older: Mapping[Key, Sequ
             if of == system and (dates := [log.moment for log in own if log.moment is not None]) and max(dates) <= end
         )
         if stale:
-            yield f"{system}: not run again with its other tasks, and taken as they were before: {_some(stale)}"
-
-
-def _listed(paths: Iterable[Path]) -> str:
-    return _some([str(path) for path in paths])
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
+            yield f"{system}: not run again with its other tasks, and taken as they were before: {listed(stale)}"

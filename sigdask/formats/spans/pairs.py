@@ -18,11 +18,13 @@ from pathlib import Path
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import canonical
+from sigdask.counts.fields import objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, head_lines, open_text
-from sigdask.formats.reading.listings import as_objects, named, some
+from sigdask.formats.reading.listings import named
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.pair_counts import morph_fields
+from sigdask.writing import some
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
@@ -98,7 +100,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
         name=options.name,
         ids=tuple(_of_row(right, keys)) if unique else None,
         groups=_groups(right),
-        outputs=Outputs(tuple(as_objects(column) for column in columns), as_objects(right.targets)),
+        outputs=Outputs(tuple(objects(column) for column in columns), objects(right.targets)),
         suggested=suggested,
         warnings=tuple(warnings),
     )

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import objects
 from sigdask.errors import InputError
-from sigdask.formats.reading.listings import Listing, as_objects, first_files, folder, gather, named, of_records
+from sigdask.formats.reading.listings import Listing, first_files, folder, gather, named, of_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.records import head, id_names, id_of, is_json
 from sigdask.formats.reading.rows import delimited_rows, header_of
@@ -60,7 +61,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
         labels=fields.labels,
         predicted_labels=fields.others,
         present=aligned.present,
-        outputs=Outputs(tuple(as_objects(column) for column in aligned.systems.values()), as_objects(aligned.gold)),
+        outputs=Outputs(tuple(objects(column) for column in aligned.systems.values()), objects(aligned.gold)),
         suggested=("f1", "macro-f1") if fields.labels else ("f1",),
         warnings=aligned.warnings,
     )

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.listings import (
     Listing,
-    as_objects,
     first_files,
     folder,
     gather,
@@ -54,7 +54,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     right = _listing(options, options.gold_column, GOLD_NAMES, gold)
     systems = named(sources, partial(_listing, options, options.prediction_column, ()))
     aligned = gather(right, systems, options, NOTHING)
-    columns = [as_objects(aligned.gold), *(as_objects(column) for column in aligned.systems.values())]
+    columns = [objects(aligned.gold), *(objects(column) for column in aligned.systems.values())]
     given = np.column_stack([[len(terms) for terms in column] for column in columns[1:]])
     shared = [[len(a & b) for a, b in zip(column, columns[0], strict=True)] for column in columns[1:]]
     return Counts(

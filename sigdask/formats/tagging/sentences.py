@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
-from sigdask.counts.fields import Array, LabelFields
+from sigdask.counts.fields import Array, LabelFields, objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty
 
@@ -284,10 +284,8 @@ def outputs_of(gold: Integers, systems: Sequence[Integers], starts: Integers, na
     table = np.array(names, object)
 
     def sentences(codes: Integers) -> Array:
-        lists = np.empty(len(starts), object)
         labels = table[codes].tolist()
         ends = [*starts[1:].tolist(), len(codes)]
-        lists[:] = [labels[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
-        return lists
+        return objects([labels[a:b] for a, b in zip(starts.tolist(), ends, strict=True)])
 
     return Outputs(tuple(sentences(codes) for codes in systems), sentences(gold))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
 from sigdask.formats.reading.options import Options
@@ -57,8 +57,8 @@ def text_counts(
         groups={name: tuple(column) for name, column in (groups or {}).items()},
         present=None if present.all() else present,
         outputs=Outputs(
-            tuple(_objects([text or "" for text in texts]) for texts in systems.values()),
-            _objects(list(zip(*references, strict=True))),
+            tuple(objects([text or "" for text in texts]) for texts in systems.values()),
+            objects(list(zip(*references, strict=True))),
         ),
         suggested=suggested,
         warnings=tuple(warnings),
@@ -107,9 +107,3 @@ def _missing(systems: Mapping[str, Texts], present: Array, ids: Sequence[str] | 
         f"system {list(systems)[system]!r} has no text for item {where} ({np.count_nonzero(~present)} missing in all); "
         "choose --missing pairwise (compare each pair on the items both have) or zero (an empty text)"
     )
-
-
-def _objects(values: Sequence[object]) -> Array:
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array

@@ -11,7 +11,9 @@ from panel_of import panel_of, rng_of
 
 from sigdask.counts import Counts
 from sigdask.metrics import find
-from sigdask.metrics.forms import Formula, Ratios
+from sigdask.metrics.forms import Bleu, Formula, Ratios
+from sigdask.randomization.kernels.exceedances import count_linear
+from sigdask.randomization.kernels.scored import parameters, score_tile
 from sigdask.randomization.kernels.sums import layout
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
@@ -116,3 +118,30 @@ def test_splitting_trials_anywhere_adds_up():
     parts = panel.tally(n_trials=1) + panel.tally(first=1, n_trials=4095) + panel.tally(first=4096, n_trials=5904)
     assert parts.n_trials == whole.n_trials
     assert (parts.counts == whole.counts).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_totals_are_counted_by_the_definition_at_every_slack(dtype):
+    # T = t + 2 D within 2 slack steps of a tie counts as one, in each tail once
+    moved = rng_of(5).integers(-9, 10, (2, 400)).astype(dtype)
+    for t in range(-12, 13):
+        shuffled = t + 2 * (moved[1] - moved[0]).astype(np.int64)
+        for slack in range(5):
+            counts = np.zeros((1, 3), np.int64)
+            count_linear(moved, np.array([[0, 1]]), np.array([t], dtype), np.array([slack], dtype), counts)
+            near = 2 * slack
+            tails = (shuffled >= t - near, shuffled <= t + near, np.abs(shuffled) >= abs(t) - near)
+            assert counts[0].tolist() == [int(tail.sum()) for tail in tails]
+
+
+def test_bleu_is_nothing_without_a_common_word_and_smoothed_without_longer_ones():
+    # lengths 13 and 14; mteval's smoothing: 100 / (2^k n) for the k-th order without a match, as in sacrebleu's "exp"
+    sums = np.array(
+        [[13, 14, *c, 13, 12, 11, 10] for c in ((0, 0, 0, 0), (5, 0, 0, 0), (5, 2, 0, 0), (7, 4, 2, 1))], float
+    )
+    out, room = np.empty(len(sums)), np.empty((2, len(sums)))
+    total, x = 50 + 7 * np.arange(10.0), rng_of(1).integers(0, 50, sums.T.shape).astype(float)
+    score_tile(*parameters(Bleu()), total, x, sums.T - total[:, None] + x, out, room)
+    shortness = np.exp(1 - 14 / 13)
+    parts = ((5 / 13, 1 / 24, 1 / 44, 1 / 80), (5 / 13, 2 / 12, 1 / 22, 1 / 40), (7 / 13, 4 / 12, 2 / 11, 1 / 10))
+    assert out == pytest.approx([0.0, *(100 * shortness * np.prod(p) ** 0.25 for p in parts)], rel=1e-12)

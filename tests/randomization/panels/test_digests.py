@@ -25,12 +25,12 @@ from sigdask.randomization.panels.sums import Units
 
 def digests_of(counts, metrics=("mean",), seed=0, **more):
     """By the names of pair and metric, of the first run."""
-    [question] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").questions
+    [analysis] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").analyses
     found = {}
-    for c, slots in zip(question.main.comparisons, question.main.slots, strict=True):
-        job, row = slots.first or (slots.exact, 0)
+    for c, slots in zip(analysis.main.comparisons, analysis.main.slots, strict=True):
+        job, row, column = slots.cells[0]
         names = tuple(counts.systems[k] for k in c.pair)
-        found[*names, c.metric.name] = question.main.jobs[job].panel.digests()[row, c.column if slots.first else 0]
+        found[*names, c.metric.name] = job.panel.digests()[row, column]
     return found
 
 

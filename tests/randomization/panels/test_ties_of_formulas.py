@@ -181,7 +181,7 @@ def test_p_of_ordinary_data_is_not_wider_by_it():
     extreme = {(r.a, r.b, r.metric): r.n_extreme for r in found}
     for a, b in combinations("abc", 2):
         assert extreme[a, b, "mean"] == extreme[a, b, "own mean"]
-    panel = prepare([(counts, Wanted((own,), trials=5000), "two-sided")]).questions[0].main.jobs[0].panel
+    panel = prepare([(counts, Wanted((own,), trials=5000), "two-sided")]).analyses[0].main.jobs[0].panel
     assert 0 < panel.observed_movement.max() < 2**-38 * np.abs(panel.scores).max()
 
 
@@ -199,8 +199,8 @@ def test_a_system_that_found_nothing_has_exact_sums():
 
 
 def digest(counts, name):
-    [question] = prepare([(counts, Wanted((name,), trials=5000), "two-sided")], adjust="none").questions
-    return question.main.jobs[0].panel.digests()[0, 0]
+    [analysis] = prepare([(counts, Wanted((name,), trials=5000), "two-sided")], adjust="none").analyses
+    return analysis.main.jobs[0].panel.digests()[0, 0]
 
 
 def test_only_counts_whose_ties_changed_are_made_again():

@@ -1,0 +1,102 @@
+"""How values are written wherever they are: as JSON, durations, and lists of names that may be long."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
+"""Seconds and name of a unit of time, and of the one below it."""
+
+PLAIN = (str, int, bool, type(None))
+
+
+def plain(value: Any, *, exact: bool = False) -> Any:
+    """Make a value of what JSON has: dataclasses become objects, tuples lists, NaN and infinity null.
+
+    Parameters
+    ----------
+    value : object
+        Dataclasses, mappings, lists, tuples and single values.
+    exact : bool
+        Keep NaN and infinity, for what is read back as it was and by this program alone.
+
+    Examples
+    --------
+    >>> plain({"limits": (0.5, float("inf"))}), plain(float("nan"))
+    ({'limits': [0.5, None]}, None)
+    """
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, float):
+        return float(value) if exact or math.isfinite(value) else None
+    if isinstance(value, (tuple, list)):
+        return [plain(item, exact=exact) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item, exact=exact) for key, item in value.items()}
+    if is_dataclass(value):
+        return {f.name: plain(getattr(value, f.name), exact=exact) for f in fields(value)}
+    return value
+
+
+def as_json(value: Any, *, lines: bool = True, other: Callable[[Any], Any] | None = None) -> str:
+    """Return the JSON text of a value: readable, and never NaN or infinity, which JSON does not have.
+
+    Parameters
+    ----------
+    value : object
+        What `plain` takes.
+    lines : bool
+        Whether each member has a line of its own; else all is on one.
+    other : callable, optional
+        What is written of a value that JSON does not have; without it such a value is an error.
+
+    Examples
+    --------
+    >>> as_json({"p": float("nan"), "system": "ä"}, lines=False)
+    '{"p": null, "system": "ä"}'
+    """
+    return json.dumps(plain(value), indent=1 if lines else None, ensure_ascii=False, allow_nan=False, default=other)
+
+
+def duration(seconds: float) -> str:
+    """Write a duration in its two largest units.
+
+    Examples
+    --------
+    >>> duration(0.4), duration(5), duration(65), duration(7265), duration(200_000)
+    ('< 1 s', '5 s', '1 min 5 s', '2 h 1 min', '2 d 7 h')
+    """
+    if seconds < 1:
+        return "< 1 s"
+    whole = round(seconds)
+    for size, name, smaller, lesser in UNITS:
+        if whole >= size:
+            return f"{whole // size} {name} {whole % size // smaller} {lesser}"
+    return f"{whole} s"
+
+
+def listed(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
+    """Name the first of many.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c", "d", "e"])
+    ('a, b, c', 'a, b, c and 2 more')
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
+
+
+def some(items: Sequence[str], noun: str = "item") -> str:
+    """Count things and name the first of them.
+
+    Examples
+    --------
+    >>> some(["a", "b", "c", "d", "e"])
+    "5 items ('a', 'b', 'c' and 2 more)"
+    """
+    return f"{len(items):,} {noun}{'s' * (len(items) > 1)} ({listed([*map(repr, items)])})"

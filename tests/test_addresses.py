@@ -1,0 +1,113 @@
+"""Modules of the user's own: found after all others, without touching the user's path, and by local workers too."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+from sigdask import addresses
+from sigdask.clusters import connect
+from sigdask.engine import count_jobs
+from sigdask.engine.packing import _packed, unpacked
+from sigdask.metrics.base import BlackBox
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.outputs import OutputsPanel
+
+WITHIN = """
+class Sum:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, outputs, gold):
+        from {helper} import weight  # imported when it is called
+
+        return self.scale * weight * float(sum(outputs))
+
+
+def score(outputs, gold):
+    return Sum(1.0)(outputs, gold)
+"""
+
+
+@pytest.fixture
+def folders(monkeypatch):
+    """Forget, at the end, where modules are looked for."""
+    monkeypatch.setattr(addresses.FOLDERS, "folders", [])
+    return addresses.FOLDERS.folders
+
+
+def modules(folder, name):
+    """Write a module, and the one that it imports in another folder."""
+    for within, module, text in (
+        ("own", name, WITHIN.format(helper=f"{name}_helper")),
+        ("beside", f"{name}_helper", "weight = 2.0\n"),
+    ):
+        (folder / within).mkdir()
+        (folder / within / f"{module}.py").write_text(text)
+        addresses.look_in(folder / within)
+    importlib.invalidate_caches()
+
+
+def test_the_path_of_the_user_is_left_alone(tmp_path, folders, monkeypatch):
+    before = [*sys.path]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lonely_module.py").write_text("number = 7\n")
+    assert addresses.load("lonely_module:number", "metric") == 7
+    assert sys.path == before
+    assert addresses.looked_in() == (str(tmp_path),)
+
+
+def test_what_stands_on_the_path_is_found_before(tmp_path, folders, monkeypatch):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "twice_there.py").write_text(f"where = {name!r}\n")
+    addresses.look_in(tmp_path / "second")
+    monkeypatch.syspath_prepend(tmp_path / "first")
+    assert addresses.load("twice_there:where", "metric") == "first"
+
+
+@pytest.mark.parametrize("regular", [True, False])
+def test_packages_are_found_with_what_is_in_them(tmp_path, folders, regular):
+    name = f"own_package_{regular}"
+    (tmp_path / name / "deep").mkdir(parents=True)
+    for folder in (tmp_path / name, tmp_path / name / "deep"):
+        if regular:
+            (folder / "__init__.py").touch()
+    (tmp_path / name / "deep" / "scores.py").write_text("number = 7\n")
+    addresses.look_in(tmp_path)
+    assert addresses.load(f"{name}.deep.scores:number", "metric") == 7
+    sys.path.append(str(tmp_path / "elsewhere"))  # a package without __init__ is looked for anew
+    try:
+        assert importlib.import_module(f"{name}.deep").__name__ == f"{name}.deep"
+    finally:
+        sys.path.pop()
+
+
+def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, folders, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "stays_found.py").write_text("number = 7\n")
+    monkeypatch.chdir(tmp_path)
+    addresses.look_in("mine")
+    monkeypatch.chdir("/")
+    assert addresses.load("stays_found:number", "metric") == 7
+
+
+def test_workers_elsewhere_are_sent_no_folders(tmp_path, folders):
+    addresses.look_in(tmp_path)
+    packed = _packed("panel", code=False)
+    addresses.FOLDERS.folders.clear()
+    assert unpacked(packed) == "panel"
+    assert addresses.looked_in() == ()
+
+
+def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path, folders):
+    a, b = np.arange(12, dtype=object), np.arange(12, dtype=object)[::-1] % 5
+    with connect("local", workers=1) as cluster:
+        modules(tmp_path, "own_of_driver")
+        own = importlib.import_module("own_of_driver")
+        for function in (own.score, own.Sum(3.0)):  # by its name, and an object of its class
+            panel = OutputsPanel((1, 2), BlackBox("own", function), a, b, None, np.arange(12), 12)
+            jobs = [Job(panel, 100)]
+            here, there = (count_jobs(jobs, cluster=where)[0].counts.tolist() for where in ("none", cluster))
+            assert here == there
