@@ -99,8 +99,7 @@ def left_out(
         return
     for subset, mask in _subsets(counts, by):
         for metric in (bind(m, counts) for m in chosen):
-            held = metric.held if isinstance(metric, BoundMetric) else None
-            own = [counts.in_common([s], mask, held) for s in range(counts.n_systems)]
+            own = [counts.in_common([s], mask, metric.held) for s in range(counts.n_systems)]
             has = np.column_stack(own).astype(np.float32)  # (n_items, n_systems)
             common = has.T @ has  # numbers of items, above 0 where there are some
             for i, j in pairs:
@@ -116,9 +115,7 @@ def _sharing_items(metrics: Sequence[BoundMetric | BoundSets]) -> list[list[Boun
     """Group the metrics that can share panels: of one kind, on the same items."""
     groups: dict[tuple[bool, bytes], list[BoundMetric | BoundSets]] = {}
     for metric in metrics:
-        of_sets = isinstance(metric, BoundSets)
-        held = None if isinstance(metric, BoundSets) else metric.held
-        key = of_sets, b"" if held is None else np.packbits(held).tobytes()
+        key = isinstance(metric, BoundSets), b"" if metric.held is None else np.packbits(metric.held).tobytes()
         groups.setdefault(key, []).append(metric)
     return list(groups.values())
 

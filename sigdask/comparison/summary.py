@@ -79,7 +79,7 @@ class Inference:
             second_run=again,
             exact=exact,
             checks=self._checks(c, n_extreme, n_trials, again, exact, sampled=not is_exact),
-            signature=c.metric.signature if isinstance(c.metric, BoundMetric) else None,
+            signature=c.metric.signature,
         )
         return _with_notes(result, c, self.alpha)
 

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,9 @@ class BoundSets:
     fields: tuple[int, ...] = (0, 1, 2)
     higher_is_better: bool = True
 
+    signature: ClassVar[None] = None
+    held: ClassVar[None] = None
+
 
 @known_as("Metric", "name bind")
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,9 @@ class BlackBox:
     name: str
     function: Callable[[list[Any], list[Any] | None], float]
     higher_is_better: bool = True
+
+    signature: ClassVar[None] = None
+    held: ClassVar[None] = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel by the function's address where it has one, so that no code is sent."""

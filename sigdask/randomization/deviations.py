@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.metrics.forms import Form, Formula, Ratios, gradient
+from sigdask.metrics.forms import Form, Formula, gradient
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import swap_bits
 
@@ -117,10 +117,9 @@ def _unit(panel: ScoredSums, metric: int) -> float:
 
 
 def _contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
-    form, fields = panel.metrics[metric].form, list(panel.metrics[metric].fields)
+    form = panel.metrics[metric].form
     if panel.linear[metric]:
-        assert isinstance(form, Ratios)
-        above = (panel.values[:, :, fields] @ np.array(form.numerators[0])).T  # (n_systems, n_kept)
+        above = panel.numerators_of(metric, panel.values).T  # (n_systems, n_kept)
         i, j = panel.pairs[list(rows)].T
         return np.asarray(above[i] - above[j], np.float64)
     values, sums = panel.sums(metric, panel.values), panel.sums(metric, panel.totals)

@@ -7,7 +7,7 @@ and adds the differences that families compare. `kernel_of` alone decides which.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -33,11 +33,11 @@ def slabs(panel: ScoredSums, *, run: int, first: int, n_trials: int, size: int |
     """Yield the slabs of a range of trials; each is valid until the next one is asked for."""
     arranged, kernels = layout(panel), kernels_of(panel)
     size = min(size or slab_size(panel), n_trials)
-    room = Room.of(arranged, size)
+    room, observed = Room.of(arranged, size), dict[int, Floats]()
     for start in range(first, first + n_trials, size):
         here = min(size, first + n_trials - start)
         moved = moved_sums(panel, arranged, run=run, first=start, n_trials=here, room=room)
-        yield Slab(panel, kernels, arranged, moved, room)
+        yield Slab(panel, kernels, arranged, moved, room, observed)
 
 
 def slab_size(panel: ScoredSums) -> int:
@@ -63,6 +63,8 @@ class Slab:
         Sums over the swapped units.
     room : Room
         Memory used again by the next slab.
+    known : dict of int to float64 array, shape (n_pairs,)
+        Observed differences of metrics, shared with the other slabs.
     """
 
     panel: ScoredSums
@@ -70,6 +72,7 @@ class Slab:
     arranged: Layout
     moved: NDArray[Any]
     room: Room
+    known: dict[int, Floats]
     _prepared: dict[int, Any] = field(default_factory=dict)
 
     @property
@@ -96,6 +99,16 @@ class Slab:
             Differences, and the slack within which they may miss a tie.
         """
         self.kernels[m].add(self, rows, weight, out, tie)
+
+    def observed(self, m: int) -> Floats:
+        """Return observed differences under metric `m`, shape (n_pairs,): by its kernel, where nothing is moved."""
+        if m not in self.known:
+            still = np.zeros((len(self.moved), 1), self.moved.dtype)
+            room, rows = Room.of(self.arranged, 1), np.arange(len(self.panel.pairs))
+            out, tie = np.zeros((2, len(rows), 1))
+            replace(self, moved=still, room=room, _prepared={}).add(m, rows, 1.0, out, tie)
+            self.known[m] = out[:, 0]
+        return self.known[m]
 
     def prepared(self, m: int) -> Any:
         """Return what the kernel of a metric takes of this slab, made once."""
@@ -202,8 +215,7 @@ class Ratio:
 
     def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
         """Add exceedances."""
-        panel = slab.panel
-        count_ratio(*slab.prepared(self.m), panel.pairs, self.form.zero_division, panel.differences[:, self.m], counts)
+        count_ratio(*slab.prepared(self.m), slab.panel.pairs, self.form.zero_division, slab.observed(self.m), counts)
 
     def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
@@ -240,8 +252,7 @@ class Fused:
 
     def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
         """Add exceedances."""
-        panel = slab.panel
-        count_scored(*self.fused, *slab.prepared(self.m), panel.pairs, panel.differences[:, self.m], counts)
+        count_scored(*self.fused, *slab.prepared(self.m), slab.panel.pairs, slab.observed(self.m), counts)
 
     def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from panel_of import panel_of, rng_of
 
-from sigdask.metrics.forms import Ratios
+from sigdask.metrics.forms import Bleu, ChrF, Ratios
 from sigdask.randomization import slabs
 from sigdask.randomization.kernels import dense
 
@@ -46,3 +46,30 @@ def test_contributions_take_the_smallest_type_that_holds_their_differences(size,
     assert panel.values.dtype == dtype
     differences = panel.values[:, 0] - panel.values[:, 1]
     assert differences.ravel().tolist() == [2 * size, -size, -2 * size]
+
+
+def counts_of(n_items, *, n_systems=3):
+    """Contributions that F1, macro averages, BLEU and chrF can be made of, shape (n_items, n_systems, 18)."""
+    values = rng_of(3).integers(1, 9, (n_items, n_systems, 18))
+    values[:, :, 2::3] = np.minimum(values[:, :, 2::3], np.minimum(values[:, :, ::3], values[:, :, 1::3]))
+    return values
+
+
+@pytest.mark.parametrize(
+    ("form", "n_fields"),
+    [
+        (Ratios(((0, 0, 2),), ((1, 1, 0),)), 3),
+        (Ratios(((0, 0, 1, 0, 0, 0), (0, 0, 0, 0, 0, 1)), ((1, 1, 0, 0, 0, 0), (0, 0, 0, 1, 1, 0))), 6),
+        (Bleu(), 10),
+        (ChrF(), 18),
+    ],
+    ids=["ratio", "macro", "bleu", "chrf"],
+)
+def test_the_observed_difference_is_to_the_last_bit_that_of_the_arrangement_without_a_swap(form, n_fields):
+    panel = panel_of(counts_of(11)[:, :, :n_fields], [form])
+    for pair in range(len(panel.pairs)):
+        [slab] = list(slabs.slabs(panel.enumeration(pair, 0), run=0, first=0, n_trials=64))
+        out, tie = np.zeros((2, 1, 64))
+        slab.add(0, np.array([0]), 1.0, out, tie)
+        assert slab.observed(0).tolist() == out[:, 0].tolist()
+        assert slab.observed(0) == pytest.approx(panel.differences[pair], rel=1e-13)

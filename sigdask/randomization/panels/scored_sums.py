@@ -100,14 +100,21 @@ class ScoredSums:
 
     def numerators(self, metric: int) -> NDArray[np.int64]:
         """Return the observed numerators of a metric of one ratio, shape (n_systems,)."""
-        form, fields = self.metrics[metric].form, list(self.metrics[metric].fields)
+        return self.numerators_of(metric, self.totals)
+
+    def numerators_of(self, metric: int, sums: NDArray[Any]) -> NDArray[Any]:
+        """Return the numerators that a metric of one ratio makes of integer sums, shape (..., n_fields)."""
+        return np.asarray(sums[..., list(self.metrics[metric].fields)] @ np.array(self.ratio(metric).numerators[0]))
+
+    def ratio(self, metric: int) -> Ratios:
+        """Return the form of a metric of one ratio, which every linear one is."""
+        form = self.metrics[metric].form
         assert isinstance(form, Ratios)
-        return np.asarray(self.totals[:, fields] @ np.array(form.numerators[0]))
+        return form
 
     def unit_of(self, metric: int) -> float:
         """Return what one step of the numerator is worth, where the metric is linear."""
-        form, fields = self.metrics[metric].form, list(self.metrics[metric].fields)
-        assert isinstance(form, Ratios)
+        form, fields = self.ratio(metric), list(self.metrics[metric].fields)
         below = int(self.totals[0, fields] @ np.array(form.denominators[0]))
         above = _scales_of(self.lattices, fields, form.numerators[0])
         return above.pop().step / (below * _scales_of(self.lattices, fields, form.denominators[0]).pop().step)
@@ -130,8 +137,8 @@ class ScoredSums:
         own = self.metrics[m]
         if not self.linear[m]:
             return max((self.lattices[f].slack for f in own.fields), default=0)
-        assert isinstance(own.form, Ratios)
-        return sum(abs(w) * self.lattices[f].slack for f, w in zip(own.fields, own.form.numerators[0], strict=True))
+        weights = self.ratio(m).numerators[0]
+        return sum(abs(w) * self.lattices[f].slack for f, w in zip(own.fields, weights, strict=True))
 
     def is_approximate(self, metric: int) -> bool:
         """Whether a score that no integers decide is made of sums that are not exact as it takes them."""
@@ -190,8 +197,7 @@ class ScoredSums:
         own = self.metrics[metric]
         if not self.linear[metric]:
             return list(own.fields)
-        assert isinstance(own.form, Ratios)
-        return [f for f, w in zip(own.fields, own.form.numerators[0], strict=True) if w]
+        return [f for f, w in zip(own.fields, self.ratio(metric).numerators[0], strict=True) if w]
 
     def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         found = np.empty(self.shape, np.int64)

@@ -140,12 +140,8 @@ class Panel(ScoredSums):
         """Return wins and losses where all nonzero differences of a mean are equally large."""
         if not self.linear[column] or self.slack[row, column]:  # differences of the size of the slack have no sign
             return None
-        metric = self.metrics[column]
-        assert isinstance(metric.form, Ratios)
         i, j = self.pairs[row]
-        fields = list(metric.fields)
-        weights = np.array(metric.form.numerators[0])
-        differences = (self.values[:, i][:, fields] - self.values[:, j][:, fields]) @ weights
+        differences = self.numerators_of(column, self.values[:, i] - self.values[:, j])
         nonzero = differences[differences != 0]
         if len(set(np.abs(nonzero).tolist())) > 1:
             return None

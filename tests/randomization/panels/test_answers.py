@@ -1,0 +1,64 @@
+"""Whatever is counted answers for itself, and all kinds answer alike."""
+
+import sys
+
+import kinds
+import numpy as np
+import pytest
+
+N_TRIALS = 64
+ONLY_HASHED = {"a user's partial", "a user's object"}
+"""Kinds whose functions score no numbers."""
+
+
+@pytest.fixture(scope="module")
+def panels(tmp_path_factory):
+    own = kinds.own_module(tmp_path_factory.mktemp("own"))
+    every = {**kinds.panels(), **kinds.others(own), **kinds.families()}
+    yield {name: panel for name, panel in every.items() if name not in ONLY_HASHED}
+    sys.modules.pop("own_kinds")
+
+
+def compared(panels):
+    return {name: panel for name, panel in panels.items() if not panel.is_whole}
+
+
+def test_there_are_panels_of_sums_of_sets_and_of_whole_outputs_and_families(panels):
+    assert {panel.kind for panel in compared(panels).values()} == {"sums", "a score of sets", "a black box"}
+    assert {type(panel).__name__ for panel in panels.values() if panel.is_whole} == {"Family", "Relabelling"}
+
+
+def test_tallies_and_digests_have_the_shape_that_a_panel_says(panels):
+    for name, panel in panels.items():
+        n_trials = min(N_TRIALS, panel.n_arrangements) if panel.is_whole and panel.enumerated else N_TRIALS
+        tally = panel.tally(run=0, first=0, n_trials=n_trials)
+        assert tally.counts.shape == (*panel.shape, panel.manner.n_tails), name
+        assert panel.digests().shape == ((1, 1) if panel.is_whole else panel.shape), name
+        assert panel.nbytes > 0, name
+
+
+def test_a_part_has_the_digest_and_the_counts_that_its_pair_and_metric_have_in_the_whole(panels):
+    for name, panel in compared(panels).items():
+        whole = panel.tally(run=0, first=0, n_trials=N_TRIALS).counts
+        for row, column in np.ndindex(panel.shape):
+            part = panel.part([row], [column])
+            assert part.digests()[0, 0] == panel.digests()[row, column], name
+            assert (part.tally(run=0, first=0, n_trials=N_TRIALS).counts[0, 0] == whole[row, column]).all(), name
+
+
+def test_scores_deviations_and_sizes_are_those_of_a_pair(panels):
+    for name, panel in compared(panels).items():
+        n_items, n_units = panel.extent
+        assert n_items >= n_units > 0, name
+        deviations = panel.swap_deviations()
+        assert deviations.shape == panel.shape, name
+        for row, column in np.ndindex(panel.shape):
+            a, b = panel.scores_of(row, column)
+            assert np.isfinite([a, b]).all(), name
+            assert 0 <= panel.tie_width(row, column, a, b) <= 1e-6 * (abs(a) + abs(b) + 1), name
+            assert panel.signs(row, column) is None or panel.is_mean(column), name
+
+
+def test_a_family_is_its_own_part_and_whole(panels):
+    for panel in (panel for panel in panels.values() if panel.is_whole):
+        assert panel.part([0]) is panel
