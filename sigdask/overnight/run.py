@@ -150,7 +150,11 @@ def run_plan(
     with stop.watching(), open_store(store or plan.store, plan.name, lambda: not stop.due()) as opened:
         for text in opened.notes:
             note(text)
-        driver = _Driver(plan, opened, stop)
+        try:
+            with stop.waiting():
+                driver = _Driver.of(plan, opened, stop)
+        except Stopped:
+            return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
         if not outcome.results:
             return outcome
@@ -160,21 +164,27 @@ def run_plan(
         return driver.reported(outcome)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Driver:
-    """One run of one plan."""
+    """One run of one plan: what it has read and wants, what the store has of it, and where a rule stops."""
 
-    def __init__(self, plan: Plan, store: Store, stop: Stop) -> None:
-        self.plan, self.store, self.stop = plan, store, stop
+    plan: Plan
+    store: Store
+    stop: Stop
+    parts: list[Part]
+    ledger: Ledger
+    early: Early | None
+    watches: list[Watch]
+
+    @staticmethod
+    def of(plan: Plan, store: Store, stop: Stop) -> _Driver:
+        parts = read_parts(plan)
+        ledger = Ledger(store, [job for part in parts for job in part.work.jobs])
+        early = _early(plan, parts, ledger)
+        watches = [Watch.of(ledger, part, k) for part in parts for k in range(len(part.names))]
+        return _Driver(plan, store, stop, parts, ledger, early, watches)
 
     def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
-        try:
-            with self.stop.waiting():
-                self.parts = read_parts(self.plan)
-                self.ledger = Ledger(self.store, [job for part in self.parts for job in part.work.jobs])
-                self.early = self._early()
-        except Stopped:
-            return Outcome({}, 0, self.store.where, self.store.location, self.stop.reason, 0, 0)
-        self.watches = [Watch.of(self.ledger, part, k) for part in self.parts for k in range(len(part.names))]
         details = provenance(self.plan, {name: files for part in self.parts for name, files in part.files})
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
         self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
@@ -229,18 +239,6 @@ class _Driver:
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:
         with suppress(SigdaskError):
             self.store.end("failed", str(error), details)
-
-    def _early(self) -> Early | None:
-        """Return where the plan's rule stops, if it has one."""
-        if self.plan.stopping is None:
-            return None
-        cells = [
-            (own[0], part.work.alternatives[number])
-            for part in self.parts
-            for own, number in zip(part.cells, part.set_of, strict=True)
-            if not _enumerated(self.ledger, own[0])
-        ]
-        return Early(self.ledger, self.plan.stopping, cells)
 
     def _finish(self, number: int, details: dict[str, Any], counting: Counting) -> Outcome:
         """Judge what there is, and record it."""
@@ -322,6 +320,19 @@ class _Driver:
             name: (replace(results, results=tuple(one.result for one in own)), own)
             for name, own in zip(part.names, by_set, strict=True)
         }
+
+
+def _early(plan: Plan, parts: Sequence[Part], ledger: Ledger) -> Early | None:
+    """Return where the plan's rule stops, if it has one."""
+    if plan.stopping is None:
+        return None
+    cells = [
+        (own[0], part.work.alternatives[number])
+        for part in parts
+        for own, number in zip(part.cells, part.set_of, strict=True)
+        if not _enumerated(ledger, own[0])
+    ]
+    return Early(ledger, plan.stopping, cells)
 
 
 def _with_look(result: Result, seen: int | None) -> Result:
