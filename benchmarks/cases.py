@@ -30,11 +30,10 @@ def _panel(scores):
 
 
 def _sigdask(scores, n_trials):
-    from sigdask.randomization.count import tally
 
     panel = _panel(scores)
-    tally(panel, n_trials=1000)
-    return (lambda: tally(panel, n_trials=n_trials)), 1.0
+    panel.tally(n_trials=1000)
+    return (lambda: panel.tally(n_trials=n_trials)), 1.0
 
 
 def _scipy(scores, n_trials, few):
@@ -125,7 +124,9 @@ def _family(method, n_threads):
     from sigdask.clusters import connect
     from sigdask.engine import count_jobs
     from sigdask.randomization.jobs import Job
-    from sigdask.randomization.panels.families import Family, Member, Relabelling
+    from sigdask.randomization.max_t import Family
+    from sigdask.randomization.panels.families import Member
+    from sigdask.randomization.tukey import Relabelling
 
     panel = _panel(data.trec()[0])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
@@ -172,11 +173,10 @@ def _bleu_panel(counts, metrics):
 
 
 def bleu_sigdask():
-    from sigdask.randomization.count import tally
 
     panel = _bleu_panel(data.text_counts(*data.texts()), ["BLEU"])
-    tally(panel, n_trials=1000)
-    return (lambda: tally(panel, n_trials=BLEU)), 1.0
+    panel.tally(n_trials=1000)
+    return (lambda: panel.tally(n_trials=BLEU)), 1.0
 
 
 def bleu_sacrebleu(few=10**4):

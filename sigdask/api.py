@@ -167,19 +167,19 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         seed=every["seed"],
         beside=every["beside"],
     )
-    work = prepare(
+    study = prepare(
         [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts)), every["alternative"])
          for counts in test_sets],
         alpha=every["alpha"], adjust=every["adjust"], together=every["together"], second_run=every["second_run"],
     )  # fmt: skip
     tallies = count_jobs(
-        work.jobs,
+        study.jobs,
         cluster=every["cluster"],
         workers=every["workers"],
         progress=every["progress"],
         blocks_per_task=every["blocks_per_task"],
     )
-    return work.results(tallies)
+    return study.results(tallies)
 
 
 def _suggested(counts: Counts) -> tuple[str, ...]:

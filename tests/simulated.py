@@ -12,9 +12,9 @@ from panel_of import panel_of, rng_of
 
 from sigdask.comparison.adjustment import joint_p_values
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.max_t import family_tally
-from sigdask.randomization.panels.families import Family, Member
-from sigdask.randomization.skewed import note
+from sigdask.randomization.max_t import Family, family_tally
+from sigdask.randomization.panels.families import Member
+from sigdask.randomization.skewed import n_skewed
 from sigdask.statistics.multiplicity import holm
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
@@ -102,7 +102,7 @@ def p_values(noise, n_sets, means=0.0, seed=""):
 
 def errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
     """Return in what share of sets of systems of one mean a difference is found, and skewness is noted."""
-    found = [(adjusted(family)[0].min() <= 0.05, note(family) is not None)
+    found = [(adjusted(family)[0].min() <= 0.05, n_skewed(family) > 0)
              for family in drawn_families(noise, n_sets, seed=seed, n_topics=n_topics)]  # fmt: skip
     return np.mean(found, axis=0)
 

@@ -1,8 +1,10 @@
-"""The documents keep up with the program: every format is described, every set of real data is in the table."""
+"""The documents keep up with the program: every format is described, every set of real data is in the table, each kind of note."""
 
 import re
 from pathlib import Path
+from typing import get_args
 
+from sigdask.comparison.notes import Kind
 from sigdask.formats import FORMATS
 
 PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
@@ -12,6 +14,12 @@ NOT_SYSTEMS = {"assoc_krennppv", "ir_trec_eval_tests"}  # no systems to compare;
 def test_every_format_has_a_section():
     headings = {word for line in re.findall(r"^## (.+)$", PAGE, re.MULTILINE) for word in line.split()}
     assert set(FORMATS) <= headings
+
+
+def test_every_kind_of_note_stands_in_the_table():
+    page = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text()
+    section = page[page.index("## Notes") :].partition("\n## ")[0]
+    assert re.findall(r"^\| `([a-z-]+)` \|", section, re.MULTILINE) == list(get_args(Kind))
 
 
 def test_every_set_of_real_data_has_its_official_scores(shared_data):

@@ -10,7 +10,9 @@ from sigdask.comparison.adjustment import joint_p_values
 from sigdask.engine import count_jobs
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.families import Family, Member, Relabelling
+from sigdask.randomization.max_t import Family
+from sigdask.randomization.panels.families import Member
+from sigdask.randomization.tukey import Relabelling
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 pytestmark = pytest.mark.slow

@@ -21,11 +21,12 @@ from sigdask.identity import identity_of, known_as
 from sigdask.metrics import METRICS, find
 from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
-from sigdask.randomization.panels.digests import _digest, digests
-from sigdask.randomization.panels.families import Family, Relabelling
+from sigdask.randomization.max_t import Family
+from sigdask.randomization.panels.digests import digest
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.tukey import Relabelling
 
 KEPT = Path(__file__).parent / "data" / "kept"
 GOLDEN = json.loads((KEPT / "digests_0_1_0.json").read_text())
@@ -52,9 +53,9 @@ def own(tmp_path_factory):
 def found_now(own):
     panels = {**kinds.panels(), **kinds.others(own), **kinds.families()}
     return (
-        {name: digests(panel).ravel().tolist() for name, panel in panels.items()}
-        | {f"metric {name}": [_digest(metric)] for name, metric in kinds.named_metrics().items()}
-        | {f"value {name}": [_digest(value)] for name, value in kinds.values().items()}
+        {name: panel.digests().ravel().tolist() for name, panel in panels.items()}
+        | {f"metric {name}": [digest(metric)] for name, metric in kinds.named_metrics().items()}
+        | {f"value {name}": [digest(value)] for name, value in kinds.values().items()}
     )
 
 
@@ -127,7 +128,7 @@ def test_no_tag_stands_twice():
 
 def test_every_metric_that_has_a_name_can_be_part_of_a_users_own():
     for name in METRICS:
-        assert len(_digest(find(name))) == 40
+        assert len(digest(find(name))) == 40
 
 
 def test_a_class_or_function_without_a_tag_raises_instead_of_going_by_its_name():
@@ -138,12 +139,12 @@ def test_a_class_or_function_without_a_tag_raises_instead_of_going_by_its_name()
     def new(x):
         return x
 
-    users = [_digest(New()), _digest(new)]
+    users = [digest(New()), digest(new)]
     assert len(set(users)) == 2
     New.__module__ = new.__module__ = "sigdask.somewhere"
     for value in (New(), new, [New()], {"x": new}):
         with pytest.raises(InputError, match=r"sigdask.somewhere:.*[Nn]ew has no lasting name"):
-            _digest(value)
+            digest(value)
 
 
 def test_a_new_field_must_be_hashed_or_said_not_to_be():
@@ -158,7 +159,7 @@ def test_a_new_field_must_be_hashed_or_said_not_to_be():
 
 def test_a_renamed_class_and_a_moved_function_keep_their_digests():
     panel = kinds.panels()["mcc"]
-    before = digests(panel)
+    before = panel.digests()
 
     @known_as("Formula", "title call")
     @dataclass
@@ -172,7 +173,7 @@ def test_a_renamed_class_and_a_moved_function_keep_their_digests():
 
     form = panel.metrics[0].form
     moved = replace(panel, metrics=(replace(panel.metrics[0], form=Otherwise(form.name, form.function)),))
-    assert digests(moved) == before
+    assert moved.digests() == before
 
 
 def test_a_user_may_inherit_a_class_and_is_told_apart():
@@ -181,7 +182,7 @@ def test_a_user_may_inherit_a_class_and_is_told_apart():
     class Mine(type(ratios)):
         pass
 
-    assert _digest(Mine(ratios.numerators, ratios.denominators)) != _digest(ratios)
+    assert digest(Mine(ratios.numerators, ratios.denominators)) != digest(ratios)
 
 
 def sets(holdings, golden):
@@ -201,7 +202,7 @@ def sets(holdings, golden):
 def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_hold_it():
     golden = [True, False, True, False]
     a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
-    before = digests(sets([a, b], golden))[0, 0]
+    before = sets([a, b], golden).digests()[0, 0]
     otherwise = [
         ([a | {(3, 4)}, b], golden),  # a term that A alone holds
         ([a, b | {(3, 4)}], golden),  # or B alone
@@ -212,40 +213,40 @@ def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_h
         ([a, b], [True, True, True, False]),  # another term is gold
         ([a, b], [True, True, False, False]),  # as many gold terms, and others
     ]
-    found = [digests(sets(*each))[0, 0] for each in otherwise]
+    found = [sets(*each).digests()[0, 0] for each in otherwise]
     assert len({before, *found}) == 1 + len(otherwise)
 
 
 def test_of_sets_terms_that_neither_system_holds_count_by_their_number_alone():
     golden = [True, False, True, False]
     a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
-    before = digests(sets([a, b], golden))[0, 0]
-    assert digests(sets([a, b], [*golden, False]))[0, 0] == before  # another system's terms
+    before = sets([a, b], golden).digests()[0, 0]
+    assert sets([a, b], [*golden, False]).digests()[0, 0] == before  # another system's terms
     third = replace(sets([a, b], golden), holdings=(*sets([a, b], golden).holdings, np.array([3 * 6 + 4])))
-    assert digests(third)[0, 0] == before
-    assert digests(sets([a, b], [*golden, True]))[0, 0] != before  # one more gold term to be found
+    assert third.digests()[0, 0] == before
+    assert sets([a, b], [*golden, True]).digests()[0, 0] != before  # one more gold term to be found
     renumbered = sets([{(1, 0), (0, 1)}, {(1, 2), (2, 3)}], [False, True, True, False])
-    assert digests(renumbered)[0, 0] == before
+    assert renumbered.digests()[0, 0] == before
 
 
 def test_of_sums_each_contributing_unit_counts_with_its_address_and_size():
     panel = kinds.panels()["decimals"]
     pair = panel.part([0])
-    before = digests(pair)[0, 0]
+    before = pair.digests()[0, 0]
     k = int(np.flatnonzero(pair.values[:, 0, 0] != pair.values[:, 1, 0])[0])
     changed = []
     for name in ("addresses", "sizes"):
         array = getattr(pair, name).copy()
         array[k] += 100
-        changed.append(digests(replace(pair, **{name: array}))[0, 0])
+        changed.append(replace(pair, **{name: array}).digests()[0, 0])
     values = pair.values.copy()
     values[k] += 1  # both systems alike: the difference stays, and so do sums of differences
-    changed.append(digests(replace(pair, values=values))[0, 0])
+    changed.append(replace(pair, values=values).digests()[0, 0])
     assert len({before, *changed}) == 4
     same = int(np.flatnonzero((pair.values[:, 0] == pair.values[:, 1]).all(axis=1))[0])
     kept = np.arange(len(pair.addresses)) != same
     without = replace(pair, addresses=pair.addresses[kept], values=pair.values[kept], sizes=pair.sizes[kept])
-    assert digests(without)[0, 0] == before  # what both contribute alike is kept for other systems' sake
+    assert without.digests()[0, 0] == before  # what both contribute alike is kept for other systems' sake
 
 
 SPEC = importlib.util.spec_from_file_location("kept_make", KEPT / "make.py")

@@ -82,9 +82,9 @@ def compare(**options: Any) -> None:
     for warning in counts.warnings:
         LOG.warning(warning)
     results = _compare(counts, how, options)
-    for warning in results.warnings:
-        if warning not in counts.warnings:
-            LOG.warning(warning)
+    for found in results.notes:
+        if found.kind != "reading":
+            LOG.warning(found.text)
     if json_file != "-":
         _show(results, everything=options["everything"])
     write_json(json_file, results.to_json)

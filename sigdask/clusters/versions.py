@@ -44,7 +44,7 @@ def here() -> dict[str, str]:
     return _versions(get_versions(packages=list(CHECKED)))
 
 
-def hold(theirs: Mapping[str, str]) -> None:
+def require(theirs: Mapping[str, str]) -> None:
     """Refuse to count for a driver of other versions; for workers that join while it runs.
 
     Raises

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sigdask.comparison.adjustment import Asking, family_of, joint_p_values, no_sums, placed, rates, with_trials
-from sigdask.comparison.results import OverSets, Result
+from sigdask.comparison.adjustment import (
+    Asking,
+    family_of,
+    joint_p_values,
+    no_sums,
+    panel_of_sums,
+    placed,
+    rates,
+    with_trials,
+)
+from sigdask.comparison.results import Result, ResultAcrossSets
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.deviations import root_mean_square, swap_deviations
-from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.families import Family
-from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.tallies import TAILS, Tally
+from sigdask.randomization.jobs import Job, Tallies
+from sigdask.randomization.max_t import Family
+from sigdask.randomization.panels.sums import SUMS
+from sigdask.randomization.tallies import TAILS
 from sigdask.statistics.multiplicity import replicated
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class AcrossSets:
     """One verdict over several sets a pair and metric: the mean difference, swapped inside each set.
 
     Attributes
@@ -29,27 +38,29 @@ class Together:
         One hypothesis a pair and metric.
     members : tuple of tuple of int
         The comparisons that each hypothesis takes together.
-    n_trials : int
-        Trials of the family.
+    job : Job
+        What must be counted.
     """
 
     family: Family
     members: tuple[tuple[int, ...], ...]
-    n_trials: int
+    job: Job
 
-    def jobs(self) -> list[Job]:
-        """Return what must be counted."""
-        return [Job(self.family, self.n_trials, label=f"{len(self.members)} comparisons over all sets")]
+    @staticmethod
+    def of(family: Family, members: Iterable[Sequence[int]], n_trials: int) -> AcrossSets:
+        """Take comparisons together by so many trials of a family."""
+        taken = tuple(map(tuple, members))
+        return AcrossSets(family, taken, Job(family, n_trials, label=f"{len(taken)} comparisons over all sets"))
 
     def verdicts(
-        self, tally: Tally, results: Sequence[Result], one_sided: Sequence[tuple[float, float]], alpha: float
-    ) -> tuple[OverSets, ...]:
+        self, tallies: Tallies, results: Sequence[Result], one_sided: Sequence[tuple[float, float]], alpha: float
+    ) -> tuple[ResultAcrossSets, ...]:
         """Return the verdict on each pair and metric.
 
         Parameters
         ----------
-        tally : Tally
-            Of `jobs`.
+        tallies : mapping of Job to Tally
+            That of `job` among them.
         results : sequence of Result
             Of the comparisons.
         one_sided : sequence of (float, float)
@@ -57,7 +68,7 @@ class Together:
         alpha : float
             Level of replication.
         """
-        two_sided = self.family.side == 0
+        tally, two_sided = tallies[self.job], self.family.side == 0
         tail = TAILS.index(results[0].alternative)
         extreme = tally.counts[:, 0, tail]
         single = rates(self.family, tally, tail)
@@ -70,7 +81,7 @@ class Together:
             own = [results[k] for k in places]
             greater, less = (replicated([one_sided[k][side] for k in places], level) for side in (0, 1))
             verdicts.append(
-                OverSets(
+                ResultAcrossSets(
                     a=own[0].a,
                     b=own[0].b,
                     metric=own[0].metric,
@@ -91,11 +102,11 @@ class Together:
         return tuple(verdicts)
 
 
-def together(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bool = False) -> Together:
+def across_sets(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bool = False) -> AcrossSets:
     """Take the comparisons of one pair and metric together over test sets and subsets; `raw` does not studentise."""
     grouped: dict[tuple[str, str, str], list[int]] = {}
     for k, (asked, c) in enumerate(comparisons):
-        if not isinstance(c.panel, Panel):
+        if c.panel.kind != SUMS:
             raise InputError(f"{no_sums(c)}, which cannot be taken together over sets")
         a, b = (asked.counts.systems[s] for s in c.pair)
         grouped.setdefault((a, b, c.metric.name), []).append(k)
@@ -115,7 +126,7 @@ def together(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bo
     weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
     made = with_trials("max-t", family_of(weighted, parts, alternative, raw=raw), comparisons)
     assert isinstance(made.family, Family)
-    return Together(made.family, tuple(tuple(places) for places in grouped.values()), made.n_trials)
+    return AcrossSets.of(made.family, grouped.values(), made.n_trials)
 
 
 def _most_sets(grouped: dict[tuple[str, str, str], list[int]]) -> int:
@@ -149,7 +160,6 @@ def _scale(comparisons: Sequence[Asking], grouped: dict[tuple[str, str, str], li
         total = 0.0
         for k in places:
             c = comparisons[k][1]
-            assert isinstance(c.panel, Panel)
-            total += float(swap_deviations(c.panel.part([c.row]), c.column)[0]) ** 2
+            total += float(swap_deviations(panel_of_sums(c).part([c.row]), c.column)[0]) ** 2
         squares.append(total)
     return root_mean_square(np.sqrt(np.array(squares)))

@@ -1,4 +1,4 @@
-"""One test set's question: its comparisons, beside them those with other units, and what answers them."""
+"""The analysis of one test set: its comparisons, beside them those with other units, and their results."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from functools import cached_property
 from sigdask.comparison.comparisons import Asked, Comparison, left_out, list_comparisons
 from sigdask.comparison.jobs import Slots, list_jobs
 from sigdask.comparison.nesting import Nesting, highest
+from sigdask.comparison.notes import Note
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.results import Beside, Result
-from sigdask.comparison.summary import Failed, Judge
+from sigdask.comparison.summary import Failed, Inference
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.options import Alternative
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Cell, Job, Tallies
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.tallies import Tally
 from sigdask.statistics.dependence import Dependence, naive_size
 from sigdask.writing import listed
-
-Cell = tuple[int, int, int]
 
 SHOWN = 5
 """Comparisons left out that are named."""
@@ -31,8 +29,8 @@ FEWEST_GROUPS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """The comparisons with one unit exchanged, their jobs, and where each finds its counts."""
+class Exchange:
+    """The comparisons by exchange of one unit, their jobs, and where each finds its counts."""
 
     asked: Asked
     comparisons: list[Comparison]
@@ -40,7 +38,7 @@ class Part:
     slots: list[Slots]
 
     @staticmethod
-    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Part:
+    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
         """List what is compared and counted."""
         asked = Asked(
             counts=counts,
@@ -54,51 +52,56 @@ class Part:
             raise InputError(
                 f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
             )
-        return Part(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
+        return Exchange(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Analysis:
     """All that is asked of one test set.
 
     Attributes
     ----------
-    main : Part
+    main : Exchange
         With the unit asked for.
     dependences : tuple of tuple of Dependence
         Of each comparison, within each coarser column.
-    others : tuple of Part
+    others : tuple of Exchange
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
         Subset, systems and metric of what is not compared, as one of the systems has no item of it.
     """
 
-    main: Part
+    main: Exchange
     dependences: tuple[tuple[Dependence, ...], ...]
-    others: tuple[Part, ...]
+    others: tuple[Exchange, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
 
     @staticmethod
-    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Question:
+    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Analysis:
         """Resolve what is asked of `counts`."""
         unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
         grouped = counts.with_unit(unit)
-        wanted = wanted.bound(grouped)
-        main = Part.of(grouped, wanted, second_run=second_run)
+        wanted = wanted.bind(grouped)
+        main = Exchange.of(grouped, wanted, second_run=second_run)
         nesting = Nesting(grouped, main.asked.units)
         dependences = tuple(nesting.dependences(c) for c in main.comparisons)
         finer = [level for level in dict.fromkeys(("item", *wanted.levels)) if level != unit]
         levels = (
             [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
         )
-        others = tuple(Part.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
+        others = tuple(Exchange.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
         without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
-        return Question(main, dependences, others, tuple(without))
+        return Analysis(main, dependences, others, tuple(without))
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Of all units, the one asked for first."""
+        return self.main, *self.others
 
     @property
     def jobs(self) -> list[Job]:
         """What must be counted."""
-        return [job for part in (self.main, *self.others) for job in part.jobs]
+        return [job for exchange in self.exchanges for job in exchange.jobs]
 
     @property
     def asking(self) -> list[tuple[Asked, Comparison]]:
@@ -107,46 +110,36 @@ class Question:
 
     @property
     def cells(self) -> list[tuple[Cell, ...]]:
-        """(job, row, column) of the counts of each comparison, the one that its p is of first."""
-        found: list[list[Cell]] = [[] for _ in self.main.comparisons]
-        offset = 0
-        for part in (self.main, *self.others):
-            for own, c, slots in zip(found, part.comparisons, part.slots, strict=True):
-                own += [(offset + job, row, column) for job, row, column in slots.cells(c.column)]
-            offset += len(part.jobs)
-        return [tuple(own) for own in found]
+        """Where the counts of each comparison stand, those that its p is of first."""
+        of_each = zip(*(exchange.slots for exchange in self.exchanges), strict=True)
+        return [tuple(cell for slots in own for cell in slots.cells) for own in of_each]
 
     def results(
         self,
-        tallies: Sequence[Tally],
+        tallies: Tallies,
         alternative: Alternative,
         alpha: float,
         n_sampled: int,
         failed: Failed | None = None,
     ) -> list[Result]:
         """Judge the counts of `jobs`."""
-        left = iter(tallies)
-        per_part = [[next(left) for _ in part.jobs] for part in (self.main, *self.others)]
-        judged = [
-            _judged(part, own, alternative, alpha, n_sampled, failed)
-            for part, own in zip((self.main, *self.others), per_part, strict=True)
-        ]
+        judged = [_judged(exchange, tallies, alternative, alpha, n_sampled, failed) for exchange in self.exchanges]
         besides = list(zip(*([_beside(r) for r in results] for results in judged[1:]), strict=True))
         return [
             replace(r, dependence=d, beside=besides[k] if besides else ())
             for k, (r, d) in enumerate(zip(judged[0], self.dependences, strict=True))
         ]
 
-    def one_sided(self, tallies: Sequence[Tally]) -> list[tuple[float, float]]:
+    def one_sided(self, tallies: Tallies) -> list[tuple[float, float]]:
         """Return (p greater, p less) of each comparison."""
-        judges = [Judge(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
+        by_side = [Inference(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
         return [
-            (judges[0].p_value(c, slots, tallies), judges[1].p_value(c, slots, tallies))
+            (by_side[0].p_value(c, slots, tallies), by_side[1].p_value(c, slots, tallies))
             for c, slots in zip(self.main.comparisons, self.main.slots, strict=True)
         ]
 
     @cached_property
-    def warnings(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Say what could not be compared, and where differences hang together within groups not exchanged whole."""
         unit = self.main.asked.counts.unit
         notes = []
@@ -155,7 +148,8 @@ class Question:
                 f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
                 for subset, a, b, metric in self.left_out
             ]
-            notes.append(f"not compared, as the two have no item in common: {listed(names, SHOWN, '; ')}")
+            text = f"not compared, as the two have no item in common: {listed(names, SHOWN, '; ')}"
+            notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
         for column in clear_columns(self.dependences):
             clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
             worst = max(clear, key=lambda d: d.design_effect)
@@ -164,20 +158,23 @@ class Question:
                 if worst.n_groups >= FEWEST_GROUPS
                 else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
             )
-            notes.append(
+            text = (
                 f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
                 f"about {naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes p too "
                 f"small for other values of {column} than these; {remedy}"
             )
+            of_worst = {"n_groups": worst.n_groups, "icc": worst.icc, "design_effect": worst.design_effect}
+            shares = {"n_comparisons": len(clear), "of": len(self.dependences)}
+            notes.append(Note("dependence", text, {"column": column, "unit": unit, **of_worst, **shares}))
         return notes
 
 
 def _judged(
-    part: Part, tallies: Sequence[Tally], alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
+    exchange: Exchange, tallies: Tallies, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
 ) -> list[Result]:
-    judge = Judge(part.asked, alternative, alpha, n_sampled, failed)
-    return [judge.result(c, slots, tallies) for c, slots in zip(part.comparisons, part.slots, strict=True)]
+    inference = Inference(exchange.asked, alternative, alpha, n_sampled, failed)
+    return [inference.result(c, slots, tallies) for c, slots in zip(exchange.comparisons, exchange.slots, strict=True)]
 
 
 def _beside(r: Result) -> Beside:

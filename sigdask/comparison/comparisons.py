@@ -13,14 +13,12 @@ from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
-from sigdask.randomization.count import DEFAULT_TRIALS
-from sigdask.randomization.panels import build, outputs, sums
+from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel, build_sets
 from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
-ComparedPanel = Panel | PresencePanel | OutputsPanel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +51,7 @@ class Comparison:
     @property
     def n_items(self) -> int:
         """Items that both systems have in the metric."""
-        return len(self.panel.a) if isinstance(self.panel, OutputsPanel) else self.panel.n_items
+        return self.panel.extent[0]
 
     def label(self, counts: Counts) -> str:
         """Return what is compared, for errors."""
@@ -70,14 +68,14 @@ def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | 
         yield {"column": by, "value": value}, column == value
 
 
-def bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+def bind(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
     """Bind a metric to the data, once: what is bound already stays."""
     return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
 
 
 def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Iterator[Comparison]:
     """Yield every comparison of systems that have an item in common, in the order of subsets, pairs and metrics."""
-    bound_metrics = [bound(m, asked.counts) for m in chosen]
+    bound_metrics = [bind(m, asked.counts) for m in chosen]
     groups = _sharing_items([m for m in bound_metrics if not isinstance(m, BlackBox)])
     columns = {id(m): (g, k) for g, group in enumerate(groups) for k, m in enumerate(group)}
     for subset, mask in _subsets(asked.counts, by):
@@ -100,7 +98,7 @@ def left_out(
     if counts.present is None and not counts.held and not counts.replicates:
         return
     for subset, mask in _subsets(counts, by):
-        for metric in (bound(m, counts) for m in chosen):
+        for metric in (bind(m, counts) for m in chosen):
             held = metric.held if isinstance(metric, BoundMetric) else None
             own = [counts.in_common([s], mask, held) for s in range(counts.n_systems)]
             has = np.column_stack(own).astype(np.float32)  # (n_items, n_systems)
@@ -153,7 +151,7 @@ def _of_panel(
     sampled, enumerated = _how(asked, n_discordant, sums.ENUMERATED_UNITS, metric.name)
     return Comparison(
         pair, metric, subset, mask, panel, row, column, n_discordant, sampled, enumerated,
-        asked.trials or DEFAULT_TRIALS,
+        asked.trials or sums.DEFAULT_TRIALS,
     )  # fmt: skip
 
 

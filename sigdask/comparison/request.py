@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sigdask import metrics as known
-from sigdask.comparison.comparisons import bound
+from sigdask.comparison.comparisons import bind
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
@@ -59,9 +59,9 @@ class Wanted:
                 )
         return found
 
-    def bound(self, counts: Counts) -> Wanted:
+    def bind(self, counts: Counts) -> Wanted:
         """Bind the metrics to the data, which may take long, once for all units."""
-        return replace(self, metrics=[bound(m, counts) for m in self.found(counts)])
+        return replace(self, metrics=[bind(m, counts) for m in self.found(counts)])
 
 
 def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, overload
 
+from sigdask.comparison.notes import Note, dicts, texts
 from sigdask.errors import InputError, missing_extra
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.crosscheck import Check
@@ -72,7 +73,7 @@ class FamilyNote:
 
 
 @dataclass(frozen=True, slots=True)
-class OverSets:
+class ResultAcrossSets:
     """One verdict over several test sets or subsets: the mean of the differences.
 
     Attributes
@@ -194,8 +195,8 @@ class Result:
         How much differences hang together within coarser groups than the unit.
     beside : tuple of Beside
         The same with other units exchanged.
-    warnings : tuple of str
-        Notes on this comparison.
+    notes : tuple of Note
+        On this comparison; `warnings` are their texts.
     signature : str or None
         How the scorer library counted, in its own words.
     stopped : Stopped or None
@@ -228,10 +229,15 @@ class Result:
     checks: tuple[Check, ...] = ()
     dependence: tuple[Dependence, ...] = ()
     beside: tuple[Beside, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     signature: str | None = None
     stopped: Stopped | None = None
     p_adjusted_interval: tuple[float, float] | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the notes say, as it is printed."""
+        return texts(self.notes)
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""
@@ -259,14 +265,17 @@ class Result:
 
     def verdict(self, alpha: float) -> str:
         """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
+        return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
+
+    def decision(self, alpha: float) -> bool | None:
+        """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
         if self.stopped is not None and self.stopped.rule == "confidence-sequence":
-            words = {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}
-            return words[self.stopped.is_significant]
+            return self.stopped.is_significant
         if self.p_adjusted is not None:
-            return "significant" if self.p_adjusted <= alpha else "not significant"
+            return bool(self.p_adjusted <= alpha)
         if self.is_undecided(alpha) and not self.is_settled:
-            return f"undecided at {alpha:g}"
-        return "significant" if self.p_value <= alpha else "not significant"
+            return None
+        return bool(self.p_value <= alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,20 +290,20 @@ class Results(Sequence[Result]):
         Of the stream.
     alpha : float
         Level of the verdicts.
-    warnings : tuple of str
-        Notes on the whole.
+    notes : tuple of Note
+        On the whole; `warnings` are their texts.
     family : FamilyNote or None
         How p-values were adjusted.
-    together : tuple of OverSets
+    together : tuple of ResultAcrossSets
         Verdicts over several sets, where asked for.
     """
 
     results: tuple[Result, ...]
     seed: int
     alpha: float
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     family: FamilyNote | None = None
-    together: tuple[OverSets, ...] = ()
+    together: tuple[ResultAcrossSets, ...] = ()
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -309,6 +318,11 @@ class Results(Sequence[Result]):
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the notes say, as it is printed."""
+        return texts(self.notes)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes."""
         return {
@@ -317,8 +331,9 @@ class Results(Sequence[Result]):
             "seed": self.seed,
             "alpha": self.alpha,
             "warnings": list(self.warnings),
+            "notes": plain(dicts(self.notes)),
             "family": plain(self.family),
-            "results": plain(self.results),
+            "results": [plain(_result_dict(result)) for result in self.results],
             "rankings": plain(self.rankings()),
             "together": plain(self.together),
         }
@@ -399,7 +414,7 @@ def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
     for r in sorted(results, key=lambda r: -r.n_items):  # where items are missing, the pair that has most of them
         scores.setdefault(r.a, r.score_a)
         scores.setdefault(r.b, r.score_b)
-    apart = [(r.a, r.b) for r in results if r.verdict(alpha) == "significant"]
+    apart = [(r.a, r.b) for r in results if r.decision(alpha)]
     first = results[0]
     ranked = ranking(list(scores.items()), apart, higher_is_better=first.higher_is_better)
     power = discriminative_power([_p_or_decision(r, alpha) for r in results], alpha)
@@ -408,7 +423,7 @@ def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
 
 def _p_or_decision(result: Result, alpha: float) -> float:
     """Return p; where a rule decides without one, 0 for significant and 1 for not."""
-    return result.p_value if not math.isnan(result.p_value) else float(result.verdict(alpha) != "significant")
+    return result.p_value if not math.isnan(result.p_value) else float(not result.decision(alpha))
 
 
 FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
@@ -435,3 +450,7 @@ def _flat(result: Result) -> dict[str, Any]:
     row["agreement_p"] = result.second_run.agreement_p if result.second_run else None
     row["disagreements"] = ", ".join(check.name for check in result.disagreements())
     return row
+
+
+def _result_dict(result: Result) -> dict[str, Any]:
+    return {**asdict(result), "warnings": result.warnings, "notes": dicts(result.notes)}

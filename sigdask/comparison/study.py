@@ -5,33 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sigdask.comparison.across_sets import Together
-from sigdask.comparison.across_sets import together as take_together
-from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, obstacles
-from sigdask.comparison.analysis import Cell, Question
+from sigdask.comparison.across_sets import AcrossSets, across_sets
+from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
+from sigdask.comparison.analysis import Analysis
+from sigdask.comparison.notes import Note, distinct
+from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import FamilyNote, Result, Results
 from sigdask.comparison.summary import Failed, adjusted
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Cell, Job, Tallies
 from sigdask.randomization.tallies import Tally
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class Study:
     """What must be counted for some results, and how these are made of the counts.
 
     Attributes
     ----------
-    questions : list of Question
+    analyses : list of Analysis
         Of each test set.
     alternatives : list of str
         Likewise.
     families : list of (Adjustment, list of int)
         The comparisons that are judged together.
-    over : Together or None
+    across : AcrossSets or None
         Each pair over all sets.
     alpha : float
         Level of the verdicts.
@@ -39,37 +40,31 @@ class Work:
         Of the stream.
     """
 
-    questions: list[Question]
+    analyses: list[Analysis]
     alternatives: list[Alternative]
     families: list[tuple[Adjustment, list[int]]]
-    over: Together | None
+    across: AcrossSets | None
     alpha: float
     seed: int
 
     @property
-    def _batches(self) -> list[list[Job]]:
-        families = [made.jobs() for made, _ in self.families]
-        return [*(question.jobs for question in self.questions), *families, self.over.jobs() if self.over else []]
-
-    @property
     def jobs(self) -> list[Job]:
         """What must be counted."""
-        return [job for batch in self._batches for job in batch]
+        return [
+            *(job for analysis in self.analyses for job in analysis.jobs),
+            *(made.job for made, _ in self.families if made.job is not None),
+            *([self.across.job] if self.across else []),
+        ]
 
     @property
     def cells(self) -> list[tuple[Cell, ...]]:
-        """Where each result's counts stand: (job, row, column), the one that its p is of first."""
-        found: list[list[Cell]] = []
-        offset = 0
-        for question in self.questions:
-            found += [[(offset + job, row, column) for job, row, column in own] for own in question.cells]
-            offset += len(question.jobs)
+        """Where each result's counts stand, those that its p is of first."""
+        found = [own for analysis in self.analyses for own in analysis.cells]
         for made, places in self.families:
-            for _ in made.jobs():
+            if made.job is not None:
                 for k in places:
-                    found[k].append((offset, 0, 0))
-                offset += 1
-        return [tuple(own) for own in found]
+                    found[k] = (*found[k], Cell(made.job, 0, 0))
+        return found
 
     def results(
         self,
@@ -77,38 +72,35 @@ class Work:
         revised: Callable[[int, Result], Result] = lambda _, result: result,
         failed: Failed | None = None,
     ) -> Results:
-        """Judge the tallies of `jobs`; `revised` is given each result and its number before p is adjusted.
+        """Judge the tallies of `jobs`, which are in the same order.
 
+        `revised` is given each result and its number before p is adjusted.
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
         """
-        left = iter(tallies)
-        answers = [[next(left) for _ in batch] for batch in self._batches]
-        n_sampled = sum(c.sampled for question in self.questions for _, c in question.asking)
-        asked = list(zip(self.questions, self.alternatives, answers, strict=False))
+        counted: Tallies = dict(zip(self.jobs, tallies, strict=True))
+        n_sampled = sum(c.sampled for analysis in self.analyses for _, c in analysis.asking)
         results = [
             result
-            for question, alternative, own in asked
-            for result in question.results(own, alternative, self.alpha, n_sampled, failed)
+            for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
+            for result in analysis.results(counted, alternative, self.alpha, n_sampled, failed)
         ]
         results = [revised(k, result) for k, result in enumerate(results)]
-        of_families = answers[len(self.questions) : -1]
-        counted = [(made.counted(own), places) for (made, places), own in zip(self.families, of_families, strict=True)]
-        notes = [note for (made, places), own in zip(counted, of_families, strict=True)
-                 for note in _adjust(results, made, places, own, self.alpha)]  # fmt: skip
-        over = self.over
-        one_sided = [p for question, _, own in asked for p in question.one_sided(own)] if over else []
-        warnings = [
-            *(w for question in self.questions for w in question.main.asked.counts.warnings),
-            *notes,
-            *(w for question in self.questions for w in question.warnings),
+        families = [(made.counted(counted), places) for made, places in self.families]
+        of_families = [n for made, places in families for n in _adjust(results, made, places, counted, self.alpha)]
+        across = self.across
+        one_sided = [p for analysis in self.analyses for p in analysis.one_sided(counted)] if across else []
+        notes = [
+            *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
+            *of_families,
+            *(note for analysis in self.analyses for note in analysis.notes),
         ]
         return Results(
             results=tuple(results),
             seed=self.seed,
             alpha=self.alpha,
-            warnings=tuple(dict.fromkeys(warnings)),
-            family=_note(counted, results),
-            together=over.verdicts(answers[-1][0], results, one_sided, self.alpha) if over else (),
+            notes=distinct(notes),
+            family=_note(families, results),
+            together=across.verdicts(counted, results, one_sided, self.alpha) if across else (),
         )
 
 
@@ -122,8 +114,8 @@ def _note(families: Sequence[tuple[Adjustment, Sequence[int]]], results: Sequenc
 
 
 def _adjust(
-    results: list[Result], made: Adjustment, places: Sequence[int], tallies: Sequence[Tally], alpha: float
-) -> list[str]:
+    results: list[Result], made: Adjustment, places: Sequence[int], tallies: Tallies, alpha: float
+) -> list[Note]:
     """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
     found = made.p_values([results[k] for k in places], tallies)
     if found is not None:
@@ -140,7 +132,7 @@ def prepare(
     by_metric: bool = False,
     together: bool = False,
     second_run: bool = True,
-) -> Work:
+) -> Study:
     """List what has to be counted for some test sets, without counting it.
 
     Parameters
@@ -155,9 +147,9 @@ def prepare(
     if not asked:
         raise InputError("no test set given")
     _check_names([counts for counts, _, _ in asked])
-    questions = [Question.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
-    asking = [each for question in questions for each in question.asking]
-    sides = [side for (_, _, side), question in zip(asked, questions, strict=True) for _ in question.asking]
+    analyses = [Analysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
+    asking = [each for analysis in analyses for each in analysis.asking]
+    sides = [side for (_, _, side), analysis in zip(asked, analyses, strict=True) for _ in analysis.asking]
     groups: dict[str, list[int]] = {}
     for k, (_, c) in enumerate(asking):
         groups.setdefault(c.metric.name if by_metric else "", []).append(k)
@@ -165,8 +157,8 @@ def prepare(
     for places in groups.values():
         own = [asking[k] for k in places]
         families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
-    over = take_together(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Work(questions, [side for _, _, side in asked], families, over, alpha, asked[0][1].seed)
+    across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
+    return Study(analyses, [side for _, _, side in asked], families, across, alpha, asked[0][1].seed)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Asked, Comparison
 from sigdask.comparison.jobs import Slots
+from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Exact, Result, SecondRun
 from sigdask.counts import Counts
-from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
-from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.tallies import TAILS, Tally
+from sigdask.randomization.jobs import Cell, Tallies
+from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import crosscheck
 from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
 from sigdask.statistics.classical import correlations, sign_test
@@ -29,11 +28,8 @@ from sigdask.statistics.rounding import limits_text
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
 
-UNDECIDED = "undecided at"
-"""How the note begins on a p whose interval straddles alpha."""
 
-
-class Judge:
+class Inference:
     """Makes results of counts: bound, interval, checks, notes.
 
     A black box that fails is an error; where `failed` is given it is told, and the scores are NaN.
@@ -49,7 +45,7 @@ class Judge:
         self.n_sampled = max(n_sampled, 1)
         self._r12: dict[tuple[str, str | None], NDArray[np.float64]] = {}
 
-    def result(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Result:
+    def result(self, c: Comparison, slots: Slots, tallies: Tallies) -> Result:
         """Return one comparison's result."""
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
@@ -58,7 +54,7 @@ class Judge:
         p = self.p_value(c, slots, tallies)
         is_exact = slots.first is None and exact is not None
         limits = (p, p) if is_exact else interval(n_extreme, n_trials)
-        again = self._second_run(c, slots, tallies, n_trials, n_extreme)
+        again = self._second_run(slots, tallies, n_trials, n_extreme)
         result = Result(
             test_set=counts.name,
             subset=c.subset,
@@ -72,7 +68,7 @@ class Judge:
             difference=_difference(c, score_a, score_b),
             alternative=self.alternative,
             n_items=c.n_items,
-            n_units=len(np.unique(c.panel.index)) if isinstance(c.panel, OutputsPanel) else c.panel.n_units,
+            n_units=c.panel.extent[1],
             n_discordant=c.n_discordant,
             method="exact" if is_exact else "approximate",
             n_trials=n_trials,
@@ -87,42 +83,36 @@ class Judge:
         )
         return _with_notes(result, c, self.alpha)
 
-    def p_value(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> float:
+    def p_value(self, c: Comparison, slots: Slots, tallies: Tallies) -> float:
         """Return one comparison's p: exact where all arrangements were counted, else the bound."""
         n_trials, n_extreme = self._counted(c, slots, tallies)
         exact = slots.first is None and n_trials > 0
         return p_value(n_extreme, n_trials, exact=exact)
 
-    def _counted(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> tuple[int, int]:
+    def _counted(self, c: Comparison, slots: Slots, tallies: Tallies) -> tuple[int, int]:
         """Return trials and exceedances; of arrangements all, or none where some are not counted yet."""
         if slots.first is not None:
-            return self._trials(tallies, slots.first, c.column)
-        counted = self._trials(tallies, (slots.exact or 0, 0), 0)
+            return self._trials(tallies, slots.first)
+        counted = self._trials(tallies, slots.cells[0])
         return counted if counted[0] == 2**c.n_discordant else (0, 0)
 
-    def _trials(self, tallies: Sequence[Tally], where: tuple[int, int], column: int) -> tuple[int, int]:
-        job, row = where
-        return tallies[job].trials_of(row, column), int(tallies[job].counts[row, column, self.tail])
+    def _trials(self, tallies: Tallies, cell: Cell) -> tuple[int, int]:
+        tally = tallies[cell.job]
+        return tally.trials_of(cell.row, cell.column), int(tally.counts[cell.row, cell.column, self.tail])
 
     def _scores(self, c: Comparison) -> tuple[float, float]:
-        if isinstance(c.panel, OutputsPanel):
-            return self._black_box_scores(c.panel)
-        i, j = c.panel.pairs[c.row]
-        return float(c.panel.scores[i, c.column]), float(c.panel.scores[j, c.column])
-
-    def _black_box_scores(self, panel: OutputsPanel) -> tuple[float, float]:
         try:
-            return float(panel.scores[0, 0]), float(panel.scores[1, 0])
+            return c.panel.scores_of(c.row, c.column)
         except InputError as error:
-            if self.failed is None:
+            if self.failed is None or c.panel.manner.vectorised:
                 raise
-            self.failed(panel.metric.name, str(error))
+            self.failed(c.metric.name, str(error))
             return math.nan, math.nan
 
-    def _exact(self, c: Comparison, slots: Slots, tallies: Sequence[Tally]) -> Exact | None:
+    def _exact(self, c: Comparison, slots: Slots, tallies: Tallies) -> Exact | None:
         if slots.exact is None:
             return None
-        n_arrangements, n_extreme = self._trials(tallies, (slots.exact, 0), 0)
+        n_arrangements, n_extreme = self._trials(tallies, slots.exact)
         if n_arrangements < 2**c.n_discordant:
             return None
         if n_extreme == 0:
@@ -130,12 +120,10 @@ class Judge:
         p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(
-        self, c: Comparison, slots: Slots, tallies: Sequence[Tally], n_trials: int, n_extreme: int
-    ) -> SecondRun | None:
+    def _second_run(self, slots: Slots, tallies: Tallies, n_trials: int, n_extreme: int) -> SecondRun | None:
         if slots.second is None:
             return None
-        n_again, again = self._trials(tallies, slots.second, c.column)
+        n_again, again = self._trials(tallies, slots.second)
         if n_again != n_trials or n_trials == 0:  # stopped before its end: runs of unequal length are not compared
             return None
         agreement = crosscheck.runs_agree(n_extreme, again, n_trials)
@@ -167,7 +155,7 @@ class Judge:
         return tuple(checks)
 
     def _sign_test(self, c: Comparison, n_extreme: int, n_trials: int, *, sampled: bool) -> crosscheck.Check:
-        signs = _signs(c)
+        signs = c.panel.signs(c.row, c.column)
         if signs is None:
             return crosscheck.Check("sign test", "not applicable", None, "the score is not a mean of 0/1 item scores")
         if self.asked.counts.unit != "item":
@@ -178,7 +166,7 @@ class Judge:
 
     def _correlation(self, c: Comparison) -> float | None:
         """Return r12 where the metric is a mean over a fixed set of items."""
-        if not isinstance(c.metric, BoundMetric) or not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
+        if not isinstance(c.metric, BoundMetric) or not c.panel.is_mean(c.column):
             return None
         counts = self.asked.counts
         if counts.present is not None or c.metric.held is not None:
@@ -194,12 +182,7 @@ class Judge:
 
 def _difference(c: Comparison, a: float, b: float) -> float:
     """Return A - B; 0 where the two are a tie as the shuffled ones are ties: within rounding."""
-    width = float(TIE) * (abs(a) + abs(b))
-    if isinstance(c.panel, Panel) and c.panel.linear[c.column]:
-        width = max(width, float(c.panel.slack[c.row, c.column]) * c.panel.unit_of(c.column))
-    elif isinstance(c.panel, Panel):
-        width += float(c.panel.observed_movement[c.row, c.column])
-    return 0.0 if abs(a - b) <= width else a - b
+    return 0.0 if abs(a - b) <= c.panel.tie_width(c.row, c.column, a, b) else a - b
 
 
 def _item_scores(
@@ -226,52 +209,38 @@ def _item_scores(
     return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))
 
 
-def _signs(c: Comparison) -> tuple[int, int] | None:
-    """Return wins and losses where all nonzero differences of a linear score are equally large."""
-    if not isinstance(c.panel, Panel) or not c.panel.linear[c.column]:
-        return None
-    if c.panel.slack[c.row, c.column]:  # differences of the size of the slack have no sign
-        return None
-    metric = c.panel.metrics[c.column]
-    assert isinstance(metric.form, Ratios)
-    i, j = c.panel.pairs[c.row]
-    fields = list(metric.fields)
-    weights = np.array(metric.form.numerators[0])
-    differences = (c.panel.values[:, i][:, fields] - c.panel.values[:, j][:, fields]) @ weights
-    nonzero = differences[differences != 0]
-    if len(set(np.abs(nonzero).tolist())) > 1:
-        return None
-    return int(np.count_nonzero(nonzero > 0)), int(np.count_nonzero(nonzero < 0))
-
-
 def _step(c: Comparison) -> str:
     """Say how finely scores are told apart, where that is not exactly."""
-    if not isinstance(c.panel, Panel):
-        return ""
-    steps = [c.panel.lattices[f].step for f in c.panel.metrics[c.column].fields if c.panel.lattices[f].slack]
-    return f" by {max(steps):.2g} or more, as finely as such large scores are told apart" if steps else ""
+    step = c.panel.step(c.column)
+    return f" by {step:.2g} or more, as finely as such large scores are told apart" if step else ""
 
 
 def adjusted(result: Result, p: float, limits: tuple[float, float]) -> Result:
     """Return the result with an adjusted p and its interval, which the verdict is of; what was said of p names it."""
-    notes = (f"unadjusted p {note}" if note.startswith(UNDECIDED) else note for note in result.warnings)
-    return replace(result, p_adjusted=p, p_adjusted_interval=limits, warnings=tuple(notes))
+    notes = tuple(_of_unadjusted(note) if note.kind == "undecided" else note for note in result.notes)
+    return replace(result, p_adjusted=p, p_adjusted_interval=limits, notes=notes)
+
+
+def _of_unadjusted(note: Note) -> Note:
+    return replace(note, kind="unadjusted-undecided", text=f"unadjusted p {note.text}")
 
 
 def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
     notes = []
     if result.n_discordant == 0:
-        notes.append(f"identical: no unit differs in what the metric counts{_step(c)}")
-    if not isinstance(c.panel, OutputsPanel) and isinstance(form := c.panel.metrics[c.column].form, Ratios):
-        for name, s in zip((result.a, result.b), c.panel.pairs[c.row], strict=True):
-            if form.undefined(c.panel.totals[s][list(c.panel.metrics[c.column].fields)]):
-                notes.append(f"{name}: 0/0 scored {form.zero_division:g}")
+        notes.append(Note("identical", f"identical: no unit differs in what the metric counts{_step(c)}"))
+    for name, value in zip((result.a, result.b), c.panel.undefined(c.row, c.column), strict=True):
+        if value is not None:
+            notes.append(
+                Note("zero-division", f"{name}: 0/0 scored {value:g}", {"system": name, "score": float(value)})
+            )
     if result.n_trials == 0:
-        notes.append("not reached: no trial is counted yet, and 1 bounds every p")
+        notes.append(Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p"))
     elif result.is_undecided(alpha):
         needed = trials_to_decide(result.n_extreme / result.n_trials, alpha)
         remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
         low, high = result.p_interval
         limits = limits_text(low, high, alpha)
-        notes.append(f"{UNDECIDED} {alpha:g}: the 99 % interval of p is {limits}; {remedy}")
-    return replace(result, warnings=tuple(notes))
+        text = f"undecided at {alpha:g}: the 99 % interval of p is {limits}; {remedy}"
+        notes.append(Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed}))
+    return replace(result, notes=tuple(notes))

@@ -16,17 +16,17 @@ from sigdask.clusters import Cluster, sight
 from sigdask.clusters.description import Named
 from sigdask.engine.flight import Flight
 from sigdask.engine.packing import sent_once, unpacked
-from sigdask.engine.tasks import Piece, Task, partition, seconds_per_trial, task_seconds
+from sigdask.engine.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
-from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.tallies import Tally
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
 
 
-Counted = list[tuple[Piece, "Tally | SigdaskError"]]
+Counted = list[tuple[TrialRange, "Tally | SigdaskError"]]
 
 
 def count_jobs(
@@ -87,11 +87,11 @@ def _count_on(
     totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0
     for counted in run_tasks(cluster, jobs, tasks):
-        for piece, tally in counted:
+        for trials, tally in counted:
             if isinstance(tally, SigdaskError):
                 raise tally
-            totals[piece.job] += tally
-            done += piece.n_trials
+            totals[trials.job] += tally
+            done += trials.n_trials
         if progress is not None:
             progress(done, n_trials)
     for job, total in zip(jobs, totals, strict=True):
@@ -101,13 +101,13 @@ def _count_on(
 
 
 def count_task(task: Task, *panels: AnyPanel | bytes) -> Counted:
-    """Count the pieces of a task; `panels` stand beside its pieces. What a metric refuses is told of its piece."""
-    return [(piece, _count_piece(piece, panel)) for piece, panel in zip(task, panels, strict=True)]
+    """Count the ranges of a task; `panels` stand beside its ranges. What a metric refuses is told of its trials."""
+    return [(trials, _count_range(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
 
 
-def _count_piece(piece: Piece, panel: AnyPanel | bytes) -> Tally | SigdaskError:
+def _count_range(trials: TrialRange, panel: AnyPanel | bytes) -> Tally | SigdaskError:
     try:
-        return count(unpacked(panel), run=piece.run, first=piece.first, n_trials=piece.n_trials)
+        return unpacked(panel).tally(run=trials.run, first=trials.first, n_trials=trials.n_trials)
     except SigdaskError as error:
         return error
 
@@ -124,7 +124,7 @@ def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> I
     """
     if cluster.client is not None:
         return _on_client(cluster, jobs, tasks)
-    calls = [partial(count_task, task, *(jobs[piece.job].panel for piece in task)) for task in tasks]
+    calls = [partial(count_task, task, *(jobs[trials.job].panel for trials in task)) for task in tasks]
     if cluster.kind == "threads" and len(tasks) > 1:
         return _on_threads(calls, cluster.n_threads)
     return (call() for call in calls)
@@ -145,11 +145,13 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
     sent = sent_once(cluster, jobs)
 
     def submit(task: Task) -> Any:
-        return cluster.client.submit(count_task, task, *(sent[id(jobs[piece.job].panel)] for piece in task), pure=False)
+        return cluster.client.submit(
+            count_task, task, *(sent[id(jobs[trials.job].panel)] for trials in task), pure=False
+        )
 
     flight = Flight(cluster, tasks, submit)
     for counted in flight:
-        sight.count("sigdask_trials", sum(piece.n_trials for piece, _ in counted))
+        sight.count("sigdask_trials", sum(trials.n_trials for trials, _ in counted))
         yield counted
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))

@@ -24,8 +24,8 @@ DESERTED = ("NoWorkerError", "NoValidWorkerError")
 """What tasks end with when no worker is left for as long as no-workers-timeout."""
 
 
-class Part(Protocol):
-    """A part of a task, which belongs to one job."""
+class OfJob(Protocol):
+    """What a task counts of one job."""
 
     @property
     def job(self) -> int:
@@ -34,7 +34,7 @@ class Part(Protocol):
 
 
 class Flight:
-    """Runs tasks (tuples of parts) on a client.
+    """Runs tasks (tuples, each entry of one job) on a client.
 
     Parameters
     ----------

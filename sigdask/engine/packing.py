@@ -10,8 +10,8 @@ from sigdask import addresses
 from sigdask.clusters import Cluster, versions
 from sigdask.errors import InputError
 from sigdask.metrics.travel import functions_of, is_named
-from sigdask.randomization.count import AnyPanel
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 
 SHIPPED_WITH_TASK = 16 * 1024
 """Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
@@ -52,7 +52,7 @@ def unpacked(panel: AnyPanel | bytes) -> AnyPanel:
     if not isinstance(panel, bytes):
         return panel
     theirs, folders, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
-    versions.hold(theirs)
+    versions.require(theirs)
     for folder in folders:
         addresses.look_in(folder)
     found: AnyPanel = pickle.loads(packed)  # noqa: S301

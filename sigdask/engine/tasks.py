@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.shuffles import BLOCK
 
 TASK_SECONDS = 1.0
@@ -21,7 +21,7 @@ ENUMERATION_SECONDS = 2e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TrialRange:
     """A range of trials of one job."""
 
     job: int
@@ -30,7 +30,7 @@ class Piece:
     n_trials: int
 
 
-Task = tuple[Piece, ...]
+Task = tuple[TrialRange, ...]
 
 
 def task_seconds(work: float, n_threads: int) -> float:
@@ -62,7 +62,7 @@ def partition(
         Instead of `seconds`.
     """
     tasks: list[Task] = []
-    open_task: list[Piece] = []
+    open_task: list[TrialRange] = []
     left = seconds
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = job.panel.manner.grain
@@ -73,7 +73,7 @@ def partition(
             if open_task and (blocks_per_task or here * cost > left):
                 tasks.append(tuple(open_task))
                 open_task, left = [], seconds
-            open_task.append(Piece(k, job.run, first, here))
+            open_task.append(TrialRange(k, job.run, first, here))
             left -= here * cost
     if open_task:
         tasks.append(tuple(open_task))
@@ -85,7 +85,7 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
         return ENUMERATION_SECONDS
     few = panel.manner.timed
-    timed = partial(count, panel, run=0, first=0)
+    timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     start = time.perf_counter()
     timed(n_trials=few)

@@ -10,7 +10,7 @@ from sigdask.gate.rules import Evidence, Fdr, Finding, Key, Rule, key_of
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Basis:
     """What all rules are judged on."""
 
     results: Sequence[Result]

@@ -7,14 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from sigdask import metrics as known
-from sigdask.comparison.comparisons import Asked, bound, list_comparisons
+from sigdask.comparison.comparisons import Asked, bind, list_comparisons
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
 from sigdask.gate.margin_tests import AnyBound, Count, margins_shown
-from sigdask.randomization.deviations import swap_sd
 from sigdask.randomization.panels.sums import Units
 
 
@@ -58,7 +57,7 @@ def gather(
     own = [r for r in results if r.test_set == counts.name]
     asked = [r for r in own if any(covers(rule, r, baseline) for rule in rules)]
     with waiting():
-        metrics = {name: bound(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
+        metrics = {name: bind(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
         spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
     shown: dict[tuple[WithinMargin, Key], Shown] = {}
     for rule in rules:
@@ -92,5 +91,6 @@ def _spreads(
         key: Key = (counts.name, c.subset["value"] if c.subset else None, a, b, c.metric.name)
         if key in wanted:
             if id(c.panel) not in found:
-                found[id(c.panel)] = (c.panel, swap_sd(c.panel))  # the panel is kept, so that its id stays its own
+                # the panel is kept, so that its id stays its own
+                found[id(c.panel)] = (c.panel, c.panel.swap_deviations())
             yield key, float(found[id(c.panel)][1][c.row, c.column])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sigdask.comparison.results import Result
-from sigdask.gate.coverage import Run, covered_by, speaks_of
+from sigdask.gate.coverage import Basis, covered_by, speaks_of
 from sigdask.gate.non_inferior import within_margin
 from sigdask.gate.not_worse import not_worse
 from sigdask.gate.rules import Evidence, Fdr, GateVerdict, Key, NotWorse, Rule, RuleVerdict, name_of
@@ -43,18 +43,18 @@ def judge(
     InputError
         The results cannot answer a rule; it says why.
     """
-    run = Run(results, evidence, family, fdr, runs_per_year)
-    return GateVerdict(tuple(_verdict(rule, run) for rule in rules))
+    basis = Basis(results, evidence, family, fdr, runs_per_year)
+    return GateVerdict(tuple(_verdict(rule, basis) for rule in rules))
 
 
-def _verdict(rule: Rule, run: Run) -> RuleVerdict:
-    covered = list(covered_by(rule, run.results, run.evidence.baselines))
+def _verdict(rule: Rule, basis: Basis) -> RuleVerdict:
+    covered = list(covered_by(rule, basis.results, basis.evidence.baselines))
     if not covered:
         notes = ("speaks of no comparison: nothing was shown",)
         return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, notes)
-    verdict = not_worse(rule, covered, run) if isinstance(rule, NotWorse) else within_margin(rule, covered, run)
-    baselines = run.evidence.baselines
-    absent = [key for key in run.evidence.absent if speaks_of(rule, key, baselines.get(key[0]))]
+    verdict = not_worse(rule, covered, basis) if isinstance(rule, NotWorse) else within_margin(rule, covered, basis)
+    baselines = basis.evidence.baselines
+    absent = [key for key in basis.evidence.absent if speaks_of(rule, key, baselines.get(key[0]))]
     return _without(verdict, absent) if absent else verdict
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from sigdask.comparison.adjustment import FEW_UNITS
+from sigdask.comparison.obstacles import FEW_UNITS
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import Result
 from sigdask.comparison.study import prepare
@@ -214,8 +214,8 @@ def _one_side(
     data, names = moved
     asked = replace(wanted, pairs=[(name, baseline) for name in names.values()])
     better: Alternative = "greater" if metric.higher_is_better == (side > 0) else "less"
-    work = prepare([(data, asked, better)], adjust="none", second_run=False)
-    counted = {(r.subset["value"] if r.subset else None, r.a): r for r in work.results(count(work.jobs))}
+    study = prepare([(data, asked, better)], adjust="none", second_run=False)
+    counted = {(r.subset["value"] if r.subset else None, r.a): r for r in study.results(count(study.jobs))}
     found = []
     for pair, own in zip(pairs, rungs, strict=True):
         subset = pair.result.subset["value"] if pair.result.subset else None

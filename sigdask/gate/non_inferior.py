@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 from scipy import special
 
 from sigdask.errors import InputError
-from sigdask.gate.coverage import Covered, Run, failures_first, where
+from sigdask.gate.coverage import Basis, Covered, failures_first, where
 from sigdask.gate.rules import POWER, Equivalent, Finding, RuleVerdict, Shown, WithinMargin, key_of, name_of
 from sigdask.statistics.rounding import high_text, p_equals
 
 
-def within_margin(rule: WithinMargin, covered: Sequence[Covered], run: Run) -> RuleVerdict:
+def within_margin(rule: WithinMargin, covered: Sequence[Covered], basis: Basis) -> RuleVerdict:
     """Judge whether every system is shown to be within the margin."""
     findings, powers = [], []
     for c in covered:
-        shown = run.evidence.shown.get((rule, key_of(c.result)))
+        shown = basis.evidence.shown.get((rule, key_of(c.result)))
         if shown is None:
             raise InputError(f"gate: {_aim(rule)} of {c.system} to {c.baseline} by {where(c)} was not tested")
-        findings.append(_within(rule, c, shown, run.spread(c.result)))
-        powers.append(power_to_show(rule, shown, c.result.n_units, run.spread(c.result)))
+        findings.append(_within(rule, c, shown, basis.spread(c.result)))
+        powers.append(power_to_show(rule, shown, c.result.n_units, basis.spread(c.result)))
     known = [power for power in powers if power is not None]
     power = math.prod(known)
     return RuleVerdict(
@@ -31,7 +31,7 @@ def within_margin(rule: WithinMargin, covered: Sequence[Covered], run: Run) -> R
         p_value=max(f.p_value for f in findings),
         level=rule.alpha,
         findings=failures_first(findings),
-        alarms_per_year=run.runs_per_year * (1 - power),
+        alarms_per_year=basis.runs_per_year * (1 - power),
         notes=tuple(_notes(power, len(known), len(powers))),
     )
 

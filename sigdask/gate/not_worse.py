@@ -11,7 +11,7 @@ from scipy import special
 
 from sigdask.comparison.results import Result
 from sigdask.errors import InputError
-from sigdask.gate.coverage import Covered, Run, failures_first, where
+from sigdask.gate.coverage import Basis, Covered, failures_first, where
 from sigdask.gate.rules import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of
 from sigdask.statistics import online_fdr
 from sigdask.statistics.multiplicity import holm
@@ -36,7 +36,7 @@ class _Metric:
     higher_is_better: bool
 
 
-def not_worse(rule: NotWorse, covered: Sequence[Covered], run: Run) -> RuleVerdict:
+def not_worse(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> RuleVerdict:
     """Judge whether any system is significantly worse."""
     for c in covered:
         check_direction(
@@ -46,13 +46,13 @@ def not_worse(rule: NotWorse, covered: Sequence[Covered], run: Run) -> RuleVerdi
             c.result.alternative,
             _Metric(c.result.metric, c.result.higher_is_better),
         )
-    adjusted = _adjusted(rule, covered, run)
+    adjusted = _adjusted(rule, covered, basis)
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
-    n_apart = _n_apart(rule, covered, run)
-    past = run.evidence.history.get(name_of(rule), ())
-    level = rule.alpha if run.fdr == "none" else online_fdr.levels(past, rule.alpha, run.fdr)[-1]
-    each = level if run.fdr == "none" else level / n_apart
-    findings = [_loss(rule, c, p, each, len(covered), run) for c, p in zip(covered, adjusted, strict=True)]
+    n_apart = _n_apart(rule, covered, basis)
+    past = basis.evidence.history.get(name_of(rule), ())
+    level = rule.alpha if basis.fdr == "none" else online_fdr.levels(past, rule.alpha, basis.fdr)[-1]
+    each = level if basis.fdr == "none" else level / n_apart
+    findings = [_loss(rule, c, p, each, len(covered), basis) for c, p in zip(covered, adjusted, strict=True)]
     return RuleVerdict(
         rule=rule,
         name=name_of(rule),
@@ -60,16 +60,16 @@ def not_worse(rule: NotWorse, covered: Sequence[Covered], run: Run) -> RuleVerdi
         p_value=min(1.0, n_apart * min(losses, default=1.0)),
         level=level,
         findings=failures_first(findings),
-        alarms_per_year=_alarms(rule, run, n_apart),
-        notes=tuple(_notes(rule, run.fdr, level, len(past), findings)),
+        alarms_per_year=_alarms(rule, basis, n_apart),
+        notes=tuple(_notes(rule, basis.fdr, level, len(past), findings)),
     )
 
 
-def _n_apart(rule: NotWorse, covered: Sequence[Covered], run: Run) -> int:
+def _n_apart(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> int:
     """Return the number of families, or of comparisons, that each have a level of their own."""
     if rule.adjust == "holm":
         return 1
-    return len(covered) if rule.adjust == "none" else len({run.family_of(c.result) for c in covered})
+    return len(covered) if rule.adjust == "none" else len({basis.family_of(c.result) for c in covered})
 
 
 def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Directed) -> bool:
@@ -91,33 +91,33 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Dir
     return True
 
 
-def _adjusted(rule: NotWorse, covered: Sequence[Covered], run: Run) -> list[float]:
+def _adjusted(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> list[float]:
     if rule.adjust == "plan":
-        return [_as_the_plan(c, run) for c in covered]
+        return [_as_the_plan(c, basis) for c in covered]
     p_values = [c.result.p_value for c in covered]
     return [float(p) for p in holm(p_values)] if rule.adjust == "holm" else p_values
 
 
-def _as_the_plan(c: Covered, run: Run) -> float:
+def _as_the_plan(c: Covered, basis: Basis) -> float:
     """Return the p-value as the plan adjusted it; a family of one needs no adjusting."""
     if c.result.p_adjusted is not None:
         return c.result.p_adjusted
-    if _n_in_family(c.result, run) > 1:
+    if _n_in_family(c.result, basis) > 1:
         raise InputError('gate: adjust = "plan", and the results are not adjusted; choose "holm" or "none"')
     return c.result.p_value
 
 
-def _n_in_family(result: Result, run: Run) -> int:
-    own = run.family_of(result)
-    return sum(run.family_of(r) == own for r in run.results)
+def _n_in_family(result: Result, basis: Basis) -> int:
+    own = basis.family_of(result)
+    return sum(basis.family_of(r) == own for r in basis.results)
 
 
-def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, run: Run) -> Finding:
+def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, basis: Basis) -> Finding:
     failed = c.is_worse and p <= level
-    first = level / _n_adjusted(rule, c, n_covered, run)
+    first = level / _n_adjusted(rule, c, n_covered, basis)
     # a plan's adjustment may let the largest difference through at the whole level, as max-T does
-    smallest = detectable(c.result, run.spread(c.result), first, reach=level if rule.adjust == "plan" else first)
-    words = "significantly worse" if failed else ("worse, not significantly" if c.is_worse else "not worse")
+    smallest = detectable(c.result, basis.spread(c.result), first, reach=level if rule.adjust == "plan" else first)
+    words = "significantly worse" if failed else ("worse, but not significantly," if c.is_worse else "not worse")
     return Finding(
         key=key_of(c.result),
         system=c.system,
@@ -131,11 +131,11 @@ def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, ru
     )
 
 
-def _n_adjusted(rule: NotWorse, c: Covered, n_covered: int, run: Run) -> int:
+def _n_adjusted(rule: NotWorse, c: Covered, n_covered: int, basis: Basis) -> int:
     """Return among how many comparisons the smallest p is chosen."""
     if rule.adjust != "plan":
         return n_covered if rule.adjust == "holm" else 1
-    return _n_in_family(c.result, run)
+    return _n_in_family(c.result, basis)
 
 
 def detectable(result: Result, sd: float | None, level: float, *, reach: float | None = None) -> float | None:
@@ -164,10 +164,10 @@ def _detectable_text(smallest: float | None) -> str:
     return f"a loss of {high_text(smallest)} would be detected with power {POWER:g}"
 
 
-def _alarms(rule: NotWorse, run: Run, n_apart: int) -> float:
-    if run.fdr == "none":
-        return run.runs_per_year * min(1.0, rule.alpha * n_apart)
-    return min(run.runs_per_year, online_fdr.most_false_alarms(rule.alpha, run.fdr))
+def _alarms(rule: NotWorse, basis: Basis, n_apart: int) -> float:
+    if basis.fdr == "none":
+        return basis.runs_per_year * min(1.0, rule.alpha * n_apart)
+    return min(basis.runs_per_year, online_fdr.most_false_alarms(rule.alpha, basis.fdr))
 
 
 def _notes(rule: NotWorse, fdr: Fdr, level: float, n_past: int, findings: Sequence[Finding]) -> Iterator[str]:

@@ -164,11 +164,11 @@ class Counting:
         self._keep(queue)
 
     def _take(self, queue: Queue, counted: Counted, lines: Sequence[Line]) -> None:
-        for piece, tally in counted:
+        for trials, tally in counted:
             if isinstance(tally, SigdaskError):
-                self._leave_out([lines[piece.job]], str(tally))
-            elif not lines[piece.job].left_out:
-                queue.offer(piece, tally)
+                self._leave_out([lines[trials.job]], str(tally))
+            elif not lines[trials.job].left_out:
+                queue.offer(trials, tally)
 
     def _leave_out(self, lines: Sequence[Line], why: str) -> None:
         """Go on without what cannot be counted."""

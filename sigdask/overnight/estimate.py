@@ -10,21 +10,21 @@ from typing import Any, TypeVar
 from sigdask import addresses, clusters, formats
 from sigdask import metrics as known
 from sigdask.clusters.description import Description
-from sigdask.comparison.comparisons import bound
+from sigdask.comparison.comparisons import bind
 from sigdask.comparison.request import pairs_of
 from sigdask.counts import Counts
 from sigdask.engine.tasks import seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
-from sigdask.overnight.work import work_of
+from sigdask.overnight.work import study_of
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
 from sigdask.plan.model import Cost
-from sigdask.randomization.count import AnyPanel, count
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
 
 _T = TypeVar("_T")
 
@@ -87,7 +87,7 @@ def _metrics(asked: TestSet, counts: Counts, key: Key, complaints: list[Complain
     """Return the metrics, bound or black boxes, each refusal a complaint."""
 
     def found(name: str) -> BoundMetric | BoundSets | BlackBox:
-        return bound(known.find(name, counts), counts)
+        return bind(known.find(name, counts), counts)
 
     names = asked.metrics or counts.suggested
     return [_attempt(complaints, (*key, "metrics"), found, name) for name in names]
@@ -120,9 +120,9 @@ def _check_gate(
 
 
 def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    work = work_of(plan, [(asked, counts)], metrics)
-    [question] = work.questions
-    comparisons = question.main.comparisons
+    study = study_of(plan, [(asked, counts)], metrics)
+    [analysis] = study.analyses
+    comparisons = analysis.main.comparisons
     sampled = [c.n_trials for c in comparisons if c.sampled]
     return Cost(
         test_set=asked.name,
@@ -130,11 +130,11 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
-        n_units=question.main.asked.units.n_units,
+        n_units=analysis.main.asked.units.n_units,
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=max(sampled, default=0),
-        seconds=_seconds(work.jobs),
+        seconds=_seconds(study.jobs),
         warnings=counts.warnings,
     )
 
@@ -155,7 +155,7 @@ def _seconds(jobs: Sequence[Job]) -> float:
 
 def _rate(panel: AnyPanel, n_trials: int) -> float:
     start = time.perf_counter()
-    count(panel, run=0, first=0, n_trials=n_trials)
+    panel.tally(run=0, first=0, n_trials=n_trials)
     return (time.perf_counter() - start) / n_trials
 
 

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.engine.tasks import Piece
+from sigdask.engine.tasks import TrialRange
 from sigdask.identity import identity_of
-from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.digests import digests, is_whole
-from sigdask.randomization.panels.families import Family, Relabelling
+from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.tallies import TAILS, Tally, round_of, rounds
 from sigdask.store import Kept, Store
 
@@ -75,10 +73,8 @@ class Ledger:
 
     Attributes
     ----------
-    jobs : sequence of Job
-        What the plan wants counted.
-    at : list of int64 array, shape (n_pairs, n_metrics)
-        The comparison of each pair and metric of each job.
+    at : mapping of Job to int64 array, shape (n_pairs, n_metrics)
+        The comparison of each pair and metric of what the plan wants counted.
     n_trials : mapping of run to int64 array, shape (n_comparisons,)
         Trials that count. Where the store has more than are wanted (trials were lowered, or a stopping
         rule left out), those of whole rounds up to the wanted ones; the rest of the last round is counted
@@ -89,7 +85,6 @@ class Ledger:
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
         self.store = store
-        self.jobs = jobs
         self.digests, self.at, kinds = _numbered(jobs)
         self.ids = store.ids_of(self.digests, kinds)
         n = len(self.digests)
@@ -104,9 +99,9 @@ class Ledger:
             self.wanted[run], self.limit[run] = np.zeros(n, np.int64), np.full(n, NO_LIMIT, np.int64)
             self.given_up[run], self.stored[run] = np.zeros(n, np.bool_), np.zeros(n, np.int64)
             self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
-        for job, at in zip(jobs, self.at, strict=True):
+        for job, at in self.at.items():
             np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
-            if is_whole(job.panel):
+            if job.panel.is_whole:
                 self._load_whole(job, int(at[0, 0]))
         for run, wanted in self.wanted.items():
             self._load(run, np.flatnonzero(wanted > 0))
@@ -130,25 +125,29 @@ class Ledger:
             kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size, most)
         self.n_trials[job.run][k], self._whole[k, job.run] = kept.n_trials[0], kept.counts[0]
 
-    def tally(self, number: int) -> Tally:
+    def tally(self, job: Job) -> Tally:
         """Return the tally of a job, as far as it is counted."""
-        job, at = self.jobs[number], self.at[number]
+        at = self.at[job]
         trials = self.n_trials[job.run][at]
-        if is_whole(job.panel):
+        if job.panel.is_whole:
             counts = self._whole[int(at[0, 0]), job.run].reshape(*job.panel.shape, job.panel.manner.n_tails)
             return Tally(int(trials[0, 0]), counts)
         counts = np.zeros((*at.shape, job.panel.manner.n_tails), np.int64)
         counts[..., :N_TAILS] = self._counts[job.run][at]
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
-    def digest(self, job: int, row: int, column: int) -> str:
-        """Return the digest of one pair and metric of a job."""
-        return self.digests[int(self.at[job][row, column])]
+    def place(self, cell: Cell) -> int:
+        """Return the comparison of one pair and metric of a job."""
+        return int(self.at[cell.job][cell.row, cell.column])
 
-    def is_complete(self, job: int, row: int, column: int) -> bool:
+    def digest(self, cell: Cell) -> str:
+        """Return the digest of one pair and metric of a job."""
+        return self.digests[self.place(cell)]
+
+    def is_complete(self, cell: Cell) -> bool:
         """Say whether all trials that a job wants of one pair and metric are counted."""
-        run, place = self.jobs[job].run, self.at[job][row, column]
-        return bool(self.n_trials[run][place] >= min(self.jobs[job].n_trials, self.limit[run][place]))
+        run, place = cell.job.run, self.place(cell)
+        return bool(self.n_trials[run][place] >= min(cell.job.n_trials, self.limit[run][place]))
 
     def end_at(
         self,
@@ -182,7 +181,7 @@ class Ledger:
         """
         taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
         lines = []
-        for job, at in zip(self.jobs, self.at, strict=True):
+        for job, at in self.at.items():
             wanted = self.wanted[job.run][at]
             n = self.n_trials[job.run][at]
             own = ~taken[job.run][at] & _first_of_each(at)
@@ -227,10 +226,10 @@ class Queue:
         self._lines = lines_of_jobs
         self._touched: dict[int, Line] = {}
 
-    def offer(self, piece: Piece, tally: Tally) -> None:
-        """Take one piece."""
-        line = self._lines[piece.job]
-        line.offer(piece.first, tally)
+    def offer(self, trials: TrialRange, tally: Tally) -> None:
+        """Take what was counted of some trials."""
+        line = self._lines[trials.job]
+        line.offer(trials.first, tally)
         self._touched[id(line)] = line
 
     def take(self) -> list[tuple[Line, int, int, Tally]]:
@@ -240,24 +239,24 @@ class Queue:
         return taken
 
 
-def _numbered(jobs: Sequence[Job]) -> tuple[list[str], list[NDArray[np.int64]], list[str]]:
+def _numbered(jobs: Sequence[Job]) -> tuple[list[str], dict[Job, NDArray[np.int64]], list[str]]:
     """Return distinct digests, the number of each job's pairs and metrics among them, and what each is."""
     numbers: dict[str, int] = {}
     kinds: list[str] = []
     seen: dict[int, NDArray[np.int64]] = {}
-    at = []
+    at = {}
     for job in jobs:
         if id(job.panel) not in seen:
-            own = digests(job.panel)
+            own = job.panel.digests()
             found = np.array([numbers.setdefault(d, len(numbers)) for d in own.ravel()], np.int64)
             kinds += [_kind(job.panel)] * (len(numbers) - len(kinds))
             seen[id(job.panel)] = found.reshape(own.shape)
-        at.append(seen[id(job.panel)])
+        at[job] = seen[id(job.panel)]
     return list(numbers), at, kinds
 
 
 def _kind(panel: Any) -> str:
-    if is_whole(panel):
+    if panel.is_whole:
         known = identity_of(type(panel))
         assert known is not None
         return known.tag.lower()
@@ -275,7 +274,7 @@ def _lines(
     job: Job, at: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], open_: NDArray[np.bool_]
 ) -> Iterator[Line]:
     """Yield lines of one job: pairs and metrics that have the same trials to go."""
-    if is_whole(job.panel):
+    if job.panel.is_whole:
         if open_[0, 0]:
             yield Line(job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), at[0, :1], job.label, whole=True)
         return
@@ -288,7 +287,6 @@ def _lines(
             groups.setdefault((first, stop, tuple(np.flatnonzero(here[row]).tolist())), []).append(row)
     for (first, stop, columns), rows in groups.items():
         places = at[rows][:, columns].ravel()
-        assert not isinstance(job.panel, (Family, Relabelling))
         yield Line(job.panel.part(rows, columns), job.run, first, stop, places, job.label, whole=False)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.overnight.ledger import Ledger
-from sigdask.overnight.work import Part
+from sigdask.overnight.work import Batch
 from sigdask.store import Progress
 
 
@@ -37,21 +37,20 @@ class Watch:
     kept: int
 
     @staticmethod
-    def of(ledger: Ledger, part: Part, of_set: int) -> Watch:
-        """Watch one of the test sets of a part."""
-        own = np.flatnonzero(part.set_of == of_set)
+    def of(ledger: Ledger, batch: Batch, of_set: int) -> Watch:
+        """Watch one of the test sets of a batch."""
+        own = np.flatnonzero(batch.set_of == of_set)
         listed: dict[int, list[tuple[int, int, int]]] = {}
         first = []
         for number, k in enumerate(own):
-            for job, row, column in part.cells[k]:
-                place = int(ledger.at[job][row, column])
-                listed.setdefault(ledger.jobs[job].run, []).append((place, ledger.jobs[job].n_trials, number))
-            job, row, column = part.cells[k][0]
-            first.append((ledger.jobs[job].run, int(ledger.at[job][row, column])))
+            for cell in batch.cells[k]:
+                listed.setdefault(cell.job.run, []).append((ledger.place(cell), cell.job.n_trials, number))
+            of_p = batch.cells[k][0]
+            first.append((of_p.job.run, ledger.place(of_p)))
         arrays = {run: np.array(rows, np.int64).T for run, rows in listed.items()}
         flat = {run: (rows[0], rows[1], rows[2]) for run, rows in arrays.items()}
         at = np.array(first, np.int64).reshape(-1, 2).T
-        made = Watch(part.names[of_set], len(own), flat, (at[0], at[1]), 0)
+        made = Watch(batch.names[of_set], len(own), flat, (at[0], at[1]), 0)
         return replace(made, kept=made.now(ledger).counted)
 
     def now(self, ledger: Ledger) -> Progress:

@@ -12,7 +12,7 @@ from typing import Any
 from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
-from sigdask.comparison.analysis import Cell
+from sigdask.comparison import notes
 from sigdask.comparison.results import Result, Results
 from sigdask.engine import Progress
 from sigdask.errors import SigdaskError, UnfinishedError
@@ -24,9 +24,9 @@ from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
 from sigdask.overnight.stopping import Early
-from sigdask.overnight.work import Part, read_parts
+from sigdask.overnight.work import Batch, read_batches
 from sigdask.plan import Plan
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.gate import render
 from sigdask.report.plans import write_files
@@ -38,8 +38,6 @@ SECONDS_A_RESULT = 2e-4
 
 MOST_REPORTED = 20_000
 """Results that are judged and reported when a signal says to stop: more would take too long."""
-
-SECOND_LOOK = "second look:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +169,21 @@ class _Driver:
     plan: Plan
     store: Store
     stop: Stop
-    parts: list[Part]
+    batches: list[Batch]
     ledger: Ledger
     early: Early | None
     watches: list[Watch]
 
     @staticmethod
     def of(plan: Plan, store: Store, stop: Stop) -> _Driver:
-        parts = read_parts(plan)
-        ledger = Ledger(store, [job for part in parts for job in part.work.jobs])
-        early = _early(plan, parts, ledger)
-        watches = [Watch.of(ledger, part, k) for part in parts for k in range(len(part.names))]
-        return _Driver(plan, store, stop, parts, ledger, early, watches)
+        batches = read_batches(plan)
+        ledger = Ledger(store, [job for batch in batches for job in batch.study.jobs])
+        early = _early(plan, batches, ledger)
+        watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
+        return _Driver(plan, store, stop, batches, ledger, early, watches)
 
     def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
-        details = provenance(self.plan, {name: files for part in self.parts for name, files in part.files})
+        details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
         self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
         counting = Counting(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)
@@ -213,10 +211,10 @@ class _Driver:
             counting.count(cluster, workers)
             if counting.problems:
                 raise UnfinishedError("; ".join(counting.problems))
-            return [ledger.tally(number) for number in range(len(jobs))]
+            return [ledger.tally(job) for job in jobs]
 
         results = [result for own in outcome.results.values() for result in own]
-        counts = {name: read for part in self.parts for name, read in part.counts.items()}
+        counts = {name: read for batch in self.batches for name, read in batch.counts.items()}
         try:
             verdict, untold = judge_night(
                 self.plan, self.store, outcome.number, results, counts, count=count, waiting=stop.waiting
@@ -249,8 +247,8 @@ class _Driver:
                 self.early.look()
                 self.early.recall(self.store.results())
             looks = self.store.first_looks()
-            for part in self.parts:
-                found |= self._judged(part, looks, counting)
+            for batch in self.batches:
+                found |= self._judged(batch, looks, counting)
         recorded = [one for _, of_set in found.values() for one in of_set]
         n_changed = self.store.record(recorded) if found else 0
         again = {name: n for name, (_, own) in found.items() if (n := sum(map(_is_second_look, own)))}
@@ -272,16 +270,16 @@ class _Driver:
         if early is None:
             return {}
         found: dict[str, set[int]] = {}
-        for part in self.parts:
-            for own, number in zip(part.cells, part.set_of, strict=True):
+        for batch in self.batches:
+            for own, number in zip(batch.cells, batch.set_of, strict=True):
                 if (k := early.number_of(own[0])) is not None:
-                    found.setdefault(part.names[number], set()).add(k)
+                    found.setdefault(batch.names[number], set()).add(k)
         return {name: early.saving_of(sorted(some)) for name, some in found.items()}
 
     @property
     def n_results(self) -> int:
         """Comparisons of all test sets."""
-        return sum(len(part.cells) for part in self.parts)
+        return sum(len(batch.cells) for batch in self.batches)
 
     def _is_complete(self) -> bool:
         counted = all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
@@ -290,47 +288,47 @@ class _Driver:
     def _is_found(self, cell: Cell) -> bool:
         return self.early is None or self.early.is_found(cell)
 
-    def _revision(self, part: Part) -> Callable[[int, Result], Result]:
+    def _revision(self, batch: Batch) -> Callable[[int, Result], Result]:
         """Return what the rule to stop early makes of a result."""
         early = self.early
         if early is None:
             return lambda _, result: result
-        return lambda k, result: early.revised(result, part.cells[k][0])
+        return lambda k, result: early.revised(result, batch.cells[k][0])
 
     def _judged(
-        self, part: Part, looks: Mapping[str, int], counting: Counting
+        self, batch: Batch, looks: Mapping[str, int], counting: Counting
     ) -> dict[str, tuple[Results, list[Recorded]]]:
         """Return the results of each test set, with what the store is to keep of them.
 
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
-        tallies = [self.ledger.tally(part.first_job + k) for k in range(len(part.work.jobs))]
-        results = part.work.results(tallies, self._revision(part), failing.setdefault)
+        tallies = [self.ledger.tally(job) for job in batch.study.jobs]
+        results = batch.study.results(tallies, self._revision(batch), failing.setdefault)
         for why in failing.values():
             counting.miss(why)
-        by_set: list[list[Recorded]] = [[] for _ in part.names]
-        for result, cells, number in zip(results, part.cells, part.set_of, strict=True):
+        by_set: list[list[Recorded]] = [[] for _ in batch.names]
+        for result, cells, number in zip(results, batch.cells, batch.set_of, strict=True):
             if result.metric in failing and math.isnan(result.score_a):
                 continue
-            digest = self.ledger.digest(*cells[0])
-            complete = all(self.ledger.is_complete(*place) for place in cells) and self._is_found(cells[0])
+            digest = self.ledger.digest(cells[0])
+            complete = all(map(self.ledger.is_complete, cells)) and self._is_found(cells[0])
             by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
         return {
             name: (replace(results, results=tuple(one.result for one in own)), own)
-            for name, own in zip(part.names, by_set, strict=True)
+            for name, own in zip(batch.names, by_set, strict=True)
         }
 
 
-def _early(plan: Plan, parts: Sequence[Part], ledger: Ledger) -> Early | None:
+def _early(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> Early | None:
     """Return where the plan's rule stops, if it has one."""
     if plan.stopping is None:
         return None
     cells = [
-        (own[0], part.work.alternatives[number])
-        for part in parts
-        for own, number in zip(part.cells, part.set_of, strict=True)
-        if not _enumerated(ledger, own[0])
+        (own[0], batch.study.alternatives[number])
+        for batch in batches
+        for own, number in zip(batch.cells, batch.set_of, strict=True)
+        if not _enumerated(own[0])
     ]
     return Early(ledger, plan.stopping, cells)
 
@@ -339,12 +337,13 @@ def _with_look(result: Result, seen: int | None) -> Result:
     """Say where a p was had before with fewer trials."""
     if seen is None or seen >= result.n_trials or result.method == "exact" or result.stopped is not None:
         return result
-    return replace(result, warnings=(*result.warnings, f"{SECOND_LOOK} p was first had with {seen:,} trials"))
+    note = notes.Note("second-look", f"second look: p was first had with {seen:,} trials", {"n_trials": seen})
+    return replace(result, notes=(*result.notes, note))
 
 
-def _enumerated(ledger: Ledger, cell: Cell) -> bool:
-    return bool(getattr(ledger.jobs[cell[0]].panel, "enumerated", False))
+def _enumerated(cell: Cell) -> bool:
+    return bool(getattr(cell.job.panel, "enumerated", False))
 
 
 def _is_second_look(one: Recorded) -> bool:
-    return any(text.startswith(SECOND_LOOK) for text in one.result.warnings)
+    return any(note.kind == "second-look" for note in one.result.notes)

@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.analysis import Cell
+from sigdask.comparison.notes import Note, without
 from sigdask.comparison.results import Result, Stopped
-from sigdask.comparison.summary import UNDECIDED
 from sigdask.overnight.ledger import Ledger
-from sigdask.randomization.count import count
-from sigdask.randomization.panels.families import Family, Relabelling
+from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.tallies import TAILS, round_of
 from sigdask.statistics.stopping import (
     NOT_YET,
@@ -37,7 +35,7 @@ from sigdask.statistics.stopping import (
 from sigdask.store import Recorded
 
 RUNS = (0, 1)
-NOT_FOUND = "the trial to stop at is not looked for yet: p is the largest that it can be"
+NOT_FOUND = Note("stop-unknown", "the trial to stop at is not looked for yet: p is the largest that it can be")
 INTERVAL_RISK = 0.01
 """Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
 
@@ -67,18 +65,18 @@ class Early:
         What is counted; told where to stop.
     rule : BesagClifford or ConfidenceSequence
         When to stop.
-    cells : iterable of ((int, int, int), alternative)
-        First-run counts of sampled results: (job, row, column), and the tail that is judged.
+    cells : iterable of (Cell, alternative)
+        First-run counts of sampled results, and the tail that is judged.
     """
 
     def __init__(self, ledger: Ledger, rule: Stopping, cells: Iterable[tuple[Cell, str]]) -> None:
         self.ledger, self.rule = ledger, rule
         found: dict[int, tuple[int, int]] = {}
         self.cells: dict[int, Cell] = {}
-        for (job, row, column), alternative in cells:
-            place = int(ledger.at[job][row, column])
-            self.cells.setdefault(place, (job, row, column))
-            found[place] = (TAILS.index(alternative), max(ledger.jobs[job].n_trials, found.get(place, (0, 0))[1]))
+        for cell, alternative in cells:
+            place = ledger.place(cell)
+            self.cells.setdefault(place, cell)
+            found[place] = (TAILS.index(alternative), max(cell.job.n_trials, found.get(place, (0, 0))[1]))
         self.places = np.array(list(found), np.int64)
         self.order = {place: k for k, place in enumerate(found)}
         self.tail = np.array([tail for tail, _ in found.values()], np.int64)
@@ -146,15 +144,15 @@ class Early:
         """Whether every h-th exceedance that has come is found."""
         return not self._groups()
 
-    def _groups(self) -> dict[tuple[int, int, int, int, int], dict[int, int]]:
+    def _groups(self) -> dict[tuple[Job, int, int, int, int], dict[int, int]]:
         """Return what is to be found, by what shares shuffles: job, column, block, tail."""
-        groups: dict[tuple[int, int, int, int, int], dict[int, int]] = {}
+        groups: dict[tuple[Job, int, int, int, int], dict[int, int]] = {}
         if isinstance(self.rule, BesagClifford) and self.blocks:
             for k, place in enumerate(self.order):
                 block = self._hidden(self.rule, k)
                 if block is not None and k not in self.found:
-                    job, _, column = self.cells[place]
-                    key = (job, column, block.first, block.n_trials, int(self.tail[k]))
+                    cell = self.cells[place]
+                    key = (cell.job, cell.column, block.first, block.n_trials, int(self.tail[k]))
                     groups.setdefault(key, {})[k] = block.wanted
         return groups
 
@@ -168,14 +166,14 @@ class Early:
         whole = int(np.count_nonzero(first.n_trials[:, k]))
         return first.n_trials[:whole, k], first.counts[:whole, k, self.tail[k]]
 
-    def _recount(self, job: int, column: int, tail: int) -> Recount:
-        whole = self.ledger.jobs[job].panel
-        assert not isinstance(whole, (Family, Relabelling))  # stopping rules are refused inside families
-        rows = {k: self.cells[place][1] for k, place in enumerate(self.order) if self.cells[place][0] == job}
+    def _recount(self, job: Job, column: int, tail: int) -> Recount:
+        whole = job.panel
+        assert not whole.is_whole  # stopping rules are refused inside families
+        rows = {k: self.cells[place].row for k, place in enumerate(self.order) if self.cells[place].job is job}
 
         def recount(first: int, n_trials: int, some: Sequence[int]) -> Sequence[int]:
             part = whole.part([rows[k] for k in some], [column])
-            counted: list[int] = count(part, run=0, first=first, n_trials=n_trials).counts[:, 0, tail].tolist()
+            counted: list[int] = part.tally(run=0, first=first, n_trials=n_trials).counts[:, 0, tail].tolist()
             return counted
 
         return recount
@@ -192,7 +190,7 @@ class Early:
 
     def number_of(self, cell: Cell) -> int | None:
         """Return the number of a comparison among those that the rule looks at."""
-        return self.order.get(int(self.ledger.at[cell[0]][cell[1], cell[2]]))
+        return self.order.get(self.ledger.place(cell))
 
     def saving_of(self, some: Sequence[int]) -> float:
         """Return the share of the trials asked of some comparisons that was left out where the rule stopped."""
@@ -222,7 +220,7 @@ class Early:
             n_extreme=decided.n_extreme,
             p_value=float("nan"),
             p_interval=decided.p_interval,
-            warnings=tuple(w for w in result.warnings if not w.startswith(UNDECIDED)),
+            notes=without(result.notes, "undecided"),
             stopped=Stopped("confidence-sequence", limit, decided.n_trials < limit, decided.is_significant,
                             self.rule.epsilon),
         )  # fmt: skip
@@ -243,8 +241,8 @@ class Early:
             p_interval=sequence_interval(said.n_extreme, said.n_trials, INTERVAL_RISK) if early else result.p_interval,
             stopped=self._stopped(rule, k, is_early=early),
         )
-        notes = [w for w in result.warnings if not (revised.is_settled and w.startswith(UNDECIDED))]
-        return replace(revised, warnings=(*notes, NOT_FOUND) if early and place is None else tuple(notes))
+        notes = without(result.notes, "undecided") if revised.is_settled else result.notes
+        return replace(revised, notes=(*notes, NOT_FOUND) if early and place is None else notes)
 
 
 def _prefix(blocks: Blocks, upto: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,49 +12,45 @@ from numpy.typing import NDArray
 
 from sigdask import addresses
 from sigdask.comparison import comparisons
-from sigdask.comparison.analysis import Cell
 from sigdask.comparison.request import Wanted, pairs_of
-from sigdask.comparison.study import Work, prepare
+from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
 from sigdask.gate import Key
 from sigdask.plan import Plan, TestSet
+from sigdask.randomization.jobs import Cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Test sets that are judged together, and where their jobs stand among all.
+class Batch:
+    """Test sets that are judged together.
 
     Attributes
     ----------
     counts : dict of str to Counts
         The test sets, by name, as they were read.
-    work : Work
+    study : Study
         What is counted and judged.
     set_of : int64 array, shape (n_results,)
         The test set of each result, a place among them.
-    cells : list of tuple of (int, int, int)
-        (job, row, column) of each result's counts, among all jobs.
-    first_job : int
-        Its first job.
+    cells : list of tuple of Cell
+        Where each result's counts stand, those that its p is of first.
     """
 
     counts: dict[str, Counts]
-    work: Work
+    study: Study
     set_of: NDArray[np.int64]
     cells: list[tuple[Cell, ...]]
-    first_job: int
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
         """The files that were taken for each test set, where folders or patterns were given."""
-        return [(name, q.main.asked.counts.files) for name, q in zip(self.names, self.work.questions, strict=True)]
+        return [(name, one.main.asked.counts.files) for name, one in zip(self.names, self.study.analyses, strict=True)]
 
     @staticmethod
-    def of(counts: dict[str, Counts], work: Work, first_job: int) -> Part:
-        """Make a part whose jobs are numbered from `first_job` on."""
-        sizes = [len(question.asking) for question in work.questions]
-        cells = [tuple((first_job + job, row, column) for job, row, column in own) for own in work.cells]
-        return Part(counts, work, np.repeat(np.arange(len(counts)), sizes), cells, first_job)
+    def of(counts: dict[str, Counts], study: Study) -> Batch:
+        """Make a batch of test sets, in the order of the study."""
+        sizes = [len(analysis.asking) for analysis in study.analyses]
+        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), study.cells)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,21 +58,16 @@ class Part:
         return tuple(self.counts)
 
 
-def read_parts(plan: Plan) -> list[Part]:
-    """Read the test sets of a plan and list what they want counted, numbered one after the other."""
+def read_batches(plan: Plan) -> list[Batch]:
+    """Read the test sets of a plan and list what they want counted."""
     addresses.look_in(plan.path.parent)
     read = [(test_set, test_set.read()) for test_set in plan.test_sets]
     whole = plan.family == "plan" and plan.adjust != "none"
-    parts: list[Part] = []
-    n_jobs = 0
-    for group in [read] if whole else [[each] for each in read]:
-        work = work_of(plan, group)
-        parts.append(Part.of({test_set.name: counts for test_set, counts in group}, work, n_jobs))
-        n_jobs += len(work.jobs)
-    return parts
+    groups = [read] if whole else [[each] for each in read]
+    return [Batch.of({test_set.name: counts for test_set, counts in group}, study_of(plan, group)) for group in groups]
 
 
-def work_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Work:
+def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:
     """List what must be counted for some test sets of a plan, judged together as the plan wants.
 
     Parameters

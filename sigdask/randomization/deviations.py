@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Form, Formula, Ratios, gradient
-from sigdask.randomization.kernels.sets import distinct_terms, scores_of
-from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import swap_bits
 
 SAMPLING_RUN, SAMPLES = 255, 256
@@ -40,7 +37,7 @@ CONSTANT = 1e-9
 Array = NDArray[np.float64]
 
 
-def swap_deviations(panel: Panel, metric: int, rows: Sequence[int] | None = None) -> Array:
+def swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
     """Return the standard deviation of the difference of some pairs (all by default) under swaps.
 
     Returns
@@ -53,13 +50,13 @@ def swap_deviations(panel: Panel, metric: int, rows: Sequence[int] | None = None
     return np.concatenate([np.empty(0), *found])
 
 
-def skewness(panel: Panel, metric: int, rows: Sequence[int] | None = None) -> Array:
+def skewness(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
     """Return the skewness of the units' differences about their mean, concordant units included; 0 where constant."""
     found = [_skewness(d, panel.n_units) for d in _in_runs(panel, metric, rows)]
     return np.concatenate([np.empty(0), *found])
 
 
-def leanings(panel: Panel, metric: int) -> Array:
+def leanings(panel: ScoredSums, metric: int) -> Array:
     """Return the skewness of what the units of each system add to their mean over all systems, shape (n_systems,)."""
     sums = panel.sums(metric, panel.totals)
     slope = gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
@@ -83,12 +80,12 @@ def _sized(d: Array) -> tuple[Array, Array]:
     return d / power[:, None], power
 
 
-def contributions(panel: Panel, metric: int, rows: Sequence[int]) -> Array:
+def contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
     """Return d_u of some pairs, shape (n_rows, n_kept), in units of the score."""
     return _contributions(panel, metric, rows) * _unit(panel, metric)
 
 
-def resolution(panel: Panel, metric: int, rows: Sequence[int]) -> Array:
+def resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
     """Return the deviation up to which differences may be rounding alone, shape (n_rows,), in units of the score."""
     if panel.linear[metric]:
         return np.asarray(2.0 * panel.slack[list(rows), metric] * _unit(panel, metric))
@@ -106,7 +103,7 @@ def _size(form: Form, pooled: Array) -> float:
     return score + float(np.abs(gradient(form, pooled) * pooled).sum())
 
 
-def _in_runs(panel: Panel, metric: int, rows: Sequence[int] | None) -> Iterator[Array]:
+def _in_runs(panel: ScoredSums, metric: int, rows: Sequence[int] | None) -> Iterator[Array]:
     """Yield the contributions of pairs, in steps of `_unit`, as many pairs at a time as memory allows."""
     rows = range(len(panel.pairs)) if rows is None else rows
     size = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
@@ -114,12 +111,12 @@ def _in_runs(panel: Panel, metric: int, rows: Sequence[int] | None) -> Iterator[
         yield _contributions(panel, metric, rows[start : start + size])
 
 
-def _unit(panel: Panel, metric: int) -> float:
+def _unit(panel: ScoredSums, metric: int) -> float:
     """Return what a step of `_contributions` is worth: of a mean they are integers, whose squares sum exactly."""
     return panel.unit_of(metric) if panel.linear[metric] else 1.0
 
 
-def _contributions(panel: Panel, metric: int, rows: Sequence[int]) -> Array:
+def _contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
     form, fields = panel.metrics[metric].form, list(panel.metrics[metric].fields)
     if panel.linear[metric]:
         assert isinstance(form, Ratios)
@@ -144,12 +141,12 @@ def _is_smooth(narrow: Array, wide: Array) -> bool:
     return bool(one > 0 and abs(one - two) < 0.25 * one)
 
 
-def _pooled(sums: NDArray[np.float64], panel: Panel, row: int) -> Array:
+def _pooled(sums: NDArray[np.float64], panel: ScoredSums, row: int) -> Array:
     i, j = panel.pairs[row]
     return np.asarray((sums[i] + sums[j]) / 2, np.float64)
 
 
-def _sampled(panel: Panel, metric: int, row: int) -> float:
+def _sampled(panel: ScoredSums, metric: int, row: int) -> float:
     """Return one size of all units that differ, where the score jumps: their spread is sampled."""
     fields, (i, j) = list(panel.metrics[metric].fields), panel.pairs[row]
     moved = panel.values[:, j].astype(np.int64) - panel.values[:, i]  # (n_kept, n_fields)
@@ -164,46 +161,7 @@ def _sampled(panel: Panel, metric: int, row: int) -> float:
     return float(np.sqrt(np.mean((a - b) ** 2) / np.count_nonzero(differs)))
 
 
-ComparedPanel = Panel | PresencePanel | OutputsPanel
-
-BLACK_BOX_TRIALS = 256
-"""Trials from which a black box's deviation is taken, since each is slow: known to 4.4 %."""
-
-
-SET_TRIALS = 4096
-"""Trials from which the deviation of a set metric is taken: known to 1.1 %."""
-
-
-def swap_sd(panel: ComparedPanel) -> NDArray[np.float64]:
-    """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
-
-    Exact for scores that are means, linearised for other sums; of set metrics and black boxes over the
-    first trials of the first run, so that it is as repeatable as the counts.
-    """
-    if isinstance(panel, OutputsPanel):
-        scores = np.array([panel.score(bits) for bits in panel.swaps(run=0, first=0, n_trials=BLACK_BOX_TRIALS)])
-        return np.array([[_root_mean_square(scores[:, 0] - scores[:, 1])]])
-    if isinstance(panel, PresencePanel):
-        return _of_sets(panel)
-    return np.column_stack([swap_deviations(panel, m) for m in range(len(panel.metrics))])
-
-
-def _of_sets(panel: PresencePanel) -> NDArray[np.float64]:
-    found = np.zeros(panel.shape)
-    n_gold = int(panel.totals[0, 2])
-    for p, terms in distinct_terms(panel, run=0, first=0, n_trials=SET_TRIALS):
-        for m, metric in enumerate(panel.metrics):
-            a, b = scores_of(terms, n_gold, metric.form)
-            found[p, m] += float(((a - b) ** 2).sum())
-    return np.sqrt(found / SET_TRIALS)
-
-
-def _root_mean_square(differences: NDArray[np.float64]) -> float:
-    """Return the spread about 0, which is the mean of shuffled differences."""
-    return float(np.sqrt(np.mean(differences**2)))
-
-
-def spread(panel: Panel, metric: int) -> float:
+def spread(panel: ScoredSums, metric: int) -> float:
     """Return the root mean square deviation of differences under relabelling, linearised at the mean sums."""
     slope = gradient(panel.metrics[metric].form, panel.sums(metric, panel.totals).mean(axis=0))
     values = panel.sums(metric, panel.values) @ slope  # (n_kept, n_systems)

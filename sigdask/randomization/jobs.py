@@ -1,15 +1,20 @@
-"""Jobs: which trials of which panel are to be counted."""
+"""Jobs: which trials of which panel are to be counted, and the tally of each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sigdask.randomization.count import AnyPanel
+from sigdask.randomization.panels import AnyPanel
+from sigdask.randomization.tallies import Tally
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """Trials `first` to `first + n_trials - 1` of one run of one panel.
+
+    A job is itself alone: two of the same trials are two jobs, each with its own tally.
 
     Attributes
     ----------
@@ -30,3 +35,25 @@ class Job:
     run: int = 0
     label: str = ""
     first: int = 0
+
+
+class Cell(NamedTuple):
+    """A pair and metric of a job, whose counts are those of a comparison.
+
+    Attributes
+    ----------
+    job : Job
+        What was counted.
+    row : int
+        The pair of its panel.
+    column : int
+        The metric of its panel.
+    """
+
+    job: Job
+    row: int
+    column: int
+
+
+Tallies = Mapping[Job, Tally]
+"""What was counted of each job."""

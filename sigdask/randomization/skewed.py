@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.randomization.deviations import leanings, skewness
-from sigdask.randomization.panels.families import Family
+from sigdask.randomization.max_t import Family
 
 TOLERATED = 0.2
 """Skewness over the root of the number of units, from which the family-wise error is about twice its level."""
@@ -50,14 +50,7 @@ def least(n_units: int) -> float:
     return max(TOLERATED * math.sqrt(n_units), CHANCE * math.sqrt(6 / max(n_units, 1)))
 
 
-def note(family: Family) -> str | None:
-    """Return what to say of a studentised family, or None."""
+def n_skewed(family: Family) -> int:
+    """Return how many comparisons of a studentised family are too skewed; 0 where so few are it by chance."""
     n = int(np.count_nonzero(skewed(family)))
-    if not n or n < SHARE * len(family.parts):
-        return None
-    return (
-        f"the differences of units are strongly skewed in {n:,} of {len(family.parts):,} comparisons: systems of one "
-        "mean that are skewed in opposite directions are not exchangeable, and studentised max-T can find false "
-        "differences of such twice as often as its level says, or more; --adjust max-t:raw stays nearer to it, and "
-        "more units help (where all systems are skewed alike, nothing is amiss)"
-    )
+    return n if n >= SHARE * len(family.parts) else 0

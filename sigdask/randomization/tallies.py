@@ -76,7 +76,17 @@ class Tally:
         return Tally(0, np.zeros((*shape, n_tails), np.int64))
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.n_trials + other.n_trials, self.counts + other.counts)
+        if self.counts.shape != other.counts.shape:
+            raise ValueError(f"tallies of shapes {self.counts.shape} and {other.counts.shape} do not add")
+        n_trials, counts = self.n_trials + other.n_trials, self.counts + other.counts
+        if self.trials is None and other.trials is None:
+            return Tally(n_trials, counts)
+        trials = self._of_each() + other._of_each()
+        return Tally(int(trials.min()) if trials.size else n_trials, counts, trials)
+
+    def _of_each(self) -> NDArray[np.int64]:
+        """Return the trials of each pair and metric, shape (n_pairs, n_metrics)."""
+        return np.full(self.counts.shape[:2], self.n_trials, np.int64) if self.trials is None else self.trials
 
 
 FACTOR = 4

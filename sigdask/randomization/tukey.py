@@ -1,19 +1,103 @@
-"""Joint counts of relabellings: how often the largest range of scores is as large as one's own difference."""
+"""Relabellings, and their joint counts: how often the largest range of scores is as large as one's own difference."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
+from sigdask.identity import known_as
 from sigdask.randomization.kernels.relabel import relabelled_sums
-from sigdask.randomization.panels.families import Member, Relabelling
+from sigdask.randomization.panels.digests import Digests
+from sigdask.randomization.panels.families import Member, digest_of
+from sigdask.randomization.panels.sums import ENUMERATED_UNITS
 from sigdask.randomization.shuffles import relabel_word
-from sigdask.randomization.tallies import Tally
+from sigdask.randomization.tallies import Manner, Tally
 
 TILE_BYTES = 2**20
+
+MOST_ARRANGEMENTS = 2**ENUMERATED_UNITS
+
+
+@known_as("Relabelling", "members rows enumerated")
+@dataclass(frozen=True, eq=False)
+class Relabelling:
+    """The randomised Tukey HSD (Carterette 2012): all systems relabelled within each unit.
+
+    The statistic of a trial is the largest range of scores, max - min over the systems, of any
+    member; it tests full exchangeability, so unequal variances can reject equal means.
+
+    Attributes
+    ----------
+    members : tuple of Member
+        Each with all systems on one lattice.
+    rows : int64 array, shape (n_hypotheses, 2)
+        (member, row of its panel's pairs).
+    enumerated : bool
+        Trials are all relabellings of the kept units.
+    """
+
+    members: tuple[Member, ...]
+    rows: NDArray[np.int64]
+    enumerated: bool = False
+
+    manner: ClassVar[Manner] = Manner(n_tails=1, timed=256)
+    is_whole: ClassVar[bool] = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of hypotheses and, always one, of metrics."""
+        return len(self.rows), 1
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays, about."""
+        return sum(member.panel.nbytes for member in self.members)
+
+    @cached_property
+    def observed(self) -> NDArray[np.float64]:
+        """Observed |difference|, shape (n_hypotheses,)."""
+        per_member = [np.abs(m.panel.differences[:, m.metric]) * m.weight for m in self.members]
+        return np.array([per_member[member][row] for member, row in self.rows])
+
+    @property
+    def n_arrangements(self) -> int:
+        """Distinct relabellings of the kept units, where all members share them."""
+        panel = self.members[0].panel
+        return int(math.factorial(len(panel.totals)) ** len(panel.addresses))
+
+    @property
+    def can_enumerate(self) -> bool:
+        """Whether all relabellings are few enough to count."""
+        panel = self.members[0].panel
+        few = len(panel.addresses) <= ENUMERATED_UNITS and len(panel.totals) <= ENUMERATED_UNITS
+        return few and len(self.members) == 1 and self.n_arrangements <= MOST_ARRANGEMENTS
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count the family as a whole."""
+        return relabel_tally(self, run=run, first=first, n_trials=n_trials)
+
+    def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> Relabelling:
+        """Return itself: it is counted as a whole."""
+        return self
+
+    def judged_by(self, _method: str) -> tuple[int, None]:
+        """Return which tail p-values are of: there is one, and no order."""
+        return 0, None
+
+    def digests(self) -> Digests:
+        """Return what it is as a whole, by content, shape (1, 1)."""
+        return digest_of(self, self.members)
+
+    def enumeration(self) -> Relabelling:
+        """Return the family of all relabellings of the kept units."""
+        return replace(self, enumerated=True)
 
 
 def relabel_tally(family: Relabelling, *, run: int, first: int, n_trials: int) -> Tally:

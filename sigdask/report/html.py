@@ -144,7 +144,7 @@ def _square(a: str, b: str, r: Result | None, alpha: float) -> Square:
     p = r.p_value if r.p_adjusted is None else r.p_adjusted
     better = r.better()
     side = "same" if better is None else "better" if better == a else "worse"
-    found = r.verdict(alpha) == "significant"
+    found = bool(r.decision(alpha))
     title = f"{a} {_words(side, r, found=found)} {b}{_with_p(r, p, alpha)}"
     return Square(f"{side}{' apart' if found else ''}", p_cell(p, alpha), title)
 

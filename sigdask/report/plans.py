@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.results import Result, Results
 from sigdask.errors import UnfinishedError
 from sigdask.report.files import write_whole
@@ -117,7 +118,8 @@ def report_dict(report: Report) -> dict[str, Any]:
     families = [each["family"] for each in made]
     whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
     whole["families"] = dict(zip(report.results, families, strict=True))
-    whole["warnings"] = list(dict.fromkeys(w for each in made for w in each["warnings"]))
+    notes = distinct(each for results in report.results.values() for each in results.notes)
+    whole["warnings"], whole["notes"] = list(texts(notes)), dicts(notes)
     for key in ("results", "rankings", "together"):
         whole[key] = [row for each in made for row in each.get(key, ())]
     run = report.run

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sigdask.comparison.results import Beside, OverSets, Ranking, Result, Results
+from sigdask.comparison.results import Beside, Ranking, Result, ResultAcrossSets, Results
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
@@ -77,7 +77,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     shown = _shown(results, everything=everything)
     lines = [_table(shown, results.alpha, width), ""]
     if len(shown) < len(results):
-        n = sum(r.verdict(results.alpha) == "significant" if math.isnan(r.p_value) else r.p_value <= results.alpha
+        n = sum(bool(r.decision(results.alpha)) if math.isnan(r.p_value) else r.p_value <= results.alpha
                 for r in results)  # fmt: skip
         summary = f"{len(results):,} comparisons, {n:,} with {_unadjusted(results)}p at most {results.alpha:g}"
         if results.family is not None:
@@ -93,7 +93,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     return "\n".join(lines)
 
 
-def _unadjusted(results: Sequence[Result] | Sequence[OverSets]) -> str:
+def _unadjusted(results: Sequence[Result] | Sequence[ResultAcrossSets]) -> str:
     """Return what tells p apart where an adjusted one stands beside it."""
     return "unadjusted " if any(r.p_adjusted is not None for r in results) else ""
 
@@ -222,7 +222,7 @@ def standing(r: Result, alpha: float) -> str:
     other, own, against = (r.b, r.score_a, r.score_b) if better == r.a else (r.a, r.score_b, r.score_a)
     verdict = r.verdict(alpha)
     words, aside = "is better than", ""
-    if verdict != "significant":
+    if not r.decision(alpha):
         words = f"scores {'higher' if r.higher_is_better else 'lower'} than"
         aside = "" if r.higher_is_better else " (lower is better)"
     sided = {"two-sided": "two-sided", "greater": "one-sided, A > B", "less": "one-sided, A < B"}[r.alternative]
@@ -230,7 +230,7 @@ def standing(r: Result, alpha: float) -> str:
     return (
         f"{better} {words} {other}, {score_text(own)} against {score_text(against)}{aside}; {_p(r, alpha)} "
         f"({_known(r, alpha)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units differ){adjusted}: "
-        f"{verdict}{'' if verdict.startswith('undecided') else f' at {alpha:g}'}."
+        f"{verdict}{'' if r.decision(alpha) is None else f' at {alpha:g}'}."
     )
 
 

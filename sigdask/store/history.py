@@ -21,6 +21,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
+from sigdask.comparison.notes import earlier, texts_alone
 from sigdask.comparison.results import Result, Results
 from sigdask.errors import InputError
 from sigdask.writing import plain
@@ -195,14 +196,21 @@ def _run(connection: Connection, row: Any) -> Run:
 
 
 def record(connection: Connection, plan: str, number: int, found: Sequence[Recorded]) -> int:
-    """Keep what a run found: rows that hold stay, others end. Return how many are new or otherwise."""
+    """Keep what a run found: rows that hold stay, others end. Return how many are new or otherwise.
+
+    A row of a version whose notes were texts alone holds where these are the same; it is given their kinds.
+    """
     before = {_identity(row): row for row in _rows(connection, plan, None)}
-    new, ended = [], []
+    new, ended, retold = [], [], []
     for position, one in enumerate(found):
         row = _row(plan, number, position, one)
         held = before.pop(_identity(row), None)
-        if held is not None and all(held[key] == row[key] for key in ("digest", "complete", *COLUMNS, "detail")):
-            continue
+        if held is not None and all(held[key] == row[key] for key in ("digest", "complete", *COLUMNS)):
+            if held["detail"] == row["detail"]:
+                continue
+            if _is_earlier(held["detail"], row["detail"]):
+                retold.append({"id": held["id"], "detail": row["detail"]})
+                continue
         if held is not None:
             ended.append(held["id"])
         new.append(row)
@@ -210,11 +218,18 @@ def record(connection: Connection, plan: str, number: int, found: Sequence[Recor
     if ended:
         change = text("UPDATE results SET until = :run WHERE id = :id")
         connection.execute(change, [{"run": number, "id": k} for k in ended])
+    if retold:
+        connection.execute(text("UPDATE results SET detail = :detail WHERE id = :id"), retold)
     if new:
         names = ", ".join(new[0])
         marks = ", ".join(f":{name}" for name in new[0])
         connection.execute(text(f"INSERT INTO results ({names}) VALUES ({marks})"), new)  # noqa: S608
     return len(new) + len(before)
+
+
+def _is_earlier(held: str, detail: str) -> bool:
+    """Whether one detail is another as versions wrote it whose notes were texts alone."""
+    return bool(json.loads(held) == texts_alone(json.loads(detail)))
 
 
 def results_at(connection: Connection, plan: str, number: int | None) -> list[Recorded]:
@@ -244,7 +259,7 @@ def frame(results: Results) -> dict[str, Any]:
 
 def framed(around: dict[str, Any], found: Sequence[Result]) -> Results:
     """Return results with what stood around them."""
-    made: Results = _made(Results, around | {"results": ()})
+    made: Results = _made(Results, earlier(around) | {"results": ()})
     return replace(made, results=tuple(found))
 
 
@@ -305,7 +320,7 @@ def _recorded(row: Any) -> Recorded:
         values[name] = math.nan if values[name] is None else values[name]
     values["higher_is_better"] = bool(row["higher_is_better"])
     values["subset"] = None if row["subset"] is None else json.loads(row["subset"])
-    return Recorded(_made(Result, values), row["digest"] or "", bool(row["complete"]))
+    return Recorded(_made(Result, earlier(values)), row["digest"] or "", bool(row["complete"]))
 
 
 @cache

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
+
+from sqlalchemy import Connection
 
 from sigdask.comparison.results import Result, Results
 from sigdask.errors import InputError
@@ -81,7 +84,7 @@ class Change:
         was, is_ = (is_significant(r, alpha) for r in (old, new))
         if was != is_:
             found.append("gained" if is_ else "lost")
-        if (old.p_value, old.p_adjusted, old.n_trials) != (new.p_value, new.p_adjusted, new.n_trials):
+        if _counted(old) != _counted(new):
             found.append("p")
         return tuple(found) or ("details",)
 
@@ -116,10 +119,15 @@ class Report:
         return float(self.run.details["settings"]["alpha"])
 
 
+def _counted(r: Result) -> tuple[float | None, float | None, int]:
+    """Return what was found of p; None of a rule that gives a decision and no p."""
+    return None if math.isnan(r.p_value) else r.p_value, r.p_adjusted, r.n_trials
+
+
 def is_significant(result: Result, alpha: float) -> bool:
     """Say whether p, adjusted where it is, is at most alpha."""
     if result.stopped is not None and result.p_adjusted is None:
-        return result.verdict(alpha) == "significant"
+        return bool(result.decision(alpha))
     p = result.p_value if result.p_adjusted is None else result.p_adjusted
     return bool(p <= alpha)
 
@@ -129,7 +137,11 @@ def status(store: str, plan: str | None = None) -> Status:
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
         [run] = history.runs_of(connection, name, 1)
-        return Status(run, run.ended is None and sign_of_life(connection, ("", name), run.host, run.pid))
+        return Status(run, _is_alive(connection, name, run))
+
+
+def _is_alive(connection: Connection, name: str, latest: Run) -> bool:
+    return latest.ended is None and sign_of_life(connection, ("", name), latest.host, latest.pid)
 
 
 def runs(store: str, plan: str | None = None, most: int | None = None) -> list[tuple[Run, int]]:
@@ -138,7 +150,9 @@ def runs(store: str, plan: str | None = None, most: int | None = None) -> list[t
         name = history.plan_of(connection, plan)
         changed = history.n_changed(connection, name)
         found = history.runs_of(connection, name, most)
-        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in found]
+        alive = [k == 0 and _is_alive(connection, name, run) for k, run in enumerate(found)]
+        told = [replace(run, state=Status(run, is_alive).state) for run, is_alive in zip(found, alive, strict=True)]
+        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in told]
 
 
 def report(store: str, plan: str | None = None, number: int | None = None) -> Report:

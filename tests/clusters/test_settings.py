@@ -8,7 +8,7 @@ from conftest import ROOT
 
 from sigdask.clusters import environment, settings
 from sigdask.clusters.settings import SETTINGS
-from sigdask.clusters.versions import check, here, hold
+from sigdask.clusters.versions import check, here, require
 from sigdask.errors import InputError
 
 
@@ -56,9 +56,9 @@ def test_other_versions_are_refused_by_package_and_worker():
 
 
 def test_a_worker_that_joins_later_refuses_a_driver_of_another_version():
-    hold(here())
+    require(here())
     with pytest.raises(InputError, match=r"sigdask is 0.0 here and .* at worker on .*Install the same"):
-        hold({**here(), "sigdask": "0.0"})
+        require({**here(), "sigdask": "0.0"})
 
 
 def test_another_patch_of_python_and_a_scheduler_without_sigdask_are_not():

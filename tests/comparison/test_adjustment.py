@@ -9,14 +9,14 @@ from panel_of import rng_of
 
 import sigdask
 from sigdask.api import compare_all, compare_sets
-from sigdask.comparison.across_sets import together
-from sigdask.comparison.adjustment import adjustment, obstacles
-from sigdask.comparison.analysis import Part
+from sigdask.comparison.across_sets import across_sets
+from sigdask.comparison.adjustment import adjustment
+from sigdask.comparison.analysis import Exchange
+from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.randomization.count import count
 from sigdask.report.terminal import render
 from sigdask.statistics.bounds import interval
 
@@ -127,8 +127,8 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
     weights = []
     for given in (systems, swapped):
         counts = Counts.from_labels(gold, {n: given[n] for n in ("s0", "s1")}, groups={"g": group})
-        part = Part.of(counts, Wanted(["accuracy", "macro-f1"], by="g"), second_run=False)
-        made = adjustment("max-t:raw", [(part.asked, c) for c in part.comparisons], "two-sided")
+        exchange = Exchange.of(counts, Wanted(["accuracy", "macro-f1"], by="g"), second_run=False)
+        made = adjustment("max-t:raw", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
         weights.append([m.weight for m in made.family.members])
     assert weights[0] == pytest.approx(weights[1], rel=1e-12)
     assert len(set(weights[0])) == 4
@@ -140,8 +140,8 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
 
 def test_the_scale_of_a_mean_is_the_standard_deviation_of_its_swaps():
     data = many(n_systems=2)
-    part = Part.of(data, Wanted(["mean", "mean:better=lower"]), second_run=False)
-    made = adjustment("max-t:raw", [(part.asked, c) for c in part.comparisons], "two-sided")
+    exchange = Exchange.of(data, Wanted(["mean", "mean:better=lower"]), second_run=False)
+    made = adjustment("max-t:raw", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
     d = data.fields["score"][:, 0] - data.fields["score"][:, 1]
     assert made.family.members[0].weight == pytest.approx(60 / np.sqrt((d**2).sum()), rel=1e-9)
 
@@ -290,8 +290,8 @@ def test_several_metrics_together_share_a_scale():
     results = compare_all(counts, metrics=["accuracy", "macro-f1"], by="g", together=True, trials=999)
     assert len(results.together) == 6
     assert all(v.p_adjusted >= v.p_value for v in results.together)
-    part = Part.of(counts, Wanted(["accuracy"], by="g"), second_run=False)
-    alone = together([(part.asked, c) for c in part.comparisons], "two-sided")
+    exchange = Exchange.of(counts, Wanted(["accuracy"], by="g"), second_run=False)
+    alone = across_sets([(exchange.asked, c) for c in exchange.comparisons], "two-sided")
     assert {m.weight for m in alone.family.members} == {0.5}
 
 
@@ -325,12 +325,12 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
     scores = data.fields["score"]
     counts = replace(data, fields={"tp": (scores * 10).astype(int), "fp": (scores * 10).astype(int) * 1000})
     metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
-    part = Part.of(counts, Wanted(metrics), second_run=False)
-    made = adjustment("tukey", [(part.asked, c) for c in part.comparisons], "two-sided")
+    exchange = Exchange.of(counts, Wanted(metrics), second_run=False)
+    made = adjustment("tukey", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
     observed = made.family.observed.reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
-    other = Part.of(counts.with_name("other"), Wanted(metrics), second_run=False)
-    both = together([(one.asked, c) for one in (part, other) for c in one.comparisons], "two-sided")
+    other = Exchange.of(counts.with_name("other"), Wanted(metrics), second_run=False)
+    both = across_sets([(one.asked, c) for one in (exchange, other) for c in one.comparisons], "two-sided")
     observed = (both.family.observed * both.family.scales).reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
 
@@ -338,13 +338,13 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
 @pytest.mark.parametrize(("alternative", "level"), [("two-sided", 0.05), ("greater", 0.1)])
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
     counts = sets_of(2)
-    work = [Part.of(c, Wanted(["mean"]), second_run=False) for c in counts]
-    comparisons = [(part.asked, c) for part in work for c in part.comparisons]
-    made = together(comparisons, alternative)
+    exchanges = [Exchange.of(c, Wanted(["mean"]), second_run=False) for c in counts]
+    comparisons = [(exchange.asked, c) for exchange in exchanges for c in exchange.comparisons]
+    made = across_sets(comparisons, alternative)
     results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
-    tally = count(made.jobs()[0].panel, run=0, first=0, n_trials=99)
+    tally = made.job.panel.tally(run=0, first=0, n_trials=99)
     for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
-        [verdict] = made.verdicts(tally, results, [(p, 1.0), (1.0, 1.0)], 0.1)
+        [verdict] = made.verdicts({made.job: tally}, results, [(p, 1.0), (1.0, 1.0)], 0.1)
         assert (verdict.greater_in, verdict.p_greater) == (shown, pytest.approx(2 * p))
 
 
@@ -353,20 +353,21 @@ def test_another_seed_turns_no_verdict_that_the_interval_settles():
     assert interval(0, 105)[1] < 0.05 < interval(0, 103)[1]
     few = many(n_items=30, n_systems=12, seed=0)
     results = list(compare_all(few, metrics=["mean"], trials=999))
-    part = Part.of(few, Wanted(["mean"], trials=999), second_run=False)
-    made = adjustment("max-t", [(part.asked, c) for c in part.comparisons], "two-sided")
-    assert [note for note in obstacles(made, results, 0.05) if "Monte Carlo error" in note]
-    assert not [note for note in obstacles(replace(made, n_trials=0), results, 0.05) if "Monte Carlo error" in note]
+    exchange = Exchange.of(few, Wanted(["mean"], trials=999), second_run=False)
+    made = adjustment("max-t", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
+    assert [note for note in obstacles(made, results, 0.05) if note.kind == "family-undecided"]
+    again = obstacles(replace(made, n_trials=0), results, 0.05)
+    assert not [note for note in again if note.kind == "family-undecided"]
 
 
 @pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
 def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
-    work = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
-    tallies = [count(job.panel, run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in work.jobs]
-    note = work.results(tallies).family
+    study = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
+    tallies = [job.panel.tally(run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
+    note = study.results(tallies).family
     assert (note.n_trials, note.exact) == (20, False)
-    whole = [count(job.panel, run=job.run, first=0, n_trials=job.n_trials) for job in work.jobs]
-    note = work.results(whole).family
+    whole = [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
+    note = study.results(whole).family
     assert (note.n_trials, note.exact) == (asked, asked == 2**5)
 
 

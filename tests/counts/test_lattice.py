@@ -55,8 +55,13 @@ def test_ten_digits_are_no_decimal():
     assert Scale.of(np.array([0.5, 0.1234567891])).digits is None
 
 
+def test_integers_whose_sum_could_reach_2_to_the_53_are_no_decimals():
+    assert Scale.of(np.array([2.0**51, 1, 1])).digits == 0
+    assert Scale.of(np.array([2.0**52 + 1, 1, 1])).digits is None
+
+
 @pytest.mark.parametrize("n_items", [1, 1000, 2**30])
-@pytest.mark.parametrize("exponent", [-3, 0, 10, 20, 30, 45])
+@pytest.mark.parametrize("exponent", [-3, 0, 10, 20, 22, 23, 30, 45])
 @pytest.mark.parametrize("own", [0, 1, 2, 9])
 def test_sums_of_decimals_are_below_2_to_the_54_steps_or_the_lattice_is_binary(own, exponent, n_items):
     for scales in ((Scale(own, exponent), Scale(0, exponent - 3)), (Scale(0, exponent - 3), Scale(own, exponent))):

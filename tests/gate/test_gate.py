@@ -60,7 +60,7 @@ def test_a_p_above_alpha_is_not_printed_as_alpha():
     above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
     verdict = judge([NotWorse(0.05)], [above], Evidence({"set": "base"}))
     for text in (render(verdict), junit(verdict, "plan")):
-        assert "worse, not significantly than base by mean on set" in text
+        assert "worse, but not significantly, than base by mean on set" in text
         assert "p = 0.0501 adjusted" in text
 
 
@@ -248,6 +248,16 @@ def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, hi
     else:
         with pytest.raises(InputError, match=f"{'a' if a_loses else 'b'} is worse than {baseline}"):
             check_direction("a", "b", baseline, alternative, metric)
+
+
+@pytest.mark.parametrize(("adjust", "alarms"), [("holm", 36.5), ("none", 292.0), ("plan", 36.5)])
+def test_false_alarms_a_year_are_counted_by_families_and_at_most_one_a_run(adjust, alarms):
+    _, results = results_of([0.0] * 8, adjust="holm")
+    of = {
+        alpha: judge([NotWorse(alpha, adjust=adjust)], results, Evidence({"set": "base"})).rules[0].alarms_per_year
+        for alpha in (0.1, 0.2)
+    }
+    assert of == {0.1: pytest.approx(alarms), 0.2: pytest.approx(min(2 * alarms, 365.0))}
 
 
 def test_earlier_runs_are_told_of_where_a_rule_goes_by_them():

@@ -11,7 +11,6 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import black_box, find, replicates
-from sigdask.randomization.count import tally
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
@@ -82,7 +81,7 @@ def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
     a = bound.form.score(arrays[:, 0].sum(0) + moved)
     b = bound.form.score(arrays[:, 1].sum(0) - moved)
     t = float(bound.form.score(arrays[:, 0].sum(0)) - bound.form.score(arrays[:, 1].sum(0)))
-    assert tally(placed.panel, n_trials=1000).counts[0, 0, 2] == (abs(a - b) >= abs(t) - 1e-11).sum()
+    assert placed.panel.tally(n_trials=1000).counts[0, 0, 2] == (abs(a - b) >= abs(t) - 1e-11).sum()
 
 
 def test_replicates_of_accuracy_are_items_of_a_mean(labelled):

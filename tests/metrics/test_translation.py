@@ -12,7 +12,6 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
-from sigdask.randomization.count import tally
 from sigdask.randomization.kernels.scored import count_scored, parameters
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
@@ -103,7 +102,7 @@ def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
     t = float(bound.form.score(arrays[:, 0].sum(0)) - bound.form.score(arrays[:, 1].sum(0)))
     tie = 1e-11
     want = [(a - b >= t - tie).sum(), (a - b <= t + tie).sum(), (abs(a - b) >= abs(t) - tie).sum()]
-    assert tally(placed.panel, n_trials=2000).counts[0, 0, :3].tolist() == want
+    assert placed.panel.tally(n_trials=2000).counts[0, 0, :3].tolist() == want
 
 
 def test_ter_is_better_when_lower(counts):

@@ -13,7 +13,6 @@ from nights import tallies_in, write_plan
 from sigdask.overnight import run_plan, stopping
 from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
-from sigdask.randomization.count import count
 from sigdask.statistics.stopping import places, sequence_interval
 from sigdask.store.views import report, status
 
@@ -67,20 +66,20 @@ def test_few_trials_where_a_rule_stopped_are_no_lack_of_trials(tmp_path):
 
 def first_exceedances(plan, r, h):
     """Trial by trial, without blocks."""
-    from sigdask.overnight.work import work_of
+    from sigdask.overnight.work import study_of
 
     [test_set] = plan.test_sets
     counts = test_set.read()
-    job = work_of(plan, [(test_set, counts)]).jobs[0]
+    job = study_of(plan, [(test_set, counts)]).jobs[0]
     names = counts.systems
     [row] = [k for k, (i, j) in enumerate(job.panel.pairs) if (names[i], names[j]) == (r.a, r.b)]
     panel = job.panel.part([row], [0])
     k = 0
     for first in range(0, 300_000, 100):
-        here = int(count(panel, run=0, first=first, n_trials=min(100, 300_000 - first)).counts[0, 0, 2])
+        here = int(panel.tally(run=0, first=first, n_trials=min(100, 300_000 - first)).counts[0, 0, 2])
         if k + here >= h:
             for t in range(first, first + 100):
-                k += int(count(panel, run=0, first=t, n_trials=1).counts[0, 0, 2])
+                k += int(panel.tally(run=0, first=t, n_trials=1).counts[0, 0, 2])
                 if k == h:
                     return k, t + 1
         k += here
@@ -161,7 +160,7 @@ def test_a_stop_while_the_tenth_exceedances_are_looked_for_bounds_p_and_the_next
     loose = 0
     for bound, found in zip(stopped.results["set0"], at_once.results["set0"], strict=True):
         assert bound.p_value >= found.p_value
-        if stopping.NOT_FOUND in bound.warnings:
+        if stopping.NOT_FOUND in bound.notes:
             loose += 1
         else:
             assert bound.p_value == found.p_value

@@ -13,7 +13,6 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import black_box, find
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.count import black_box_tally, tally
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Units
@@ -111,8 +110,8 @@ def test_swapping_a_and_b_mirrors_everything():
 
 def test_fewer_trials_are_a_prefix_of_more(yeh):
     [placed] = build(yeh, Units.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
-    few, rest = tally(placed.panel, n_trials=5000), tally(placed.panel, first=5000, n_trials=7000)
-    assert ((few + rest).counts == tally(placed.panel, n_trials=12_000).counts).all()
+    few, rest = placed.panel.tally(n_trials=5000), placed.panel.tally(first=5000, n_trials=7000)
+    assert ((few + rest).counts == placed.panel.tally(n_trials=12_000).counts).all()
 
 
 def test_enumeration_fits_sampling():
@@ -210,7 +209,7 @@ def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
     values = responses(seed, n_items)
     panel = panel_of(values, [form]).enumeration(0, 0)
     n = len(panel.addresses)
-    counted = tally(panel, n_trials=2**n).counts[0, 0, :3]
+    counted = panel.tally(n_trials=2**n).counts[0, 0, :3]
     bits = reference.all_arrangements(n_items)
     want = reference.exceedances(score, values[:, 0], values[:, 1], bits)
     # concordant units are not enumerated: each arrangement of the others stands for 2^(n_items - n)
@@ -227,7 +226,7 @@ def test_orbit_of_ten_units_in_every_tail(name, tail):
         arranged = np.where(swap[:, None, None], values[:, ::-1], values)
         panel = panel_of(arranged, [FORMS[name][0]]).enumeration(0, 0)
         n_kept = len(panel.addresses)
-        p_values[k] = tally(panel, n_trials=2**n_kept).counts[0, 0, tail] / 2**n_kept
+        p_values[k] = panel.tally(n_trials=2**n_kept).counts[0, 0, tail] / 2**n_kept
     levels = np.arange(1, 2**n + 1) / 2**n
     assert (np.searchsorted(np.sort(p_values), levels, side="right") <= np.arange(1, 2**n + 1)).all()
 
@@ -257,7 +256,7 @@ def test_concordant_items_stay_in_the_counts():
 @pytest.mark.parametrize("trials", [{"first": -1, "n_trials": 5}, {"n_trials": 0}, {"first": 2**48 - 1, "n_trials": 2}])
 def test_trials_outside_the_stream_are_refused(trials):
     with pytest.raises(InputError, match="must lie in 0 to"):
-        tally(panel_of(responses(0, 5), [FORMS["f1"][0]]), **trials)
+        panel_of(responses(0, 5), [FORMS["f1"][0]]).tally(**trials)
 
 
 @pytest.mark.parametrize("run", [0, 1])
@@ -268,9 +267,9 @@ def test_a_black_box_is_counted_in_the_trials_and_run_asked_for(run, first, n_tr
     units = Units.of(counts, 3)
     box = black_box(lambda outputs, _: float(sum(outputs)), name="total")
     [whole] = build(counts, units, [find("mean").bind(counts)], [(0, 1)])
-    ours = black_box_tally(OutputsPanel.of(counts, units, box, (0, 1)), run=run, first=first, n_trials=n_trials)
+    ours = OutputsPanel.of(counts, units, box, (0, 1)).tally(run=run, first=first, n_trials=n_trials)
     assert ours.n_trials == n_trials
-    assert (ours.counts == tally(whole.panel, run=run, first=first, n_trials=n_trials).counts).all()
+    assert (ours.counts == whole.panel.tally(run=run, first=first, n_trials=n_trials).counts).all()
 
 
 @settings(max_examples=100, deadline=None)

@@ -12,7 +12,6 @@ from sigdask.gate import NonInferior, NotWorse, key_of
 from sigdask.gate.evidence import gather
 from sigdask.gate.margin_tests import normal_p, shifted
 from sigdask.metrics import black_box, find
-from sigdask.randomization.deviations import swap_sd
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
 
@@ -27,7 +26,7 @@ def panels_of(counts, *names):
 
 def sd_of(counts, name):
     panel, row, column = panels_of(counts, name)[0]
-    return swap_sd(panel)[row, column]
+    return panel.swap_deviations()[row, column]
 
 
 def responses(rng, n=300):
@@ -65,7 +64,7 @@ def test_a_black_box_spreads_like_the_metric_it_copies():
     counts = Counts.from_scores({"a": rng.integers(0, 9, 60), "b": rng.integers(0, 9, 60)})
     box = black_box(lambda outputs, gold: float(np.mean(outputs)), name="box")
     panel, row, column = panels_of(counts, box)[0]
-    assert swap_sd(panel)[row, column] == pytest.approx(sd_of(counts, "mean"), rel=0.15)
+    assert panel.swap_deviations()[row, column] == pytest.approx(sd_of(counts, "mean"), rel=0.15)
 
 
 def test_identical_systems_have_no_spread():
@@ -233,5 +232,5 @@ def test_a_set_metric_spreads_like_the_black_box_it_copies():
         outputs=Outputs(tuple(columns[1:]), columns[0]),
     )  # fmt: skip
     panel, row, column = panels_of(counts, black_box(type_f1))[0]
-    assert sd_of(counts, "type-f1") == pytest.approx(swap_sd(panel)[row, column], rel=0.15)
+    assert sd_of(counts, "type-f1") == pytest.approx(panel.swap_deviations()[row, column], rel=0.15)
     assert p_of(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"

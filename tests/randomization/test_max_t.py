@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.count import count, tally
-from sigdask.randomization.max_t import CHUNK, family_tally
-from sigdask.randomization.panels.families import Family, Member, Relabelling
+from sigdask.randomization.max_t import CHUNK, Family, family_tally
+from sigdask.randomization.panels.families import Member
 from sigdask.randomization.shuffles import swap_bits
-from sigdask.randomization.tukey import relabel_tally
+from sigdask.randomization.tukey import Relabelling, relabel_tally
 from sigdask.statistics.crosscheck import count_fits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
@@ -97,7 +96,7 @@ def test_a_family_is_counted_as_fractions_count_it(form, side, seed, n_items, n_
 def test_marginal_counts_of_a_family_are_those_of_its_pairs():
     panel = panel_of(values_of(3, 400, 9), [F1, RECALL, MACRO])  # 36 pairs: more than a chunk
     assert len(panel.pairs) > 2 * CHUNK
-    alone = tally(panel, n_trials=5000).counts
+    alone = panel.tally(n_trials=5000).counts
     for m in range(3):
         counts = family_tally(family_of(panel, metric=m), run=0, first=0, n_trials=5000).counts
         assert counts[:, 0, :3].tolist() == alone[:, m].tolist()
@@ -106,8 +105,8 @@ def test_marginal_counts_of_a_family_are_those_of_its_pairs():
 def test_splitting_trials_of_a_family_anywhere_adds_up():
     panel = panel_of(values_of(4, 150, 5), [F1])
     for whole in (family_of(panel), Relabelling((Member(panel, 0),), np.array([[0, 0], [0, 3]]))):
-        total = count(whole, run=1, first=0, n_trials=3000)
-        parts = [count(whole, run=1, first=f, n_trials=n) for f, n in ((0, 1), (1, 1700), (1701, 1299))]
+        total = whole.tally(run=1, first=0, n_trials=3000)
+        parts = [whole.tally(run=1, first=f, n_trials=n) for f, n in ((0, 1), (1, 1700), (1701, 1299))]
         assert sum((p.counts for p in parts), 0 * total.counts).tolist() == total.counts.tolist()
 
 
@@ -145,7 +144,7 @@ def test_ties_of_a_mean_whose_parts_cancel_count(seed):
     one[0, 0] += rng.integers(-2, 3)  # the mean is tiny beside its parts
     members = (Member(scores_panel(one), 0, 0.5), Member(replace(scores_panel(two), key=(7, 7)), 0, 0.5))
     family = Family(members, np.array([[[0, 0], [1, 0]]])).enumeration()
-    counts = count(family, run=0, first=0, n_trials=family.n_arrangements).counts[0, 0]
+    counts = family.tally(run=0, first=0, n_trials=family.n_arrangements).counts[0, 0]
     parts = np.concatenate([one[:, 0] - one[:, 1], two[:, 0] - two[:, 1]])
     parts = parts[parts != 0]
     t = parts.sum()
@@ -158,10 +157,10 @@ def test_exact_max_t_of_all_arrangements(oracles):
     o = oracles["maxT_signflip_single_step"]
     family = family_of(scores_panel(np.array(o["inputs"]["scores"])))
     assert (family.can_enumerate, family.n_arrangements) == (True, 32)
-    counts = count(family.enumeration(), run=0, first=0, n_trials=32).counts[:, 0, 3]
+    counts = family.enumeration().tally(run=0, first=0, n_trials=32).counts[:, 0, 3]
     assert [Fraction(int(c), 32) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
     n = 2**16
-    for c, p in zip(count(family, run=0, first=0, n_trials=n).counts[:, 0, 3], o["expected"], strict=True):
+    for c, p in zip(family.tally(run=0, first=0, n_trials=n).counts[:, 0, 3], o["expected"], strict=True):
         assert count_fits(int(c), n, p) > 1e-4
 
 
@@ -173,7 +172,7 @@ def test_exact_tukey_of_all_relabellings(oracles):
     counts = relabel_tally(replace(family, enumerated=True), run=0, first=0, n_trials=6**5).counts[:, 0, 0]
     assert [Fraction(int(c), 6**5) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
     n = 2**16
-    for c, p in zip(count(family, run=0, first=0, n_trials=n).counts[:, 0, 0], o["expected"], strict=True):
+    for c, p in zip(family.tally(run=0, first=0, n_trials=n).counts[:, 0, 0], o["expected"], strict=True):
         assert count_fits(int(c), n, p) > 1e-4
 
 
@@ -206,7 +205,7 @@ def test_families_of_two_test_sets_enumerate_the_units_of_both():
     one, two = scores_panel(np.array([[1, 0], [2, 0]])), replace(scores_panel(np.array([[1, 0], [3, 0]])), key=(5, 5))
     family = Family((Member(one, 0), Member(two, 0)), np.array([[[0, 0]], [[1, 0]]]))
     assert family.n_arrangements == 16
-    counts = count(family.enumeration(), run=0, first=0, n_trials=16).counts[:, 0]
+    counts = family.enumeration().tally(run=0, first=0, n_trials=16).counts[:, 0]
     assert counts[:, 2].tolist() == [8, 8]  # each set alone: 2 of 4
     # max(|+-1+-2|, |+-1+-3|) / 2 >= 3/2: 1 - 1/2 * 1/2 for the first; the second alone reaches 2
     assert counts[:, 3].tolist() == [12, 8]

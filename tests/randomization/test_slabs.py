@@ -6,7 +6,6 @@ from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import slabs
-from sigdask.randomization.count import tally
 from sigdask.randomization.kernels import dense
 
 MACRO = Ratios(
@@ -32,10 +31,10 @@ def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, mon
 @pytest.mark.parametrize("budget", [1, 2**14, 2**20])
 def test_no_budget_changes_a_count(budget, monkeypatch):
     panel = panel_of(rng_of(2).integers(0, 3, (150, 4, 3)), [F1])
-    want = tally(panel, n_trials=3000).counts.tolist()
+    want = panel.tally(n_trials=3000).counts.tolist()
     monkeypatch.setattr(slabs, "ROOM_BYTES", budget)
     assert slabs.slab_size(panel) >= slabs.FEWEST_TRIALS
-    assert tally(panel, n_trials=3000).counts.tolist() == want
+    assert panel.tally(n_trials=3000).counts.tolist() == want
 
 
 @pytest.mark.parametrize(

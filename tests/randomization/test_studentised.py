@@ -12,14 +12,13 @@ from panel_of import panel_of, rng_of
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
 from sigdask.comparison.adjustment import adjustment, joint_p_values
-from sigdask.comparison.analysis import Part
+from sigdask.comparison.analysis import Exchange
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.study import prepare
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
 from sigdask.randomization.deviations import contributions, skewness, swap_deviations
-from sigdask.randomization.max_t import family_tally
-from sigdask.randomization.panels.digests import digests
-from sigdask.randomization.panels.families import Family, Member
+from sigdask.randomization.max_t import Family, family_tally
+from sigdask.randomization.panels.families import Member
 from sigdask.randomization.skewed import least, skewed
 from sigdask.statistics.bounds import interval
 
@@ -382,8 +381,8 @@ def test_the_interval_stands_in_the_json_and_the_frame():
 
 
 def made(method, counts, **more):
-    part = Part.of(counts, Wanted(["mean"], **more), second_run=False)
-    return adjustment(method, [(part.asked, c) for c in part.comparisons], "two-sided").family
+    exchange = Exchange.of(counts, Wanted(["mean"], **more), second_run=False)
+    return adjustment(method, [(exchange.asked, c) for c in exchange.comparisons], "two-sided").family
 
 
 def test_only_families_whose_statistics_changed_have_other_digests():
@@ -391,11 +390,11 @@ def test_only_families_whose_statistics_changed_have_other_digests():
     counts = Counts.from_scores({n: rng.integers(0, 9, 40) for n in "abc"})
     raw, studentised = made("max-t:raw", counts), made("max-t", counts)
     # of 0.1.0's max-t of the same data
-    assert digests(raw)[0, 0] == DIGEST_OF_0_1_0
-    assert digests(studentised)[0, 0] != DIGEST_OF_0_1_0
-    assert digests(made("single-step-max-t", counts))[0, 0] == digests(studentised)[0, 0]
+    assert raw.digests()[0, 0] == DIGEST_OF_0_1_0
+    assert studentised.digests()[0, 0] != DIGEST_OF_0_1_0
+    assert made("single-step-max-t", counts).digests()[0, 0] == studentised.digests()[0, 0]
     one = {"pairs": [("a", "b")]}  # a family of one is compared with itself alone
-    assert digests(made("max-t", counts, **one))[0, 0] == digests(made("max-t:raw", counts, **one))[0, 0]
+    assert made("max-t", counts, **one).digests()[0, 0] == made("max-t:raw", counts, **one).digests()[0, 0]
 
 
 DIGEST_OF_0_1_0 = "07fd502d9241ee02f65946219daa6353e9c9ae47"
@@ -414,11 +413,11 @@ def test_max_t_raw_takes_differences_as_they_are():
 
 def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
     sets = [replace(three_systems(), name=n) for n in ("x", "y")]
-    work = [
+    studies = [
         prepare([(c, Wanted(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
         for a in ("max-t", "max-t:raw")
     ]
-    assert [w.over.family.studentised for w in work] == [True, False]
+    assert [w.across.family.studentised for w in studies] == [True, False]
 
 
 # ---- skewness ----

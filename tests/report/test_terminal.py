@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from sigdask.api import compare_all
+from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Result, Results, Stopped
 from sigdask.comparison.summary import adjusted
 from sigdask.counts import Counts
 from sigdask.report.html import page
+from sigdask.report.layout import lay_out
 from sigdask.report.terminal import render, standing
 from sigdask.statistics.bounds import bound, interval
 
@@ -72,11 +74,15 @@ def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdi
 
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
-    [result] = [
-        replace(result_of(), warnings=("undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another"))
-    ]
-    notes = adjusted(result, 0.2, (0.19, 0.21)).warnings
-    assert notes == ("unadjusted p undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", "another")
+    undecided = Note("undecided", "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", {"low": 0.04})
+    result = adjusted(replace(result_of(), notes=(undecided, Note("identical", "undecided at"))), 0.2, (0.19, 0.21))
+    assert result.warnings == (
+        "unadjusted p undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more",
+        "undecided at",  # the kind is asked, not the words
+    )
+    assert [note.kind for note in result.notes] == ["unadjusted-undecided", "identical"]
+    assert result.notes[0].numbers == {"low": 0.04}
+    assert adjusted(result, 0.2, (0.19, 0.21)) == result
 
 
 def test_a_confidence_sequence_has_limits_and_no_p():
@@ -118,3 +124,12 @@ def test_nothing_that_is_printed_bounds_p():
         for text in (render(results), page({"": results}, title="t")):
             assert not re.search(r"p(?:</\w+>)? *(?:<=|≤|&lt;=)", text)
             assert ("adjusted p" in text.replace("unadjusted p", "")) == (adjust == "max-t")
+
+
+@pytest.mark.parametrize("width", range(30, 80))
+def test_no_cell_of_a_narrow_table_loses_its_end(width):
+    names = ["test set", "comparisons", "with a bound", "finished", "of trials"]
+    row = ["harness", "14", "15", "16", "100 %"]
+    found = lay_out(names, [row], width)
+    assert max(map(len, found.split("\n"))) <= width
+    assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", found))

@@ -66,3 +66,19 @@ def test_false_alarms_of_years_without_a_loss_stay_below_their_bound(rule):
 def test_the_first_night_has_a_level():
     assert len(levels([], 0.05, "lord++")) == 1
     assert levels([], 0.05, "lond")[0] == pytest.approx(0.05 * weight(1))
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
+@pytest.mark.parametrize(("rule", "share"), [("lord++", 0.1), ("lond", 1.0)])
+def test_the_bound_on_false_alarms_is_what_all_levels_can_add_up_to(rule, share, alpha):
+    # the first wealth (a tenth of alpha in onlineFDR's LORD), and of each alarm that it buys at most alpha more
+    series = sum(share * alpha * alpha**k for k in range(60))
+    assert most_false_alarms(alpha, rule) == pytest.approx(series, rel=1e-12)
+    assert sum(levels([1.0] * 2000, alpha, rule)) < share * alpha  # without any alarm
+
+
+@pytest.mark.parametrize("rule", ["lord++", "lond"])
+def test_a_p_equal_to_its_level_is_an_alarm(rule):
+    [first] = levels([], 0.05, rule)
+    assert levels([first], 0.05, rule) == levels([first / 2], 0.05, rule)
+    assert levels([first], 0.05, rule)[1] > levels([math.nextafter(first, 1)], 0.05, rule)[1]

@@ -9,7 +9,6 @@ import pytest
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find
-from sigdask.randomization.count import tally
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
 from sigdask.statistics.stopping import (
@@ -216,7 +215,7 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     panel = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
 
     def recount(first, n, some=(0,)):
-        return [int(tally(panel, first=first, n_trials=n).counts[0, 0, 2]) for _ in some]
+        return [int(panel.tally(first=first, n_trials=n).counts[0, 0, 2]) for _ in some]
 
     flags = np.array([recount(t, 1)[0] for t in range(8192)])
     blocks = [recount(first, 4096)[0] for first in (0, 4096)]
@@ -226,9 +225,17 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     assert found.n_trials == np.flatnonzero(flags)[h - 1] + 1
 
 
-def test_counts_that_changed_in_between_are_refused():
-    with pytest.raises(InputError, match="gave other counts"):
-        p_of(BesagClifford(3), [5], [4096], lambda first, n, some: [0], limit=4096)
+@pytest.mark.parametrize(
+    ("h", "recount"),
+    [
+        (3, lambda first, n, some: [0]),  # none of them is there any more
+        (1, lambda first, n, some: [0]),
+        (2, lambda first, n, some: [int(first + n == 4096)]),  # one where two were
+    ],
+)
+def test_counts_that_changed_in_between_are_refused(h, recount):
+    with pytest.raises(InputError, match="trials 0 to 4095 were counted again and gave other counts"):
+        p_of(BesagClifford(h), [5], [4096], recount, limit=4096)
 
 
 def test_many_comparisons_at_once_stop_where_each_alone_would():

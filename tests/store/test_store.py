@@ -21,13 +21,14 @@ from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.api import compare
-from sigdask.comparison.results import Stopped
+from sigdask.comparison.notes import Note
+from sigdask.comparison.results import Results, Stopped
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies
+from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies, views
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
 from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
-from sigdask.store.views import Change, status
+from sigdask.store.views import Change, report, status
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +177,15 @@ def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(wh
     assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
 
 
+def test_a_killed_run_is_called_so_in_the_history_too_whatever_ran_later(where):
+    for _ in range(3):
+        with open_store(where, "one") as store:
+            store.begin("one.toml", {}, [])
+            assert [run.state for run, _ in views.runs(where, "one")][:1] == ["running"]
+    assert [run.state for run, _ in views.runs(where, "one")] == ["killed", "killed", "killed"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_only_a_process_that_could_be_seen_here_is_called_dead():
     this = Holder.this()
     assert not this.is_dead()
@@ -285,6 +295,69 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
         assert [run.number for run in history.runs_of(connection, "p")] == runs[::-1]
 
 
+NOTES = (Note("identical", "alike"), Note("undecided", "it is", {"alpha": 0.05, "low": 1e-3, "needed": None}))
+
+
+def test_notes_come_back_with_kinds_and_numbers_and_so_do_those_on_all_results(where):
+    result = result_of(notes=NOTES)
+    with open_store(where, "p") as store:
+        store.begin("p.toml", {}, [])
+        store.record([Recorded(result)])
+        store.end("finished", "", {})
+    with reading(where) as connection:
+        [back] = history.results_at(connection, "p", None)
+    assert back.result == result
+    results = Results((result,), 0, 0.05, notes=NOTES[::-1])
+    around = json.loads(json.dumps(history.frame(results)))
+    assert history.framed(around, [back.result]) == results
+
+
+def told_as_before(store):
+    """Let the results of a store be as versions wrote them whose notes were texts alone."""
+    with store.database.transaction() as connection:
+        for row in connection.execute(text("SELECT id, detail FROM results")).mappings().all():
+            detail = json.loads(row["detail"])
+            detail["warnings"] = [note["text"] for note in detail.pop("notes")]
+            change = text("UPDATE results SET detail = :detail WHERE id = :id")
+            connection.execute(change, {"id": row["id"], "detail": json.dumps(detail)})
+
+
+def test_a_result_whose_notes_were_texts_alone_is_read_and_holds_where_they_are_the_same(where):
+    kept = [result_of(name, notes=NOTES) for name in "ab"]
+    with open_store(where, "p") as store:
+        first = store.begin("p.toml", {}, [])
+        store.record([Recorded(r) for r in kept])
+        told_as_before(store)
+        with reading(where) as connection:
+            old = history.results_at(connection, "p", None)
+        assert [one.result.warnings for one in old] == [("alike", "it is")] * 2
+        assert old[0].result == replace(kept[0], notes=(Note("earlier", "alike"), Note("earlier", "it is")))
+        store.end("finished", "", {})
+        second = store.begin("p.toml", {}, [])
+        other = replace(kept[1], notes=(*NOTES, Note("second-look", "again", {"n_trials": 9})))
+        assert store.record([Recorded(kept[0]), Recorded(other)]) == 1
+        store.end("finished", "", {})
+    with reading(where) as connection:
+        assert [one.result for one in history.results_at(connection, "p", None)] == [kept[0], other]
+        [(before, now)] = history.changes(connection, "p", first, second)
+        assert (before.result.warnings, now.result) == (("alike", "it is"), other)
+
+
+@pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
+def test_a_kept_store_of_an_older_version_says_the_notes_that_it_kept(tmp_path, version):
+    file = tmp_path / "old.sqlite"
+    old = sqlite3.connect(file)
+    old.executescript((Path(__file__).parent.parent / "data" / "kept" / f"{version}.sql").read_text())
+    [caveat] = [row[0] for row in old.execute("SELECT plan FROM runs WHERE details LIKE '%Tukey%'")]
+    old.close()
+    [results] = report(str(file), caveat).results.values()
+    [note] = results.notes
+    assert (note.kind, note.numbers) == ("earlier", {})
+    assert note.text.startswith("Tukey's HSD tests that all systems are exchangeable: ")
+    assert results.to_dict()["warnings"] == [note.text]
+    assert all(r.warnings == () for r in results)
+
+
 def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
     result = compare([1, 2, 3, 4], [0, 1, 1, 2])  # p = 2 / 16
     small, family = replace(result, p_value=0.05), replace(result, p_value=0.04, p_adjusted=0.06)
@@ -297,6 +370,7 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
         (result, small): ("gained", "p"), (small, family): ("lost", "p"), (result, family): ("p",),
         (small, replace(small, score_a=0.5)): ("scores",), (small, replace(small, score_b=0.5)): ("scores",),
         (small, replace(small, n_trials=99)): ("p",), (small, replace(small, n_items=5)): ("details",),
+        (decided, replace(decided, p_value=float("nan"), n_items=5)): ("details",),  # no p is not another p
     }  # fmt: skip
     for pair, words in kinds.items():
         assert Change(*(one and Recorded(one) for one in pair)).kinds(0.05) == words

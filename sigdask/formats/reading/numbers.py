@@ -81,7 +81,7 @@ def _number(cell: str, index: int) -> float:
     except ValueError:
         raise NotANumberError(
             index,
-            f"found {cell!r}, expected a number; correct it or, where the column is no system, name it with --unit or "
-            "--by, or leave it out with --ignore",
+            f"found {cell!r}, expected a number; correct it or, where the column is no system, name it with --id, "
+            "--unit or --by, or leave it out with --ignore",
         ) from None
     return check_finite(value, index)

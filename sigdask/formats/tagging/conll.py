@@ -60,7 +60,7 @@ NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TagColumns:
     """Which columns a file has.
 
     Attributes
@@ -109,12 +109,12 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     labels, tokens = Codes(), Codes()
     columns = _by_column(sources, gold, options)
     sources = [source for source, _ in columns]
-    files = [_tagged(s.path, _layout(own, scheme, beside=gold is None), labels, tokens) for s, own in columns]
+    files = [_tagged(s.path, _columns(own, scheme, beside=gold is None), labels, tokens) for s, own in columns]
     if gold is None:
         first, others = files[0], files[1:]
     else:
-        layout = _layout(options, scheme, beside=False, only_gold=True)
-        first, others = _tagged(gold, layout, labels, tokens), files
+        of_gold = _columns(options, scheme, beside=False, only_gold=True)
+        first, others = _tagged(gold, of_gold, labels, tokens), files
     check_structure(first, others)
     right = check_gold(files, labels) if gold is None else first.labels
     tags = _Tags.of(labels, scheme, options)
@@ -256,13 +256,13 @@ def _write(prefix: str, type_: str, scheme: str) -> str:
     return type_ if scheme == "raw" else f"{prefix}-{type_}"
 
 
-def _layout(options: Options, scheme: str, *, beside: bool, only_gold: bool = False) -> Layout:
+def _columns(options: Options, scheme: str, *, beside: bool, only_gold: bool = False) -> TagColumns:
     """Return the columns of a system's file, with gold labels beside or not, or of a gold file."""
     own = options.own
     gold = place_of("gold-column", own.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2"))
     label = place_of("column", own.get("column") or options.prediction_column or "-1")
     token = place_of("tokens", own.get("tokens") or "1")
-    return Layout(
+    return TagColumns(
         label=gold if only_gold else label,
         gold=gold if beside else None,
         token=token,
@@ -272,13 +272,13 @@ def _layout(options: Options, scheme: str, *, beside: bool, only_gold: bool = Fa
     )
 
 
-def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
+def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> Tagged:
     width, where = width_of(path)
-    _check_layout(path, layout, width, where)
+    _check_columns(path, columns, width, where)
     # a column alone holds labels and no tokens
-    places = {layout.label % width, (layout.label if layout.gold is None else layout.gold) % width}
-    token_at = layout.token if layout.token is not None and layout.token % width not in places else None
-    layout = replace(layout, conllu=is_conllu(path))
+    places = {columns.label % width, (columns.label if columns.gold is None else columns.gold) % width}
+    token_at = columns.token if columns.token is not None and columns.token % width not in places else None
+    columns = replace(columns, conllu=is_conllu(path))
     collector = Collector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
@@ -288,27 +288,27 @@ def _tagged(path: Path, layout: Layout, labels: Codes, tokens: Codes) -> Tagged:
                 continue
             if line.startswith(DOCSTART):
                 collector.document(None)
-                if layout.docstart == "skip":
+                if columns.docstart == "skip":
                     continue
-            if collector.between and _is_aside(line, cells, width, layout, first=not collector.has_tokens):
+            if collector.between and _is_aside(line, cells, width, columns, first=not collector.has_tokens):
                 _take_aside(line, collector)
                 continue
             if len(cells) != width:
                 raise _ragged(path, number, cells, width, where)
-            if layout.conllu and not cells[0].isdecimal():
+            if columns.conllu and not cells[0].isdecimal():
                 continue
-            gold = None if layout.gold is None else cells[layout.gold]
-            collector.token(number, cells[layout.label], gold, None if token_at is None else cells[token_at])
+            gold = None if columns.gold is None else cells[columns.gold]
+            collector.token(number, cells[columns.label], gold, None if token_at is None else cells[token_at])
             if line.startswith(DOCSTART):
                 collector.end()
     return collector.tagged()
 
 
-def _is_aside(line: str, cells: list[str], width: int, layout: Layout, *, first: bool) -> bool:
+def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, *, first: bool) -> bool:
     """Tell a header, and a comment before a sentence, from tokens: the token "#" has all columns, and a label."""
     if first and is_header(cells):
         return True
-    is_other = len(cells) != width or COMMENT.match(line) is not None or not layout.is_tag(cells[layout.label])
+    is_other = len(cells) != width or COMMENT.match(line) is not None or not columns.is_tag(cells[columns.label])
     return line.startswith("#") and is_other
 
 
@@ -317,18 +317,18 @@ def _take_aside(line: str, collector: Collector) -> None:
         collector.document((match[1] or "").strip() or None)
 
 
-def _check_layout(path: Path, layout: Layout, width: int, where: int) -> None:
+def _check_columns(path: Path, columns: TagColumns, width: int, where: int) -> None:
     if not width:
         raise empty(path)
-    for option, place in ((layout.option, layout.label), ("gold-column", layout.gold)):
+    for option, place in ((columns.option, columns.label), ("gold-column", columns.gold)):
         if place is not None and not -width <= place < width:
-            hint = "the label's column is missing" if place == layout.label else "give --gold FILE"
+            hint = "the label's column is missing" if place == columns.label else "give --gold FILE"
             raise InputError(
                 f"{path}, line {where}: found {width} column{'s' * (width != 1)}, but {option} is "
                 f"{place + 1 if place >= 0 else place}; {hint}, or choose with conll:{option}=N"
             )
-    if layout.gold is not None and layout.gold % width == layout.label % width:
-        raise InputError(f"{path}: gold and predicted labels are both column {layout.label % width + 1}")
+    if columns.gold is not None and columns.gold % width == columns.label % width:
+        raise InputError(f"{path}: gold and predicted labels are both column {columns.label % width + 1}")
 
 
 def _ragged(path: Path, number: int, cells: list[str], width: int, where: int) -> InputError:

@@ -38,7 +38,7 @@ _words = re.compile(r"[^ \t\r\n\v\f]+").findall
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TrecFile:
     """A file of runs or judgements, taken apart.
 
     Attributes
@@ -82,10 +82,10 @@ class Table:
             yield place, words
 
 
-def run_table(path: Path) -> Table:
+def run_file(path: Path) -> TrecFile:
     """Return how a run is laid out, by its first lines."""
     if is_json(path):
-        return Table(path, SCORED)
+        return TrecFile(path, SCORED)
     rows = _head(path)
     place, first = rows[0]
     columns = RUNS[min(len(first), len(RUN))] if len(first) >= 3 else RUN
@@ -94,17 +94,17 @@ def run_table(path: Path) -> Table:
         raise misshapen(path, place, first, RUN)
     if columns == RANKED and not all(words[2].isdecimal() for words in several):
         columns = SCORED
-    return Table(path, columns)
+    return TrecFile(path, columns)
 
 
-def judgements_table(path: Path) -> Table:
+def judgements_file(path: Path) -> TrecFile:
     """Return how judgements are laid out, by their first line."""
     if is_json(path):
-        return Table(path, JUDGED[3])
+        return TrecFile(path, JUDGED[3])
     place, first = _head(path)[0]
     if len(first) not in JUDGED:
         raise misshapen(path, place, first, QRELS)
-    return Table(path, JUDGED[len(first)])
+    return TrecFile(path, JUDGED[len(first)])
 
 
 def is_run(path: Path, *, q0: bool = False) -> bool:
@@ -112,21 +112,21 @@ def is_run(path: Path, *, q0: bool = False) -> bool:
     if is_json(path):
         return not q0
     try:
-        table = run_table(path)
+        file = run_file(path)
     except InputError:
         return False
     rows = [words for _, words in _head(path)]
-    if any(len(words) < len(table.columns) or not is_finite(words[table.value]) for words in rows):
+    if any(len(words) < len(file.columns) or not is_finite(words[file.value]) for words in rows):
         return False
-    if table.columns == RUN:
+    if file.columns == RUN:
         return all(is_finite(words[3]) and (not q0 or words[1].upper() == "Q0") for words in rows)
-    even = all(len(words) == len(table.columns) for words in rows)
-    return not q0 and even and _in_topics(rows) and (not table.by_rank or _ascends(rows))
+    even = all(len(words) == len(file.columns) for words in rows)
+    return not q0 and even and _in_topics(rows) and (not file.by_rank or _ascends(rows))
 
 
 def is_ranked(path: Path) -> bool:
     """Whether the first lines are topic, document and rank, which scores of topics resemble."""
-    return is_run(path) and run_table(path).by_rank
+    return is_run(path) and run_file(path).by_rank
 
 
 def is_qrels(path: Path) -> bool:
@@ -134,11 +134,11 @@ def is_qrels(path: Path) -> bool:
     if is_json(path):
         return True
     try:
-        table = judgements_table(path)
+        file = judgements_file(path)
         rows = [words for _, words in _head(path)]
     except InputError:
         return False
-    return all(len(words) == len(table.columns) and re.fullmatch(r"-?\d+(\.0*)?", words[-1]) for words in rows)
+    return all(len(words) == len(file.columns) and re.fullmatch(r"-?\d+(\.0*)?", words[-1]) for words in rows)
 
 
 def is_json(path: Path) -> bool:

@@ -28,7 +28,7 @@ SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PrintedLine:
     """One printed line.
 
     Attributes
@@ -113,8 +113,8 @@ def read_file(path: Path) -> Printed:
         and a file of summaries alone.
     """
     cells, messages = _cells(path)
-    by_topic: dict[str, dict[str, Cell]] = {}
-    summary: dict[str, Cell] = {}
+    by_topic: dict[str, dict[str, PrintedLine]] = {}
+    summary: dict[str, PrintedLine] = {}
     for cell in cells:
         kind = summary if cell.is_summary else by_topic.setdefault(cell.measure, {})
         key = cell.measure if cell.is_summary else cell.topic
@@ -179,7 +179,7 @@ def _split(line: str, *, tabs: bool) -> list[str]:
     return [cell.strip() for cell in line.split("\t")] if tabs else line.split()
 
 
-def _cells(path: Path) -> tuple[list[Cell], list[str]]:
+def _cells(path: Path) -> tuple[list[PrintedLine], list[str]]:
     """Return what the lines say; where scores have tabs, lines without are messages."""
     lines = list(_lines(path))
     if not lines:
@@ -195,7 +195,7 @@ def _cells(path: Path) -> tuple[list[Cell], list[str]]:
             )
     t = _topic_column([cells for _, cells in rows])
     left_out = [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
-    return [Cell(number, cells[t], cells[1 - t], cells[2]) for number, cells in rows], left_out
+    return [PrintedLine(number, cells[t], cells[1 - t], cells[2]) for number, cells in rows], left_out
 
 
 def _topic_column(rows: Sequence[Sequence[str]]) -> int:
@@ -207,11 +207,11 @@ def _topic_column(rows: Sequence[Sequence[str]]) -> int:
     return 0 if 0 < changes[0] < changes[1] else 1
 
 
-def _is_text(column: Iterable[Cell]) -> bool:
+def _is_text(column: Iterable[PrintedLine]) -> bool:
     return not any(is_finite(cell.text) for cell in column)
 
 
-def _numbers(path: Path, column: Mapping[str, Cell]) -> dict[str, float]:
+def _numbers(path: Path, column: Mapping[str, PrintedLine]) -> dict[str, float]:
     for cell in column.values():
         if not is_finite(cell.text):
             raise InputError(
@@ -223,8 +223,8 @@ def _numbers(path: Path, column: Mapping[str, Cell]) -> dict[str, float]:
 def _misfits(
     path: Path,
     scores: Mapping[str, Mapping[str, float]],
-    cells: Mapping[str, Mapping[str, Cell]],
-    all_: dict[str, Cell],
+    cells: Mapping[str, Mapping[str, PrintedLine]],
+    all_: dict[str, PrintedLine],
 ) -> list[str]:
     """Name summaries that are neither mean nor sum of the topics, within what rounding explains."""
     found = []

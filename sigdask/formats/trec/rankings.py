@@ -20,7 +20,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.trec.layouts import RUN, Place, Table, at, judgements_table, run_table
+from sigdask.formats.trec.layouts import RUN, Place, TrecFile, at, judgements_file, run_file
 from sigdask.formats.trec.topics import SHOWN, settle, system_name
 
 Ranking = tuple[str, ...]
@@ -88,14 +88,14 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
 def read_qrels(path: Path) -> Judgements:
     """Read judgements: the relevance of each judged document of each topic."""
     judgements: Judgements = {}
-    table = judgements_table(path)
-    at_document, at_value = table.document, table.value
-    for place, words in table.rows():
+    file = judgements_file(path)
+    at_document, at_value = file.document, file.value
+    for place, words in file.rows():
         topic, document = words[0], words[at_document]
         judged = judgements.setdefault(topic, {})
         if document in judged:
             raise InputError(f"{at(path, place)}: document {document!r} of topic {topic!r} is judged already")
-        judged[document] = _relevance(table, place, words[at_value])
+        judged[document] = _relevance(file, place, words[at_value])
     return judgements
 
 
@@ -112,58 +112,58 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
         One copy of each document id, shared by runs; added to.
     """
     found: dict[str, tuple[list[str], array[float]]] = {}
-    table = run_table(path)
-    at_document, at_value = table.document, table.value
+    file = run_file(path)
+    at_document, at_value = file.document, file.value
     words: Sequence[str] = ()
-    for place, words in table.rows():
+    for place, words in file.rows():
         topic, document = words[0], words[at_document]
         entry = found.get(topic)
         if entry is None:
             entry = found[topic] = ([], array("d"))
         entry[0].append(documents.setdefault(document, document))
-        entry[1].append(_score(table, place, words[at_value]))
-    sign = -1 if table.by_rank else 1
-    rankings = {topic: _ranked(table, topic, sign, *found[topic]) for topic in found if topic in judgements}
-    return Run(words[RUN.index("tag")] if table.columns == RUN else "", len(found), rankings)
+        entry[1].append(_score(file, place, words[at_value]))
+    sign = -1 if file.by_rank else 1
+    rankings = {topic: _ranked(file, topic, sign, *found[topic]) for topic in found if topic in judgements}
+    return Run(words[RUN.index("tag")] if file.columns == RUN else "", len(found), rankings)
 
 
-def _ranked(table: Table, topic: str, sign: int, documents: list[str], scores: array[float]) -> Ranking:
+def _ranked(file: TrecFile, topic: str, sign: int, documents: list[str], scores: array[float]) -> Ranking:
     if len(set(documents)) < len(documents):
-        raise _duplicate(table, topic)
+        raise _duplicate(file, topic)
     with np.errstate(over="ignore"):
         single = (sign * np.array(scores)).astype(np.float32).tolist()
     return tuple(document for _, document in sorted(zip(single, documents, strict=True), reverse=True))
 
 
-def _duplicate(table: Table, topic: str) -> InputError:
+def _duplicate(file: TrecFile, topic: str) -> InputError:
     """Read the file again for the places of a document that a topic has twice."""
     seen: dict[str, Place] = {}
-    for place, words in table.rows():
+    for place, words in file.rows():
         if words[0] == topic:
-            if (document := words[table.document]) in seen:
+            if (document := words[file.document]) in seen:
                 before = f" stands on line {seen[document]} already" if isinstance(place, int) else " stands twice"
                 return InputError(
-                    f"{at(table.path, place)}: document {document!r} of topic {topic!r}{before}; a topic ranks each "
+                    f"{at(file.path, place)}: document {document!r} of topic {topic!r}{before}; a topic ranks each "
                     "document once"
                 )
             seen[document] = place
-    return InputError(f"{table.path}: topic {topic!r} has a document twice")
+    return InputError(f"{file.path}: topic {topic!r} has a document twice")
 
 
-def _score(table: Table, place: Place, text: str) -> float:
+def _score(file: TrecFile, place: Place, text: str) -> float:
     try:
         score = float(text)
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        kind = "rank" if table.by_rank else "score"
+        kind = "rank" if file.by_rank else "score"
         raise InputError(
-            f"{at(table.path, place)}: {kind} {text!r} is not a finite number; columns are {' '.join(table.columns)}"
+            f"{at(file.path, place)}: {kind} {text!r} is not a finite number; columns are {' '.join(file.columns)}"
         )
     return score
 
 
-def _relevance(table: Table, place: Place, text: str) -> int:
+def _relevance(file: TrecFile, place: Place, text: str) -> int:
     try:
         return int(text)
     except ValueError:
@@ -171,5 +171,5 @@ def _relevance(table: Table, place: Place, text: str) -> int:
     if re.fullmatch(r"-?\d+\.0*", text):
         return int(float(text))
     raise InputError(
-        f"{at(table.path, place)}: relevance {text!r} is not an integer; columns are {' '.join(table.columns)}"
+        f"{at(file.path, place)}: relevance {text!r} is not an integer; columns are {' '.join(file.columns)}"
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from sigdask.counts.lattice import TIE
+from sigdask.randomization.kernels.exceedances import tails
 from sigdask.randomization.kernels.scored import TILE, score_tile
 
 
@@ -108,9 +109,10 @@ def raise_maxima(differences, tie, observed, scales, own, side, largest, counts)
         greater, less, either, down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
         for k in range(largest.shape[0]):
             d, slack = differences[p, k], tie[p, k]
-            greater += np.int32(d + slack >= t)
-            less += np.int32(d - slack <= t)
-            either += np.int32(abs(d) + slack >= size)
+            high, low, far = tails(np.float64, d, t, size, slack)
+            greater += np.int32(high)
+            less += np.int32(low)
+            either += np.int32(far)
             statistic = ((abs(d) if side == 0 else side * d) + slack) * scale
             reached = max(largest[k], statistic if scale > 0.0 else -np.inf)
             largest[k] = reached
@@ -145,15 +147,17 @@ def raise_linear(moved, pairs, observed, side, largest, counts):
         t = number(observed[p])
         size = number(abs(t))
         own = size if side == 0 else number(side * t)
-        sign = number(-1 if side < 0 else 1)
+        sign, none = number(-1 if side < 0 else 1), number(0)
         greater, less, either, down = number(0), number(0), number(0), number(0)
         for k in range(largest.shape[0]):
             moved_by = number(b[k] - a[k])
             d = number(t + moved_by + moved_by)
             reach = number(abs(d))
-            greater = number(greater + number(moved_by >= 0))
-            less = number(less + number(moved_by <= 0))
-            either = number(either + number(reach >= size))
+            high, low, _ = tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
+            _, _, far = tails(number, d, t, size, none)
+            greater = number(greater + number(high))
+            less = number(less + number(low))
+            either = number(either + number(far))
             reached = max(largest[k], reach if side == 0 else number(sign * d))
             largest[k] = reached
             down = number(down + number(reached >= own))
@@ -178,7 +182,7 @@ def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
     """
     number = moved.dtype.type
     statistics = np.empty(largest.shape[0], moved.dtype)
-    sign = number(-1 if side < 0 else 1)
+    sign, none = number(-1 if side < 0 else 1), number(0)
     for p in range(pairs.shape[0]):
         a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
         t = number(observed[p])
@@ -188,9 +192,11 @@ def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
             moved_by = number(b[k] - a[k])
             d = number(t + moved_by + moved_by)
             reach = number(abs(d))
-            greater = number(greater + number(moved_by >= 0))
-            less = number(less + number(moved_by <= 0))
-            either = number(either + number(reach >= size))
+            high, low, _ = tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
+            _, _, far = tails(number, d, t, size, none)
+            greater = number(greater + number(high))
+            less = number(less + number(low))
+            either = number(either + number(far))
             statistics[k] = reach if side == 0 else number(sign * d)
         counts[p, 0] += greater
         counts[p, 1] += less

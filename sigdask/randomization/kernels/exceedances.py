@@ -20,6 +20,27 @@ LARGEST_32 = 2**30
 
 
 @njit(nogil=True, cache=True)
+def tails(number, difference, bar, size, tie):
+    """Say whether a shuffled difference is at least and at most the observed one, and as far from 0: ties count.
+
+    This is the rule of every kernel; numba makes it part of each.
+
+    Parameters
+    ----------
+    number : type
+        In which they are compared: 32-bit sums in 32-bit lanes.
+    difference : number
+        The shuffled one.
+    bar, size : number
+        The observed difference and its size, on the same scale.
+    tie : number
+        How far the shuffled one may miss them.
+    """
+    least, most, far = number(bar - tie), number(bar + tie), number(size - tie)
+    return difference >= least, difference <= most, number(abs(difference)) >= far
+
+
+@njit(nogil=True, cache=True)
 def count_linear(moved, pairs, observed, slack, counts):
     """Count pairs of integer totals.
 
@@ -40,13 +61,15 @@ def count_linear(moved, pairs, observed, slack, counts):
             i, j = j, i
         a, b, size = moved[i], moved[j], abs(t)
         wide = min(slack[p], LARGEST_32) if a.itemsize == 4 else slack[p]  # no sum of 32 bits is larger
-        tie, reached, opposite = number(wide), number(-wide), number(wide - size)
+        tie, none, opposite = number(wide), number(0), number(-size)
         greater, less, far = number(0), number(0), number(0)
         for k in range(n_trials):  # |t + 2 D| >= t  <=>  D >= 0 or D <= -t
             d = number(b[k] - a[k])
-            greater = number(greater + number(d >= reached))
-            less = number(less + number(d <= tie))
-            far = number(far + number(d <= opposite))
+            high, low, _ = tails(number, d, none, none, tie)
+            _, beyond, _ = tails(number, d, opposite, none, tie)
+            greater = number(greater + number(high))
+            less = number(less + number(low))
+            far = number(far + number(beyond))
         # the two ends of two-sided meet where |t| lies within the slack: then every trial counts
         counts[p, 2] += n_trials if size <= 2 * slack[p] else far + greater
         if t < 0:
@@ -89,9 +112,10 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
             difference = u * y - v * x
             tie = TIE * (abs(u * y) + abs(v * x))
             bar = t * (x * y)
-            greater += np.int32(difference >= bar - tie)
-            less += np.int32(difference <= bar + tie)
-            either += np.int32(abs(difference) >= size * (x * y) - tie)
+            high, low, far = tails(np.float64, difference, bar, size * (x * y), tie)
+            greater += np.int32(high)
+            less += np.int32(low)
+            either += np.int32(far)
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
@@ -116,9 +140,10 @@ def count_scores(a, b, slack, observed, counts):
     for k in range(a.shape[0]):
         difference = a[k] - b[k]
         tie = TIE * (abs(a[k]) + abs(b[k])) + slack[k]
-        greater += np.int32(difference >= observed - tie)
-        less += np.int32(difference <= observed + tie)
-        either += np.int32(abs(difference) >= size - tie)
+        high, low, far = tails(np.float64, difference, observed, size, tie)
+        greater += np.int32(high)
+        less += np.int32(low)
+        either += np.int32(far)
     counts[0] += greater
     counts[1] += less
     counts[2] += either

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
+from sigdask.randomization.kernels.exceedances import tails
 
 MACRO, BLEU, CHRF = 0, 1, 2
 TILE = 256
@@ -72,9 +73,10 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
             for k in range(end - start):
                 difference = a[k] - b[k]
                 tie = TIE * (abs(a[k]) + abs(b[k]))
-                greater += np.int32(difference >= t - tie)
-                less += np.int32(difference <= t + tie)
-                either += np.int32(abs(difference) >= size - tie)
+                high, low, far = tails(np.float64, difference, t, size, tie)
+                greater += np.int32(high)
+                less += np.int32(low)
+                either += np.int32(far)
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either

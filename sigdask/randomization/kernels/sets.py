@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,8 +24,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.shuffles import COLUMN, counting_words, swap_words
+from sigdask.randomization.shuffles import COLUMN, Key, counting_words, swap_words
 
 ROWS_BYTES = 2**19
 """What the swap rows of one slab may take, so that they stay in the L2 cache."""
@@ -34,6 +34,49 @@ SINGLE, ABSENT_A, ABSENT_B = 0, 2, 4
 """Counters: of one-unit terms, and of terms absent from A* and B*; each for other and for gold terms."""
 
 EVERY = np.uint32(0xFFFFFFFF)
+
+
+class Sets(Protocol):
+    """What is asked of a panel of sets; see there."""
+
+    @property
+    def key(self) -> Key:
+        """Return the key of the stream."""
+        ...
+
+    @property
+    def addresses(self) -> NDArray[np.int64]:
+        """Return the address of each unit."""
+        ...
+
+    @property
+    def holdings(self) -> tuple[NDArray[np.int64], ...]:
+        """Return which terms each system holds in which units."""
+        ...
+
+    @property
+    def golden(self) -> NDArray[np.bool_]:
+        """Return which terms are gold terms."""
+        ...
+
+    @property
+    def pairs(self) -> NDArray[np.int64]:
+        """Return the systems compared."""
+        ...
+
+    @property
+    def enumerated(self) -> bool:
+        """Whether trials are all arrangements."""
+        ...
+
+    @property
+    def n_units(self) -> int:
+        """Return the number of units."""
+        ...
+
+    def discordant(self, pair: int) -> NDArray[np.int64]:
+        """Return the units in which the systems of a pair hold other terms."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,10 +133,10 @@ class Arranged:
         return WORD * int(np.clip(words // 8 * 8, 8, 128))
 
 
-_arranged: WeakKeyDictionary[PresencePanel, Arranged] = WeakKeyDictionary()
+_arranged: WeakKeyDictionary[Sets, Arranged] = WeakKeyDictionary()
 
 
-def arrange(panel: PresencePanel) -> Arranged:
+def arrange(panel: Sets) -> Arranged:
     """Arrange a panel for counting (kept as long as the panel)."""
     found = _arranged.get(panel)
     if found is None:
@@ -101,7 +144,7 @@ def arrange(panel: PresencePanel) -> Arranged:
     return found
 
 
-def _in_columns(panel: PresencePanel) -> Arranged:
+def _in_columns(panel: Sets) -> Arranged:
     units = [panel.discordant(pair) for pair in range(len(panel.pairs))]
     swapped = panel.addresses[np.unique(np.concatenate(units))] if units else np.empty(0, np.int64)
     columns = np.unique(swapped // COLUMN)
@@ -109,7 +152,7 @@ def _in_columns(panel: PresencePanel) -> Arranged:
     return Arranged(columns, tuple(_pair_terms(panel, pair, row_of) for pair in range(len(panel.pairs))))
 
 
-def _pair_terms(panel: PresencePanel, pair: int, row_of: NDArray[np.int64]) -> PairTerms:
+def _pair_terms(panel: Sets, pair: int, row_of: NDArray[np.int64]) -> PairTerms:
     a, b = (panel.holdings[system] for system in panel.pairs[pair])
     both = np.intersect1d(a, b, assume_unique=True)
     constant = np.zeros(len(panel.golden), np.bool_)
@@ -168,9 +211,7 @@ def _base(
     return base
 
 
-def distinct_terms(
-    panel: PresencePanel, *, run: int, first: int, n_trials: int
-) -> Iterator[tuple[int, NDArray[np.int32]]]:
+def distinct_terms(panel: Sets, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """Yield (pair, counts); counts[s, 0] and counts[s, 1] are right and all terms, shape (2, 2, n)."""
     arranged = arrange(panel)
     for start in range(first, first + n_trials, arranged.slab):
@@ -187,7 +228,7 @@ def distinct_terms(
             yield pair, counts[:, :, :here]
 
 
-def swap_rows(panel: PresencePanel, arranged: Arranged, *, run: int, first: int, n_words: int) -> NDArray[np.uint32]:
+def swap_rows(panel: Sets, arranged: Arranged, *, run: int, first: int, n_words: int) -> NDArray[np.uint32]:
     """Return the swap bits by unit, shape (n_rows, n_words): trial `first + r * n_words + g` is bit r of word g."""
     rows = np.empty((len(arranged.columns), 4, WORD * n_words), np.uint32)
     for k, column in enumerate(arranged.columns):

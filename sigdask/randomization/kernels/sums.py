@@ -29,7 +29,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from sigdask.randomization.kernels import dense
-from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
 SLAB_BYTES = 2**20
@@ -116,10 +116,10 @@ class Layout:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
 
-_layouts: WeakKeyDictionary[Panel, Layout] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[ScoredSums, Layout] = WeakKeyDictionary()
 
 
-def layout(panel: Panel) -> Layout:
+def layout(panel: ScoredSums) -> Layout:
     """Arrange a panel for summing (kept as long as the panel: a family may have thousands)."""
     found = _layouts.get(panel)
     if found is None:
@@ -127,7 +127,7 @@ def layout(panel: Panel) -> Layout:
     return found
 
 
-def _arranged(panel: Panel) -> Layout:
+def _arranged(panel: ScoredSums) -> Layout:
     _, n_systems, n_fields = panel.values.shape
     columns: list[NDArray[np.int64]] = []
     seen: dict[bytes, int] = {}
@@ -203,7 +203,7 @@ def _piece(target: int, values: NDArray[np.int64], dtype: Any) -> Piece:
 
 
 def moved_sums(
-    panel: Panel, arranged: Layout, *, run: int, first: int, n_trials: int, room: Room | None = None
+    panel: ScoredSums, arranged: Layout, *, run: int, first: int, n_trials: int, room: Room | None = None
 ) -> NDArray[Any]:
     """Return the sums over swapped units, shape (n_columns, n_trials)."""
     room = room or Room.of(arranged, n_trials)
@@ -226,7 +226,7 @@ def moved_sums(
 
 
 def _add_products(
-    panel: Panel,
+    panel: ScoredSums,
     matrix: NDArray[np.float32],
     run: int,
     first: int,

@@ -1,1 +1,111 @@
-"""What is counted: sums, sets and whole outputs of the systems of a test set, and families of them."""
+"""What is counted: sums, sets and whole outputs of the systems of a test set, and families of them.
+
+Approximate randomization, Yeh 2000 ("More accurate tests for the statistical significance of result
+differences"), after Noreen 1989: exchange the outputs of each unit with probability 1/2, score again, and
+count the trials whose difference is at least as extreme as the observed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.randomization.tallies import Manner, Tally
+
+
+class AnyPanel(Protocol):
+    """What is asked of whatever is counted: a panel of pairs and metrics, or a family of hypotheses.
+
+    Attributes
+    ----------
+    manner : Manner
+        How its work is shared out.
+    is_whole : bool
+        Counted as a whole, as families are, and not pair by pair.
+    """
+
+    manner: ClassVar[Manner]
+    is_whole: ClassVar[bool]
+
+    @property
+    def enumerated(self) -> bool:
+        """Whether trials are all arrangements instead of random ones."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of pairs and metrics; of hypotheses and, always one, of metrics."""
+        ...
+
+    @property
+    def nbytes(self) -> float:
+        """Size of its arrays, about."""
+        ...
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count exceedances in trials `first` to `first + n_trials - 1` of a run."""
+        ...
+
+    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None, /) -> AnyPanel:
+        """Return the panel of some of its pairs and metrics; of a family itself."""
+        ...
+
+    def digests(self) -> NDArray[np.object_]:
+        """Return what is counted, by content: of each pair and metric, or of a family as a whole, shape (1, 1)."""
+        ...
+
+
+class ComparedPanel(AnyPanel, Protocol):
+    """A panel of pairs, which are compared one by one: what is asked of it for a result.
+
+    Attributes
+    ----------
+    kind : str
+        What its scores are: "sums", which families are made of, or what they are instead.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Numbers of items and units, concordant ones included."""
+        ...
+
+    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None, /) -> ComparedPanel:
+        """Return the panel of some of its pairs and metrics."""
+        ...
+
+    def enumeration(self, pair: int, metric: int, /) -> AnyPanel:
+        """Return the panel of all arrangements of one pair under one metric."""
+        ...
+
+    def swap_deviations(self) -> NDArray[np.float64]:
+        """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics)."""
+        ...
+
+    def scores_of(self, row: int, column: int, /) -> tuple[float, float]:
+        """Return the observed scores of both systems of a pair."""
+        ...
+
+    def tie_width(self, row: int, column: int, a: float, b: float, /) -> float:
+        """Return how far apart the observed scores of a pair may be and still be a tie."""
+        ...
+
+    def is_mean(self, column: int, /) -> bool:
+        """Whether a score is a mean over what no swap can change."""
+        ...
+
+    def signs(self, row: int, column: int, /) -> tuple[int, int] | None:
+        """Return wins and losses where all nonzero differences of a mean are equally large."""
+        ...
+
+    def step(self, column: int, /) -> float:
+        """Return how finely scores are told apart; 0 where that is exactly."""
+        ...
+
+    def undefined(self, row: int, column: int, /) -> tuple[float | None, float | None]:
+        """Return what a 0/0 is scored where the score of either system of a pair holds one."""
+        ...

@@ -13,7 +13,8 @@ from sigdask.counts import Counts
 from sigdask.counts.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.panels.sums import Pair, Panel, PanelMetric, Units
+from sigdask.randomization.panels.scored_sums import PanelMetric
+from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 MOST_SUMMED = 2**62
 LARGEST_SUM = 1e304

@@ -24,9 +24,7 @@ from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.counts.precision import Numbers
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
-from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import SCHEME
 
 COUNTING = 2
@@ -37,29 +35,12 @@ BYTES = 20
 Digests = NDArray[np.object_]
 
 
-def digests(panel: Any) -> Digests:
-    """Return the digest of each pair and metric of a panel, shape (n_pairs, n_metrics); of a family (1, 1)."""
-    if isinstance(panel, Panel):
-        found = np.empty(panel.shape, object)
-        for m in range(len(panel.metrics)):
-            found[:, m] = _of_pairs(panel, m)
-        return found
-    if isinstance(panel, PresencePanel):
-        return _of_sets(panel)
-    widened = [mark for member in getattr(panel, "members", ()) for mark in _widened(member.panel, member.metric)]
-    return np.array([[_digest((panel, *widened) if widened else panel)]], object)
-
-
-def is_whole(panel: Any) -> bool:
-    """Whether a panel is counted as a whole, as families are, and not pair by pair."""
-    return not isinstance(panel, (Panel, PresencePanel, OutputsPanel))
-
-
-def _of_pairs(panel: Panel, m: int) -> list[str]:
+def of_pairs(panel: ScoredSums, m: int) -> list[str]:
+    """Return the digest of each pair under one metric."""
     own = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in own]
-    form = (panel.metrics[m].form, [_kind(x) for x in lattices], *_widened(panel, m))
-    header = _digest(("pair", panel.key, panel.enumerated, *form))
+    form = (panel.metrics[m].form, [_kind(x) for x in lattices], *widened(panel, m))
+    header = digest(("pair", panel.key, panel.enumerated, *form))
     scales = np.array([_factor(lattice) for lattice in lattices], np.uint64)
     totals = panel.totals[:, own].astype(np.uint64) * scales  # (n_systems, n_fields)
     sums = _sums(panel, own, scales)
@@ -74,7 +55,7 @@ def _of_pairs(panel: Panel, m: int) -> list[str]:
     return found
 
 
-def _sums(panel: Panel, own: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the sum over units of a hash of what each system contributes, shape (n_systems, 2).
 
     In the difference of two systems' sums, units to which both contribute the same cancel, so that
@@ -82,41 +63,21 @@ def _sums(panel: Panel, own: list[int], scales: NDArray[np.uint64]) -> NDArray[n
     """
     sums = np.zeros((len(panel.totals), 2), np.uint64)
     for seed in range(2):
-        base = _mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
-        base = _mixed(base ^ panel.sizes.astype(np.uint64))
+        base = mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
+        base = mixed(base ^ panel.sizes.astype(np.uint64))
         for s in range(len(panel.totals)):
             hashed = base
             for f, scale in zip(own, scales, strict=True):
-                hashed = _mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
+                hashed = mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
             sums[s, seed] = hashed.sum(dtype=np.uint64)
     return sums
-
-
-def _of_sets(panel: PresencePanel) -> Digests:
-    """Return digests of pairs of sets: of each term, which units hold it, whatever numbers terms have."""
-    units = _mixed(panel.addresses.astype(np.uint64))
-    n_terms = len(panel.golden)
-    holders = np.zeros((len(panel.holdings), n_terms), np.uint64)  # of each term, a sum over the units that hold it
-    for s, held in enumerate(panel.holdings):
-        np.add.at(holders[s], held // max(panel.n_units, 1), units[held % max(panel.n_units, 1)])
-    gold = panel.golden.astype(np.uint64)
-    n_gold = int(gold.sum())
-    found = np.empty(panel.shape, object)
-    for p, (i, j) in enumerate(panel.pairs):
-        held = (holders[i] != 0) | (holders[j] != 0)
-        terms = [_mixed(_mixed(_mixed(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
-                 for seed in (2, 3)]  # fmt: skip
-        sums = [int(own.sum(dtype=np.uint64)) for own in terms]
-        for m, metric in enumerate(panel.metrics):
-            found[p, m] = _digest(("sets", panel.key, panel.enumerated, metric.form, metric.fields, n_gold, sums))
-    return found
 
 
 GOLDEN, ALL = 0x9E3779B97F4A7C15, 2**64 - 1
 STEP = np.uint64(GOLDEN)
 
 
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the finalizer of SplitMix64 (Steele, Lea & Flood 2014), which turns every bit's change into many."""
     x = x + STEP
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -124,7 +85,7 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _widened(panel: Panel, m: int) -> tuple[str, ...]:
+def widened(panel: ScoredSums, m: int) -> tuple[str, ...]:
     """Mark counts whose ties are wider than those of 0.1: scores of inexact sums, and weighted ones."""
     plain = max((panel.lattices[f].slack for f in panel.compared(m)), default=0)
     return ("widened",) if panel.is_approximate(m) or panel.steps(m) > plain else ()
@@ -141,44 +102,45 @@ def _factor(lattice: Lattice) -> int:
     return 10 ** (MOST_DIGITS - lattice.digits) if lattice.digits is not None and lattice.digits <= MOST_DIGITS else 1
 
 
-def _digest(value: Any) -> str:
-    digest = hashlib.blake2b(digest_size=BYTES)
-    digest.update(f"{SCHEME} {COUNTING}".encode())
+def digest(value: Any) -> str:
+    """Return what a value is, by the tags and contents of all that it is made of."""
+    made = hashlib.blake2b(digest_size=BYTES)
+    made.update(f"{SCHEME} {COUNTING}".encode())
     try:
-        _add(digest, value)
+        _add(made, value)
     except RecursionError:
         raise InputError(
             f"{type(value).__name__}: a metric whose state holds itself cannot be told from another; give a function"
         ) from None
-    return digest.hexdigest()
+    return made.hexdigest()
 
 
-def _add(digest: Any, value: Any) -> None:
+def _add(made: Any, value: Any) -> None:
     """Add a value's type and content, each part delimited."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Numbers) and not value.rounding:
         value = dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
     known = _known(type(value))
-    digest.update(f"<{known.tag if known else type(value).__name__}>".encode())
+    made.update(f"<{known.tag if known else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:
-        digest.update(f"{value.dtype.str}{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
+        made.update(f"{value.dtype.str}{value.shape}".encode())
+        made.update(np.ascontiguousarray(value).tobytes())
     elif known is not None or is_dataclass(value):
         for name in known.fields_of(value) if known else [f.name for f in fields(value)]:
-            _add(digest, getattr(value, name))
+            _add(made, getattr(value, name))
     elif isinstance(value, (tuple, list, np.ndarray)):
-        digest.update(f"{len(value)}:".encode())
+        made.update(f"{len(value)}:".encode())
         for item in value:
-            _add(digest, item)
+            _add(made, item)
     elif (inside := _inside(value)) is not None:
-        _add(digest, inside)
+        _add(made, inside)
     elif callable(value):
-        digest.update(_source(value).encode())
+        made.update(_source(value).encode())
     else:
         text = value if isinstance(value, str) else repr(value)
-        digest.update(f"{len(text)}:{text}".encode())
-    digest.update(b">")
+        made.update(f"{len(text)}:{text}".encode())
+    made.update(b">")
 
 
 def _known(it: Any) -> Identity | None:
@@ -195,7 +157,7 @@ def _known(it: Any) -> Identity | None:
 def _inside(value: Any) -> Any:
     """Return what a value is made of, in an order that is the same in each process; None of what is itself."""
     if isinstance(value, (set, frozenset)):
-        return sorted(_digest(item) for item in value)
+        return sorted(digest(item) for item in value)
     if isinstance(value, dict):
         return sorted(value.items())
     if isinstance(value, functools.partial):

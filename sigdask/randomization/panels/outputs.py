@@ -13,17 +13,26 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
+from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
+from sigdask.randomization.kernels.exceedances import count_scores
+from sigdask.randomization.panels.digests import Digests, digest
 from sigdask.randomization.panels.sums import Pair, Units
 from sigdask.randomization.shuffles import Key, swap_bits
-from sigdask.randomization.tallies import Manner
+from sigdask.randomization.tallies import TAILS, Manner, Tally
 
 ENUMERATED_UNITS = 12
 """Discordant units up to which a black-box metric is enumerated."""
 
 DEFAULT_TRIALS = 10_000
+
+DEVIATION_TRIALS = 256
+"""Trials from which a deviation is taken, since each is slow: known to 4.4 %."""
+
+SWAPS = 256
+"""Trials whose swaps are drawn at a time."""
 
 
 @known_as("OutputsPanel", "key metric a b gold index n_units enumerated")
@@ -59,6 +68,8 @@ class OutputsPanel:
     enumerated: bool = False
 
     manner: ClassVar[Manner] = Manner(grain=1, timed=2, vectorised=False)
+    is_whole: ClassVar[bool] = False
+    kind: ClassVar[str] = "a black box"
 
     @staticmethod
     def of(
@@ -123,6 +134,60 @@ class OutputsPanel:
         bits = swap_bits(self.key, run=run, first=first, n_trials=n_trials, n_units=self.n_units)
         for row in bits:
             yield row[self.index]
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Numbers of items and units, concordant ones included."""
+        return len(self.a), len(np.unique(self.index))
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count exceedances of the pair; the same guarantees as `Panel.tally`."""
+        a, b = self._shuffled(run=run, first=first, n_trials=n_trials)
+        counts = np.zeros((*self.shape, len(TAILS)), np.int64)
+        observed = self.scores[0, 0] - self.scores[1, 0]
+        count_scores(a, b, np.zeros_like(a), observed, counts[0, 0])
+        return Tally(n_trials, counts)
+
+    def _shuffled(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
+        """Return the scores of both pseudo-systems, shape (2, n_trials)."""
+        found = np.empty((2, n_trials))
+        for start in range(0, n_trials, SWAPS):
+            here = min(SWAPS, n_trials - start)
+            for k, swapped in enumerate(self.swaps(run=run, first=first + start, n_trials=here)):
+                found[:, start + k] = self.score(swapped)
+        return found
+
+    def digests(self) -> Digests:
+        """Return what the pair is, by content, shape (1, 1)."""
+        return np.array([[digest(self)]], object)
+
+    def swap_deviations(self) -> NDArray[np.float64]:
+        """Return the standard deviation of the shuffled difference over the first trials of the first run."""
+        a, b = self._shuffled(run=0, first=0, n_trials=DEVIATION_TRIALS)
+        return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # about 0, the mean of shuffled differences
+
+    def scores_of(self, _row: int, _column: int) -> tuple[float, float]:
+        """Return the observed scores of both systems."""
+        return float(self.scores[0, 0]), float(self.scores[1, 0])
+
+    def tie_width(self, _row: int, _column: int, a: float, b: float) -> float:
+        """Return how far apart two observed scores may be and still be a tie."""
+        return float(TIE) * (abs(a) + abs(b))
+
+    def is_mean(self, _column: int) -> bool:
+        """Say no: nothing is known of how it scores."""
+        return False
+
+    def signs(self, _row: int, _column: int) -> None:
+        """Return none: items have no scores of their own."""
+
+    def step(self, _column: int) -> float:
+        """Return 0: scores are told apart exactly."""
+        return 0.0
+
+    def undefined(self, _row: int, _column: int) -> tuple[None, None]:
+        """Return none: what it returns is finite."""
+        return None, None
 
     def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> OutputsPanel:
         """Return itself: it holds one pair and one metric."""

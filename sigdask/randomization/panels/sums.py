@@ -10,24 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.checks import canonical
-from sigdask.counts.lattice import COUNTS, Lattice
+from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.forms import Form, Ratios, any_formula, movement
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.deviations import swap_deviations
+from sigdask.randomization.panels.digests import Digests, of_pairs
+from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.shuffles import Key, stream_key
-from sigdask.randomization.tallies import Manner
+from sigdask.randomization.slabs import slabs
+from sigdask.randomization.tallies import TAILS, Manner, Tally
+from sigdask.statistics.bounds import MAX_TRIALS
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
 """Discordant units up to which all arrangements are enumerated."""
+
+DEFAULT_TRIALS = 2**20
+
+SUMS = "sums"
+"""The kind of panels that families are made of."""
 
 
 @known_as("Units", "key index n_units")
@@ -66,212 +75,95 @@ class Units:
         return Units(stream_key(seed, counts.name, [form.decode() for form in order]), index, len(order))
 
 
-@known_as("PanelMetric", "name form fields higher_is_better")
-@dataclass(frozen=True, slots=True)
-class PanelMetric:
-    """A metric within a panel: the form, which of the panel's fields it takes, its direction."""
-
-    name: str
-    form: Form
-    fields: tuple[int, ...]
-    higher_is_better: bool
-
-
 @known_as("Panel", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
 @dataclass(frozen=True, eq=False)
-class Panel:
-    """Systems of one test set, with pairs and metrics that share shuffles; arrays alone.
-
-    Attributes
-    ----------
-    key : tuple of int
-        Key of the stream.
-    addresses : int64 array, shape (n_kept,)
-        Addresses of the units in which any two systems differ; the others need no swapping.
-    values : int array, shape (n_kept, n_systems, n_fields)
-        What these units contribute, in the smallest type that holds their differences as well.
-    totals : int64 array, shape (n_systems, n_fields)
-        Sums over all units, concordant ones included.
-    lattices : tuple of Lattice, length n_fields
-        What the integers of a field stand for.
-    pairs : int64 array, shape (n_pairs, 2)
-        Systems compared.
-    metrics : tuple of PanelMetric
-        Scores compared.
-    sizes : int64 array, shape (n_kept,)
-        Items in each of these units.
-    n_items, n_units : int
-        Items and units, concordant ones included.
-    enumerated : bool
-        Trials are all arrangements of the kept units instead of random ones.
-    """
-
-    key: Key
-    addresses: NDArray[np.int64]
-    values: NDArray[Any]
-    totals: NDArray[np.int64]
-    lattices: tuple[Lattice, ...]
-    pairs: NDArray[np.int64]
-    metrics: tuple[PanelMetric, ...]
-    sizes: NDArray[np.int64]
-    n_items: int
-    n_units: int
-    enumerated: bool = False
+class Panel(ScoredSums):
+    """A panel of sums: systems of one test set, with pairs and metrics that share shuffles."""
 
     manner: ClassVar[Manner] = Manner()
+    is_whole: ClassVar[bool] = False
+    kind: ClassVar[str] = SUMS
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of pairs and metrics."""
-        return len(self.pairs), len(self.metrics)
+    def extent(self) -> tuple[int, int]:
+        """Numbers of items and units, concordant ones included."""
+        return self.n_items, self.n_units
 
-    @property
-    def nbytes(self) -> int:
-        """Size of its arrays, about."""
-        return self.values.nbytes
+    def tally(self, *, run: int = 0, first: int = 0, n_trials: int = DEFAULT_TRIALS) -> Tally:
+        """Count exceedances in trials `first` to `first + n_trials - 1` of a run.
 
-    def sums(self, metric: int, totals: NDArray[np.int64]) -> NDArray[Any]:
-        """Return integer sums, shape (..., n_fields), as the arguments of a metric's score."""
-        return as_arguments(totals, self.lattices, self.metrics[metric].fields)
-
-    @cached_property
-    def scores(self) -> NDArray[np.float64]:
-        """Observed scores, shape (n_systems, n_metrics)."""
-        return np.column_stack([m.form.score(self.sums(k, self.totals)) for k, m in enumerate(self.metrics)])
-
-    @cached_property
-    def differences(self) -> NDArray[np.float64]:
-        """Observed differences of scores, shape (n_pairs, n_metrics).
-
-        Of linear metrics by their numerators: scores of a large size and a small difference cancel.
-        """
-        found = np.asarray(self.scores[self.pairs[:, 0]] - self.scores[self.pairs[:, 1]])
-        for m in np.flatnonzero(self.linear):
-            above = self.numerators(int(m))
-            found[:, m] = (above[self.pairs[:, 0]] - above[self.pairs[:, 1]]) * self.unit_of(int(m))
-        return found
-
-    def numerators(self, metric: int) -> NDArray[np.int64]:
-        """Return the observed numerators of a metric of one ratio, shape (n_systems,)."""
-        form, fields = self.metrics[metric].form, list(self.metrics[metric].fields)
-        assert isinstance(form, Ratios)
-        return np.asarray(self.totals[:, fields] @ np.array(form.numerators[0]))
-
-    def unit_of(self, metric: int) -> float:
-        """Return what one step of the numerator is worth, where the metric is linear."""
-        form, fields = self.metrics[metric].form, list(self.metrics[metric].fields)
-        assert isinstance(form, Ratios)
-        below = int(self.totals[0, fields] @ np.array(form.denominators[0]))
-        above = _scales_of(self.lattices, fields, form.numerators[0])
-        return above.pop().step / (below * _scales_of(self.lattices, fields, form.denominators[0]).pop().step)
-
-    @cached_property
-    def n_discordant(self) -> NDArray[np.int64]:
-        """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
-        return self._discordant(np.ones_like(self.sizes))
-
-    @cached_property
-    def slack(self) -> NDArray[np.int64]:
-        """Lattice steps within which a sum may miss a true tie, shape (n_pairs, n_metrics)."""
-        steps = [self.steps(m) for m in range(len(self.metrics))]
-        if not any(steps):
-            return np.zeros(self.shape, np.int64)
-        return np.asarray(self._discordant(self.sizes) * np.array(steps))
-
-    def steps(self, m: int) -> int:
-        """Return the steps of slack that a discordant item has under one metric."""
-        own = self.metrics[m]
-        if not self.linear[m]:
-            return max((self.lattices[f].slack for f in own.fields), default=0)
-        assert isinstance(own.form, Ratios)
-        return sum(abs(w) * self.lattices[f].slack for f, w in zip(own.fields, own.form.numerators[0], strict=True))
-
-    def is_approximate(self, metric: int) -> bool:
-        """Whether a score that no integers decide is made of sums that are not exact as it takes them."""
-        own = self.metrics[metric]
-        if self.linear[metric]:
-            return False
-        lattices = [self.lattices[f] for f in own.fields]
-        return any(x.slack for x in lattices) or (any_formula(own.form) and any(x.digits for x in lattices))
-
-    def movement(self, metric: int, totals: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how far a metric's scores may lie from those of the true sums.
+        The same data, seed and trials give the same counts on any machine, in any partition.
 
         Parameters
         ----------
-        metric : int
-            One that is approximate.
-        totals : int64 array, shape (..., n_fields)
-            Integer sums.
-
-        Returns
-        -------
-        float64 array, shape (...)
+        run : int
+            0 for the first run, 1 for the second; at most 255.
+        first, n_trials : int
+            The range of trials.
         """
-        sums = np.asarray(self.sums(metric, totals), np.float64)
-        errors = np.zeros_like(sums)
-        for k, f in enumerate(self.metrics[metric].fields):
-            lattice = self.lattices[f]
-            if lattice.slack:
-                moved = (sums[..., k] != 0) | ~self._positive[f]  # nothing is rounded in a sum of zeros
-                errors[..., k] = np.where(moved, self.n_items * lattice.slack * lattice.step, 0.0)
-            elif lattice.digits:
-                errors[..., k] = np.spacing(np.abs(sums[..., k]))
-        return movement(self.metrics[metric].form, sums, errors)
+        if n_trials < 1 or first < 0 or first + n_trials > MAX_TRIALS:
+            raise InputError(f"trials {first} to {first + n_trials - 1}: must lie in 0 to 2**48 - 1, at least one")
+        counts = np.zeros((*self.shape, len(TAILS)), np.int64)
+        for slab in slabs(self, run=run, first=first, n_trials=n_trials):
+            for m in range(len(self.metrics)):
+                slab.count(m, counts[:, m])
+        return Tally(n_trials, counts)
 
-    @cached_property
-    def observed_movement(self) -> NDArray[np.float64]:
-        """How far observed differences may lie from the true ones, shape (n_pairs, n_metrics).
+    def digests(self) -> Digests:
+        """Return what each pair and metric is, by content, shape (n_pairs, n_metrics)."""
+        return np.array([of_pairs(self, m) for m in range(len(self.metrics))], object).reshape(self.shape[::-1]).T
 
-        Of metrics that are approximate; the ties of others are known in steps (`slack`) or exactly.
+    def swap_deviations(self) -> NDArray[np.float64]:
+        """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
+
+        Exact for scores that are means, linearised for others.
         """
-        found = np.zeros(self.shape)
-        for m in range(len(self.metrics)):
-            if self.is_approximate(m):
-                by_system = self.movement(m, self.totals)
-                found[:, m] = by_system[self.pairs[:, 0]] + by_system[self.pairs[:, 1]]
-        return found
+        return np.column_stack([swap_deviations(self, m) for m in range(len(self.metrics))])
 
-    @cached_property
-    def _positive(self) -> NDArray[np.bool_]:
-        """Which fields have no negative part, so that a sum of 0 is one of zeros, shape (n_fields,)."""
-        rest = self.totals - self.values.sum(axis=0, dtype=np.int64)
-        return np.asarray((self.values >= 0).all(axis=(0, 1)) & (rest >= 0).all(axis=0))
+    def scores_of(self, row: int, column: int) -> tuple[float, float]:
+        """Return the observed scores of both systems of a pair."""
+        i, j = self.pairs[row]
+        return float(self.scores[i, column]), float(self.scores[j, column])
 
-    def compared(self, metric: int) -> list[int]:
-        """Return the fields whose sums are compared: of a linear metric those of the numerator."""
-        own = self.metrics[metric]
-        if not self.linear[metric]:
-            return list(own.fields)
-        assert isinstance(own.form, Ratios)
-        return [f for f, w in zip(own.fields, own.form.numerators[0], strict=True) if w]
+    def tie_width(self, row: int, column: int, a: float, b: float) -> float:
+        """Return how far apart the observed scores of a pair may be and still be a tie."""
+        width = float(TIE) * (abs(a) + abs(b))
+        if self.linear[column]:
+            return max(width, float(self.slack[row, column]) * self.unit_of(column))
+        return width + float(self.observed_movement[row, column])
 
-    def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = np.empty(self.shape, np.int64)
-        for p, (i, j) in enumerate(self.pairs):
-            differs = self.values[:, i] != self.values[:, j]  # (n_kept, n_fields)
-            for m, metric in enumerate(self.metrics):
-                found[p, m] = weights @ differs[:, list(metric.fields)].any(axis=1)
-        return found
+    def is_mean(self, column: int) -> bool:
+        """Whether a score is a mean over what no swap can change."""
+        return self.linear[column]
 
-    @cached_property
-    def linear(self) -> tuple[bool, ...]:
-        """Which metrics are one ratio whose denominator no swap can change.
-
-        Their differences are compared in integers, by the numerators alone.
-        """
-        return tuple(self._is_linear(m) for m in self.metrics)
-
-    def _is_linear(self, metric: PanelMetric) -> bool:
-        form = metric.form
-        if not isinstance(form, Ratios) or len(form.numerators) != 1:
-            return False
+    def signs(self, row: int, column: int) -> tuple[int, int] | None:
+        """Return wins and losses where all nonzero differences of a mean are equally large."""
+        if not self.linear[column] or self.slack[row, column]:  # differences of the size of the slack have no sign
+            return None
+        metric = self.metrics[column]
+        assert isinstance(metric.form, Ratios)
+        i, j = self.pairs[row]
         fields = list(metric.fields)
-        if any(len(_scales_of(self.lattices, fields, w)) > 1 for w in (form.numerators[0], form.denominators[0])):
-            return False
-        below = self.values[:, :, fields] @ np.array(form.denominators[0])  # (n_kept, n_systems)
-        totals = self.totals[:, fields] @ np.array(form.denominators[0])
-        return bool((below == below[:, :1]).all() and (totals == totals[0]).all() and totals[0] > 0)
+        weights = np.array(metric.form.numerators[0])
+        differences = (self.values[:, i][:, fields] - self.values[:, j][:, fields]) @ weights
+        nonzero = differences[differences != 0]
+        if len(set(np.abs(nonzero).tolist())) > 1:
+            return None
+        return int(np.count_nonzero(nonzero > 0)), int(np.count_nonzero(nonzero < 0))
+
+    def step(self, column: int) -> float:
+        """Return how finely scores are told apart; 0 where that is exactly."""
+        lattices = [self.lattices[f] for f in self.metrics[column].fields]
+        return max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
+
+    def undefined(self, row: int, column: int) -> tuple[float | None, float | None]:
+        """Return what a 0/0 is scored where the score of either system of a pair holds one."""
+        metric, (i, j) = self.metrics[column], self.pairs[row]
+        if not isinstance(metric.form, Ratios):
+            return None, None
+        holds = metric.form.undefined(self.totals[[i, j]][:, list(metric.fields)])
+        first, second = (metric.form.zero_division if one else None for one in holds)
+        return first, second
 
     def enumeration(self, pair: int, metric: int) -> Panel:
         """Return the panel of all arrangements of one pair under one metric."""
@@ -307,17 +199,3 @@ class Panel:
             pairs=pairs.reshape(-1, 2),
             metrics=tuple(self.metrics[k] for k in columns),
         )
-
-
-def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequence[int]) -> NDArray[Any]:
-    """Turn integer sums, shape (..., n_fields), into what a form takes: integers, or scores."""
-    own = [lattices[f] for f in fields]
-    taken = sums[..., list(fields)]
-    if all(lattice == COUNTS for lattice in own):
-        return taken
-    return np.stack([lattice.to_scores(taken[..., k]) for k, lattice in enumerate(own)], axis=-1)
-
-
-def _scales_of(lattices: Sequence[Lattice], fields: Sequence[int], weights: Sequence[float]) -> set[Lattice]:
-    """Return the scales of the fields that have a weight; that of counts where none has."""
-    return {lattices[f] for f, w in zip(fields, weights, strict=True) if w} or {COUNTS}

@@ -11,8 +11,9 @@ from panel_of import panel_of, rng_of
 
 from sigdask.counts import Counts
 from sigdask.metrics import find
-from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.count import tally
+from sigdask.metrics.forms import Bleu, Formula, Ratios
+from sigdask.randomization.kernels.exceedances import count_linear
+from sigdask.randomization.kernels.scored import parameters, score_tile
 from sigdask.randomization.kernels.sums import layout
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
@@ -55,7 +56,7 @@ def test_ratios_are_counted_as_fractions_count_them(form, seed, n_items):
         parts = [reference.ratio(sums, n, d, int(form.zero_division)) for n, d in rows]
         return sum(parts) / len(parts)
 
-    assert tally(panel, n_trials=N_TRIALS).counts[0, 0, :3].tolist() == expected(values, score, panel.key)
+    assert panel.tally(n_trials=N_TRIALS).counts[0, 0, :3].tolist() == expected(values, score, panel.key)
 
 
 @settings(max_examples=15, deadline=None)
@@ -65,7 +66,7 @@ def test_means_are_counted_in_integers(seed, n_items, size):
     values = np.stack([score, np.ones_like(score)], axis=-1)
     panel = panel_of(values, [Ratios(((1, 0),), ((0, 1),))])
     assert panel.linear == (True,)
-    counted = tally(panel, n_trials=N_TRIALS).counts[:, 0, :3].tolist()
+    counted = panel.tally(n_trials=N_TRIALS).counts[:, 0, :3].tolist()
     want = [expected(values, lambda s: Fraction(int(s[0]), n_items), panel.key, p) for p in ((0, 1), (0, 2), (1, 2))]
     assert counted == want
 
@@ -75,7 +76,7 @@ def test_means_are_counted_in_integers(seed, n_items, size):
 def test_a_formula_is_counted_as_its_ratio(seed):
     values = values_of(seed, 30)
     formula = Formula("f1", lambda tp, predicted, gold: 2 * tp / np.maximum(predicted + gold, 1))
-    counted = tally(panel_of(values, [F1, formula]), n_trials=N_TRIALS).counts
+    counted = panel_of(values, [F1, formula]).tally(n_trials=N_TRIALS).counts
     assert counted[0, 0].tolist() == counted[0, 1].tolist()
 
 
@@ -92,7 +93,7 @@ def test_a_lattice_with_slack_counts_every_true_tie_in_every_tail(seed, n_items)
     scores, exact = ranks_of(seed, n_items)
     counts = Counts.from_scores(scores)
     [placed] = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])
-    counted = tally(placed.panel, n_trials=200).counts[0, 0]
+    counted = placed.panel.tally(n_trials=200).counts[0, 0]
     bits = swap_bits(placed.panel.key, run=0, first=0, n_trials=200, n_units=n_items)
     t = sum(exact[:, 0] - exact[:, 1])
     trials = [sum(np.where(row, -1, 1) * (exact[:, 0] - exact[:, 1])) for row in bits]
@@ -106,14 +107,41 @@ def test_several_metrics_share_memory_over_slabs_and_a_partial_last_one():
     forms = [F1, RECALL, MACRO, PRECISION, MACRO_FORMULA]
     together = panel_of(values, forms)
     n = 2 * layout(together).slab + 17
-    counts = tally(together, n_trials=n).counts
+    counts = together.tally(n_trials=n).counts
     for m, form in enumerate(forms):
-        assert tally(panel_of(values, [form]), n_trials=n).counts[:, 0].tolist() == counts[:, m].tolist()
+        assert panel_of(values, [form]).tally(n_trials=n).counts[:, 0].tolist() == counts[:, m].tolist()
 
 
 def test_splitting_trials_anywhere_adds_up():
     panel = panel_of(values_of(1, 200), [F1])
-    whole = tally(panel, n_trials=10_000)
-    parts = tally(panel, n_trials=1) + tally(panel, first=1, n_trials=4095) + tally(panel, first=4096, n_trials=5904)
+    whole = panel.tally(n_trials=10_000)
+    parts = panel.tally(n_trials=1) + panel.tally(first=1, n_trials=4095) + panel.tally(first=4096, n_trials=5904)
     assert parts.n_trials == whole.n_trials
     assert (parts.counts == whole.counts).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_totals_are_counted_by_the_definition_at_every_slack(dtype):
+    # T = t + 2 D within 2 slack steps of a tie counts as one, in each tail once
+    moved = rng_of(5).integers(-9, 10, (2, 400)).astype(dtype)
+    for t in range(-12, 13):
+        shuffled = t + 2 * (moved[1] - moved[0]).astype(np.int64)
+        for slack in range(5):
+            counts = np.zeros((1, 3), np.int64)
+            count_linear(moved, np.array([[0, 1]]), np.array([t], dtype), np.array([slack], dtype), counts)
+            near = 2 * slack
+            tails = (shuffled >= t - near, shuffled <= t + near, np.abs(shuffled) >= abs(t) - near)
+            assert counts[0].tolist() == [int(tail.sum()) for tail in tails]
+
+
+def test_bleu_is_nothing_without_a_common_word_and_smoothed_without_longer_ones():
+    # lengths 13 and 14; mteval's smoothing: 100 / (2^k n) for the k-th order without a match, as in sacrebleu's "exp"
+    sums = np.array(
+        [[13, 14, *c, 13, 12, 11, 10] for c in ((0, 0, 0, 0), (5, 0, 0, 0), (5, 2, 0, 0), (7, 4, 2, 1))], float
+    )
+    out, room = np.empty(len(sums)), np.empty((2, len(sums)))
+    total, x = 50 + 7 * np.arange(10.0), rng_of(1).integers(0, 50, sums.T.shape).astype(float)
+    score_tile(*parameters(Bleu()), total, x, sums.T - total[:, None] + x, out, room)
+    shortness = np.exp(1 - 14 / 13)
+    parts = ((5 / 13, 1 / 24, 1 / 44, 1 / 80), (5 / 13, 2 / 12, 1 / 22, 1 / 40), (7 / 13, 4 / 12, 2 / 11, 1 / 10))
+    assert out == pytest.approx([0.0, *(100 * shortness * np.prod(p) ** 0.25 for p in parts)], rel=1e-12)

@@ -5,7 +5,6 @@ import pytest
 
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.count import presence_tally
 from sigdask.randomization.kernels.sets import arrange, distinct_terms, swap_rows, transpose
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.shuffles import swap_bits
@@ -109,5 +108,5 @@ def test_runs_and_trials_of_sets_are_counted_where_they_are_asked_for():
             score = 2 * right / (given + panel.golden.sum())
             d = score[0] - score[1]
             expected += (d >= observed - 1e-12, d <= observed + 1e-12, abs(d) >= abs(observed) - 1e-12)
-        tally = presence_tally(panel, run=run, first=first, n_trials=300)
+        tally = panel.tally(run=run, first=first, n_trials=300)
         assert tally.counts[0, 0].tolist() == expected.tolist()

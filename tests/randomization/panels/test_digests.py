@@ -18,19 +18,19 @@ from sigdask.metrics import find
 from sigdask.metrics.base import BlackBox, BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import build
-from sigdask.randomization.panels.digests import _digest, digests
+from sigdask.randomization.panels.digests import digest
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Units
 
 
 def digests_of(counts, metrics=("mean",), seed=0, **more):
     """By the names of pair and metric, of the first run."""
-    [question] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").questions
+    [analysis] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").analyses
     found = {}
-    for c, slots in zip(question.main.comparisons, question.main.slots, strict=True):
-        job, row = slots.first or (slots.exact, 0)
+    for c, slots in zip(analysis.main.comparisons, analysis.main.slots, strict=True):
+        job, row, column = slots.cells[0]
         names = tuple(counts.systems[k] for k in c.pair)
-        found[*names, c.metric.name] = digests(question.main.jobs[job].panel)[row, c.column if slots.first else 0]
+        found[*names, c.metric.name] = job.panel.digests()[row, column]
     return found
 
 
@@ -99,7 +99,7 @@ def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
     ]
     bound = find("f1", counts).bind(counts)
     one = replace(bound, form=replace(bound.form, zero_division=1.0))
-    found += [digests(build(counts, Units.of(counts, 0), [m], [(0, 1)])[0].panel)[0, 0] for m in (bound, one)]
+    found += [build(counts, Units.of(counts, 0), [m], [(0, 1)])[0].panel.digests()[0, 0] for m in (bound, one)]
     assert found[0] == found[5]
     assert len(set(found)) == 6
 
@@ -119,14 +119,14 @@ def test_what_a_users_metric_imports_beside_it_is_part_of_it(tmp_path, monkeypat
     importlib.invalidate_caches()
     function = importlib.import_module("own_digest_metric").score
     try:
-        before = _digest(BlackBox("score", function))
+        before = digest(BlackBox("score", function))
         (tmp_path / "unrelated.py").write_text("x = 2\n")
-        assert _digest(BlackBox("score", function)) == before
+        assert digest(BlackBox("score", function)) == before
         seen = {before}
         for name in ("own_digest_metric", "helpers", "package/deep", "package/deeper"):
             with (tmp_path / f"{name}.py").open("a") as file:
                 file.write("# changed\n")
-            seen.add(_digest(BlackBox("score", function)))
+            seen.add(digest(BlackBox("score", function)))
         assert len(seen) == 5
     finally:
         for name in ("own_digest_metric", "helpers", "package", "package.deep", "package.deeper"):
@@ -144,11 +144,11 @@ def test_what_a_metric_imports_from_a_package_itself_is_part_of_it(tmp_path, mon
     importlib.invalidate_caches()
     function = importlib.import_module("own_packaged_metric").score
     try:
-        seen = {_digest(BlackBox("score", function))}
+        seen = {digest(BlackBox("score", function))}
         for package in ("weight_package", "plain_package"):
             with (tmp_path / package / "__init__.py").open("a") as file:
                 file.write("# changed\n")
-            seen.add(_digest(BlackBox("score", function)))
+            seen.add(digest(BlackBox("score", function)))
         assert len(seen) == 3
     finally:
         for name in ("own_packaged_metric", "weight_package", "plain_package"):
@@ -159,11 +159,10 @@ def test_sets_of_one_unit_are_told_apart_by_their_terms():
     # of two terms the first is right: A holds the right one, the wrong one, or both; B holds nothing
     form = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
     found = {
-        digests(
-            PresencePanel(
+        PresencePanel(
                 key=(5, 6), addresses=np.arange(1), holdings=(np.array(held), np.zeros(0, int)),
                 golden=np.array([True, False]), pairs=np.array([[0, 1]]), metrics=(form,), n_items=1,
-            )
+            ).digests(
         )[0, 0]
         for held in ([0], [1], [0, 1])
     }  # fmt: skip
@@ -184,20 +183,20 @@ def test_the_state_of_a_metric_is_part_of_it_to_the_last_number():
     weights = np.zeros(5000)
     other = weights.copy()
     other[2500] = 1
-    assert _digest(Weighted(weights)) == _digest(Weighted(weights.copy()))
-    assert _digest(Weighted(weights)) != _digest(Weighted(other))
-    assert _digest(np.add) != _digest(np.subtract)
+    assert digest(Weighted(weights)) == digest(Weighted(weights.copy()))
+    assert digest(Weighted(weights)) != digest(Weighted(other))
+    assert digest(np.add) != digest(np.subtract)
     endless = Weighted(weights)
     endless.own = endless
     with pytest.raises(InputError, match="holds itself"):
-        _digest(endless)
+        digest(endless)
 
 
 ELSEWHERE = """
-from sigdask.randomization.panels.digests import _digest
+from sigdask.randomization.panels.digests import digest
 class Plain:
     def __init__(self): self.names = {"a", "b", "c", "d"}
-print(_digest([frozenset("abcdefgh"), {"x", "yy", "zzz"}, Plain()]))
+print(digest([frozenset("abcdefgh"), {"x", "yy", "zzz"}, Plain()]))
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 from panel_of import rng_of
 
 from sigdask.api import compare_all
-from sigdask.comparison.analysis import Question
+from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.request import Wanted
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -153,10 +153,10 @@ def test_dependence_is_that_of_the_items_compared():
     )
     found = []
     for counts in (mixed, alone):
-        question = Question.of(counts, Wanted(["acc"], beside=False), second_run=False)
-        [[one]] = question.dependences
+        analysis = Analysis.of(counts, Wanted(["acc"], beside=False), second_run=False)
+        [[one]] = analysis.dependences
         found.append((one.n_groups, round(one.icc, 12), round(one.design_effect, 12), round(one.p_value, 12)))
-        assert not question.warnings
+        assert not analysis.notes
     assert found[0] == found[1]
 
 

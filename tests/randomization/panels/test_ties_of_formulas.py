@@ -18,14 +18,12 @@ from sigdask.counts import Counts
 from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Formula, MeanOf, Ratios
-from sigdask.randomization.count import tally
-from sigdask.randomization.max_t import family_tally
+from sigdask.randomization.max_t import Family, family_tally
 from sigdask.randomization.panels.build import build, joint
-from sigdask.randomization.panels.digests import digests
-from sigdask.randomization.panels.families import Family, Member, Relabelling
+from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
-from sigdask.randomization.tukey import relabel_tally
+from sigdask.randomization.tukey import Relabelling, relabel_tally
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
@@ -116,7 +114,7 @@ def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exac
         exact, values, (0, 1), swap_bits(panel.key, run=0, first=0, n_trials=64, n_units=n_items)
     )
     want = np.sum([tails(d, observed) for d in trials], axis=0)
-    assert tally(panel, n_trials=64).counts[0, 0].tolist() == want.tolist()
+    assert panel.tally(n_trials=64).counts[0, 0].tolist() == want.tolist()
     whole = panel.enumeration(0, 0)
     kept = [item for item in values if item[0] != item[1]]
     rest = [item for item in values if item[0] == item[1]]
@@ -124,7 +122,7 @@ def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exac
     everyone = [[*bits, *[False] * len(rest)] for bits in reference.all_arrangements(len(kept))]
     observed, trials = differences(exact, kept + rest, (0, 1), everyone)
     want = np.sum([tails(d, observed) for d in trials], axis=0)
-    assert tally(whole, n_trials=2 ** len(kept)).counts[0, 0].tolist() == want.tolist()
+    assert whole.tally(n_trials=2 ** len(kept)).counts[0, 0].tolist() == want.tolist()
 
 
 @pytest.mark.parametrize("name", ["mean", "ratio", "difference", "f1", "weighted sum"])
@@ -183,7 +181,7 @@ def test_p_of_ordinary_data_is_not_wider_by_it():
     extreme = {(r.a, r.b, r.metric): r.n_extreme for r in found}
     for a, b in combinations("abc", 2):
         assert extreme[a, b, "mean"] == extreme[a, b, "own mean"]
-    panel = prepare([(counts, Wanted((own,), trials=5000), "two-sided")]).questions[0].main.jobs[0].panel
+    panel = prepare([(counts, Wanted((own,), trials=5000), "two-sided")]).analyses[0].main.jobs[0].panel
     assert 0 < panel.observed_movement.max() < 2**-38 * np.abs(panel.scores).max()
 
 
@@ -197,12 +195,12 @@ def test_a_system_that_found_nothing_has_exact_sums():
     [placed] = build(counts, Units.of(counts, 0), [bound(form, counts)], [(0, 1)])
     whole = placed.panel.enumeration(0, 0)
     # where one of the two has all, |1/2 - 1|; else both have 1/2
-    assert tally(whole, n_trials=128).counts[0, 0, 2] == 2
+    assert whole.tally(n_trials=128).counts[0, 0, 2] == 2
 
 
 def digest(counts, name):
-    [question] = prepare([(counts, Wanted((name,), trials=5000), "two-sided")], adjust="none").questions
-    return digests(question.main.jobs[0].panel)[0, 0]
+    [analysis] = prepare([(counts, Wanted((name,), trials=5000), "two-sided")], adjust="none").analyses
+    return analysis.main.jobs[0].panel.digests()[0, 0]
 
 
 def test_only_counts_whose_ties_changed_are_made_again():

@@ -1,0 +1,31 @@
+"""Tallies add, with all that they hold."""
+
+import numpy as np
+import pytest
+
+from sigdask.randomization.tallies import Tally
+
+
+def tally_of(n_trials, extreme, trials=None):
+    return Tally(n_trials, np.full((1, 2, 3), extreme), None if trials is None else np.array([trials]))
+
+
+def test_a_sum_keeps_the_trials_of_each_pair_and_metric():
+    some, whole = tally_of(100, 7, [100, 250]), tally_of(50, 2)
+    for total in (some + whole, whole + some):
+        assert [total.trials_of(0, k) for k in (0, 1)] == [150, 300]
+        assert total.n_trials == 150
+        assert (total.counts == 9).all()
+    both = some + tally_of(10, 1, [90, 10])
+    assert [both.trials_of(0, k) for k in (0, 1)] == [190, 260]
+    assert both.n_trials == 190
+
+
+def test_tallies_of_equal_trials_add_without_a_column_of_them():
+    total = tally_of(100, 7) + Tally.zero((1, 2))
+    assert (total.n_trials, total.trials) == (100, None)
+
+
+def test_tallies_of_other_pairs_are_refused():
+    with pytest.raises(ValueError, match=r"\(1, 2, 3\) and \(2, 2, 3\)"):
+        tally_of(1, 1) + Tally.zero((2, 2))
