@@ -1,7 +1,11 @@
 """compare and compare_all: what changes no count, units, subsets, gaps, JSON."""
 
 import json
+import re
+import sys
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +14,7 @@ from panel_of import rng_of
 
 import sigdask
 from sigdask.api import compare, compare_all
+from sigdask.comparison.results import FRAMES
 from sigdask.counts import Counts
 from sigdask.counts.constructors import as_counts
 from sigdask.errors import InputError
@@ -245,6 +250,35 @@ def test_results_become_a_data_frame(yeh):
 def test_a_data_frame_library_that_is_not_there_is_named(yeh):
     with pytest.raises(InputError, match="needs no_such_library, which is not installed"):
         compare_all(yeh, metrics=["f1"], trials=10).to_frame("no_such_library")
+
+
+def test_without_pandas_the_extra_that_brings_it_is_named(yeh, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as where it is not installed
+    with pytest.raises(InputError, match=r"needs pandas, which is not installed: pip install 'sigdask\[frame\]'"):
+        compare_all(yeh, metrics=["f1"], trials=10).to_frame()
+
+
+def test_every_extra_that_an_error_names_exists_and_brings_the_package():
+    root = Path(__file__).parent.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    text = "".join(file.read_text() for file in (root / "sigdask").rglob("*.py"))
+    named = re.findall(r'missing_extra\(\s*"([^"]+)",\s*"(\w+)"', text)
+    assert len(named) > 5
+    for package, extra in [*named, *FRAMES.items()]:
+        wanted = package.partition(".")[0].replace("_", "-")
+        brought = [re.split(r"[\[><=]", dependency)[0] for dependency in _all_of(extra, extras)]
+        assert any(wanted in name for name in brought), (package, extra, brought)
+        assert extra in extras["all"][0]
+
+
+def _all_of(extra, extras):
+    """What an extra installs, those of other extras among it."""
+    for dependency in extras[extra]:
+        if dependency.startswith("sigdask["):
+            for other in dependency[len("sigdask[") : -1].split(","):
+                yield from _all_of(other, extras)
+        else:
+            yield dependency
 
 
 def test_data_frames_of_scores_are_taken():

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any, overload
 
 from sigdask.comparison.notes import Note, dicts, texts
-from sigdask.errors import missing_extra
+from sigdask.errors import InputError, missing_extra
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
@@ -359,14 +359,15 @@ class Results(Sequence[Result]):
         Parameters
         ----------
         library : str
-            "pandas", "polars" or "pyarrow"; any module with `DataFrame(columns)` or `table(columns)`.
+            "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`); any module with
+            `DataFrame(columns)` or `table(columns)`.
         """
         flat = [_flat(result) for result in self.results]
         columns = {key: [row[key] for row in flat] for key in (flat[0] if flat else ())}
         try:
             module = importlib.import_module(library)
         except ImportError:
-            raise missing_extra(library, "all", f"to_frame({library!r})") from None
+            raise _missing_frame(library) from None
         make = getattr(module, "DataFrame", None) or module.table
         return make(columns)
 
@@ -423,6 +424,19 @@ def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
 def _p_or_decision(result: Result, alpha: float) -> float:
     """Return p; where a rule decides without one, 0 for significant and 1 for not."""
     return result.p_value if not math.isnan(result.p_value) else float(not result.decision(alpha))
+
+
+FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
+"""Libraries of data frames that come with an extra."""
+
+
+def _missing_frame(library: str) -> InputError:
+    if library in FRAMES:
+        return missing_extra(library, FRAMES[library], f"to_frame({library!r})")
+    return InputError(
+        f"to_frame({library!r}) needs {library}, which is not installed; without a name it takes pandas: "
+        f"pip install 'sigdask[{FRAMES['pandas']}]'"
+    )
 
 
 def _flat(result: Result) -> dict[str, Any]:

@@ -148,7 +148,11 @@ def run_plan(
     with stop.watching(), open_store(store or plan.store, plan.name, lambda: not stop.due()) as opened:
         for text in opened.notes:
             note(text)
-        driver = _Driver(plan, opened, stop)
+        try:
+            with stop.waiting():
+                driver = _Driver.of(plan, opened, stop)
+        except Stopped:
+            return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
         if not outcome.results:
             return outcome
@@ -158,21 +162,27 @@ def run_plan(
         return driver.reported(outcome)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Driver:
-    """One run of one plan."""
+    """One run of one plan: what it has read and wants, what the store has of it, and where a rule stops."""
 
-    def __init__(self, plan: Plan, store: Store, stop: Stop) -> None:
-        self.plan, self.store, self.stop = plan, store, stop
+    plan: Plan
+    store: Store
+    stop: Stop
+    batches: list[Batch]
+    ledger: Ledger
+    early: Early | None
+    watches: list[Watch]
+
+    @staticmethod
+    def of(plan: Plan, store: Store, stop: Stop) -> _Driver:
+        batches = read_batches(plan)
+        ledger = Ledger(store, [job for batch in batches for job in batch.study.jobs])
+        early = _early(plan, batches, ledger)
+        watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
+        return _Driver(plan, store, stop, batches, ledger, early, watches)
 
     def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
-        try:
-            with self.stop.waiting():
-                self.batches = read_batches(self.plan)
-                self.ledger = Ledger(self.store, [job for batch in self.batches for job in batch.study.jobs])
-                self.early = self._early()
-        except Stopped:
-            return Outcome({}, 0, self.store.where, self.store.location, self.stop.reason, 0, 0)
-        self.watches = [Watch.of(self.ledger, batch, k) for batch in self.batches for k in range(len(batch.names))]
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
         self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
@@ -227,18 +237,6 @@ class _Driver:
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:
         with suppress(SigdaskError):
             self.store.end("failed", str(error), details)
-
-    def _early(self) -> Early | None:
-        """Return where the plan's rule stops, if it has one."""
-        if self.plan.stopping is None:
-            return None
-        cells = [
-            (own[0], batch.study.alternatives[number])
-            for batch in self.batches
-            for own, number in zip(batch.cells, batch.set_of, strict=True)
-            if not _enumerated(own[0])
-        ]
-        return Early(self.ledger, self.plan.stopping, cells)
 
     def _finish(self, number: int, details: dict[str, Any], counting: Counting) -> Outcome:
         """Judge what there is, and record it."""
@@ -320,6 +318,19 @@ class _Driver:
             name: (replace(results, results=tuple(one.result for one in own)), own)
             for name, own in zip(batch.names, by_set, strict=True)
         }
+
+
+def _early(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> Early | None:
+    """Return where the plan's rule stops, if it has one."""
+    if plan.stopping is None:
+        return None
+    cells = [
+        (own[0], batch.study.alternatives[number])
+        for batch in batches
+        for own, number in zip(batch.cells, batch.set_of, strict=True)
+        if not _enumerated(own[0])
+    ]
+    return Early(ledger, plan.stopping, cells)
 
 
 def _with_look(result: Result, seen: int | None) -> Result:

@@ -7,6 +7,8 @@ power, and the file can lie on shared file systems whose locks hold (a write-ahe
 from __future__ import annotations
 
 import errno
+import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -94,10 +96,18 @@ def open_to_write(text: str) -> Database:
 
 
 def open_to_read(text: str) -> Database:
-    """Open a store that exists, changing nothing."""
+    """Open a store that exists, changing nothing.
+
+    Raises
+    ------
+    InputError
+        There is none, or this user may not read it.
+    StoreError
+        It cannot be reached.
+    """
     url = url_of(text)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
-        raise InputError(f"store {_where(url)}: no such file; nothing was run yet")
+    if url.get_backend_name() == "sqlite":
+        _check_file(Path(url.database or ""))
     database = Database(_engine(url, "BEGIN"))
     with _closed_on_error(database):
         with database.transaction() as connection:
@@ -209,12 +219,36 @@ def _set_up_sqlite(connection: Any, _record: Any) -> None:
         connection.execute("PRAGMA journal_mode = DELETE")
 
 
+def _check_file(path: Path) -> None:
+    """Refuse what is no file that may be read; it is not opened, as closing it would give up locks of this process."""
+    mode = _mode(path)
+    if mode is None or not stat.S_ISREG(mode):
+        raise InputError(f"store {path}: no such file; nothing was run yet")
+    if not os.access(path, os.R_OK):
+        raise _unreadable(path, os.strerror(errno.EACCES))
+
+
+def _mode(path: Path) -> int | None:
+    """Return what a path leads to, None where there is nothing."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+
+
+def _unreadable(path: Path, why: str) -> InputError:
+    return InputError(f"store {path}: cannot be read ({why}); may this user read the file, and enter its folders?")
+
+
 def _check_folder(url: URL) -> tuple[str, ...]:
     if url.get_backend_name() != "sqlite" or url.database is None:
         return ()
     path = Path(url.database)
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"store {path}: {'a folder' if path.is_dir() else 'its folder does not exist'}")
+    is_folder = [stat.S_ISDIR(_mode(each) or 0) for each in (path, path.parent)]
+    if is_folder != [False, True]:
+        raise InputError(f"store {path}: {'a folder' if is_folder[0] else 'its folder does not exist'}")
     kind = file_system(path.parent)
     if kind not in SHARED:
         return ()

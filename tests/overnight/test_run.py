@@ -307,6 +307,10 @@ def test_a_store_that_cannot_be_written_loses_nothing(tmp_path):
         assert "read-only" in done.stderr
         assert "Traceback" not in done.stderr
         assert as_nobody(folder, tmp_path, "status", folder / "night.sqlite").returncode == 0
+        folder.chmod(0o700 if os.geteuid() == 0 else 0o000)
+        done = as_nobody(tmp_path, tmp_path, "status", folder / "night.sqlite")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "night.sqlite: cannot be read (Permission denied)" in done.stderr
     finally:
         folder.chmod(0o755)
     assert tallies_in(folder / "night.sqlite") == before

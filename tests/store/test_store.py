@@ -1,5 +1,6 @@
 """The store keeps each trial once, for one driver at a time, and says what is wrong in words."""
 
+import errno
 import json
 import math
 import os
@@ -523,3 +524,28 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
         seconds = time.perf_counter() - start
     assert rate > 2500
     assert seconds < 4
+
+
+@pytest.mark.parametrize("command", ["status", "history", "report"])
+def test_a_store_in_a_folder_that_may_not_be_entered_is_the_users_error(tmp_path, monkeypatch, command):
+    own = Path.stat
+
+    def stat(path, **options):
+        if path.name == "night.sqlite":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return own(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)  # root may enter any folder
+    done = called(command, tmp_path / "night.sqlite", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"store {tmp_path}/night.sqlite: cannot be read (Permission denied)" in done.stderr
+    with pytest.raises(InputError, match="cannot be read .Permission denied."):
+        open_to_write(str(tmp_path / "night.sqlite"))
+
+
+def test_a_store_that_may_not_be_read_is_the_users_error(tmp_path, monkeypatch):
+    path = tmp_path / "night.sqlite"
+    open_to_write(str(path)).close()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InputError, match=r"night.sqlite: cannot be read \(Permission denied\)"):
+        open_to_read(str(path))
