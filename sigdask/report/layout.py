@@ -52,15 +52,25 @@ def _table(names: Sequence[str], cells: Sequence[Sequence[str]], least: Sequence
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    for name, n in zip(names, least, strict=True):
+    for name, n in zip(names, _widths([*zip(names, *cells, strict=True)], least, width), strict=True):
         right = name in NUMBERS or name.startswith("score")
-        table.add_column(Text(name), justify="right" if right else "left", min_width=n, no_wrap=width is None)
+        table.add_column(Text(name), justify="right" if right else "left", width=n, no_wrap=width is None)
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
     console = Console(width=width or 10_000, color_system=None, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))
+
+
+def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], width: int | None) -> list[int]:
+    """Return how wide each column is: whole where all fit, else the widest narrowed, to no less than their words."""
+    from rich.cells import cell_len
+
+    found = [max(map(cell_len, column)) for column in columns]
+    for _ in range(0 if width is None else sum(found) + BETWEEN * (len(found) - 1) - width):
+        found[max((n, k) for k, n in enumerate(found) if n > least[k])[1]] -= 1
+    return found
 
 
 def _longest_word(text: str) -> int:

@@ -12,6 +12,7 @@ from sigdask.comparison.results import Result, Results, Stopped
 from sigdask.comparison.summary import adjusted
 from sigdask.counts import Counts
 from sigdask.report.html import page
+from sigdask.report.layout import lay_out
 from sigdask.report.terminal import render, standing
 from sigdask.statistics.bounds import bound, interval
 
@@ -118,3 +119,12 @@ def test_nothing_that_is_printed_bounds_p():
         for text in (render(results), page({"": results}, title="t")):
             assert not re.search(r"p(?:</\w+>)? *(?:<=|≤|&lt;=)", text)
             assert ("adjusted p" in text.replace("unadjusted p", "")) == (adjust == "max-t")
+
+
+@pytest.mark.parametrize("width", range(30, 80))
+def test_no_cell_of_a_narrow_table_loses_its_end(width):
+    names = ["test set", "comparisons", "with a bound", "finished", "of trials"]
+    row = ["harness", "14", "15", "16", "100 %"]
+    found = lay_out(names, [row], width)
+    assert max(map(len, found.split("\n"))) <= width
+    assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", found))
