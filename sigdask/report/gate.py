@@ -45,9 +45,11 @@ def _largest(findings: list[Finding]) -> str:
 
 
 def alarms(rule: RuleVerdict) -> str:
-    """Write the expected number of false alarms; that of losses is a bound."""
+    """Write the expected number of false alarms; that of losses is a bound, rounded up."""
     n = rule.alarms_per_year
-    return f"{'at most ' if isinstance(rule.rule, NotWorse) else ''}{f'{n:.2g}' if n < 100 else f'{n:,.0f}'}"
+    if isinstance(rule.rule, NotWorse):
+        return f"at most {high_text(n, 2) if n < 100 else f'{math.ceil(n):,}'}"
+    return f"{n:.2g}" if n < 100 else f"{n:,.0f}"
 
 
 def junit(verdict: GateVerdict, name: str) -> str:

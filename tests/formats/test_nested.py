@@ -192,3 +192,11 @@ def test_the_gold_minus_one_of_numbered_classes_is_no_label(tmp_path):
 )
 def test_a_hyphen_or_minus_one_that_may_be_a_label_stays(tmp_path, gold, x):
     assert read(labelled(tmp_path, gold, x=x, y=x)).n_items == 5
+
+
+def test_a_list_beside_the_systems_is_left_out_as_the_error_says(tmp_path):
+    records = [{"id": i, "gold_label": g, "x": g, "y": "A", "annotator_labels": [g, g]} for i, g in enumerate(GOLD)]
+    path = lines(tmp_path, "snli.jsonl", records)
+    with pytest.raises(InputError, match="'annotator_labels' is a list.*--ignore annotator_labels"):
+        read(path)
+    assert read(path, options=Options(ignore=("annotator_labels",))).systems == ("x", "y")

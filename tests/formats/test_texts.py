@@ -439,3 +439,30 @@ def test_wmt22_has_its_official_scores(shared_data):
             known = official["scores"][system]["ref"]
             assert round(score, 6) == known[name]
             assert r.signature.rpartition("|")[0] == known[signature].rpartition("|")[0]
+
+
+PROSE = ("Introduction", "The cat sat on the mat.", "A dog ran off.", "It was a big red house indeed.")
+
+
+@pytest.mark.parametrize("first", ["Introduction", "", "The news of today"])
+def test_sentences_are_segments_whatever_the_first_line_is(tmp_path, first):
+    for name in ("ref", "x", "y"):
+        (tmp_path / name).write_text("\n".join([first, *PROSE[1:]]) + "\n")
+    assert (
+        detect([parse_source(str(tmp_path / "x")), parse_source(str(tmp_path / "y"))], tmp_path / "ref") == "segments"
+    )
+
+
+def test_sentences_of_which_a_line_is_lost_are_no_lists_of_ids(tmp_path):
+    for name, lines in {"ref": PROSE, "x": PROSE, "y": PROSE[:-1]}.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    for order in (("x", "y"), ("y", "x")):
+        with pytest.raises(InputError, match="y: 3 lines, but .*ref has 4"):
+            read(*(tmp_path / name for name in order), gold=tmp_path / "ref")
+
+
+def test_tables_with_sentences_in_a_column_are_no_segments(tmp_path):
+    for name, column in (("gold.csv", "label"), ("x.csv", "pred"), ("y.csv", "pred")):
+        rows = [f"{k},{text},{'ab'[k % 2]}" for k, text in enumerate(PROSE)]
+        (tmp_path / name).write_text("\n".join([f"id,text,{column}", *rows]) + "\n")
+    assert detect([parse_source(str(tmp_path / "x.csv"))], tmp_path / "gold.csv") == "labels"

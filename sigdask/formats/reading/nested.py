@@ -82,7 +82,8 @@ def refused(path: Path, name: str, lines: Sequence[int], cells: Sequence[Any]) -
     what = "an object" if isinstance(cells[row], dict) else "a list"
     inner = _fields(name, cells[row])
     remedy = f"name one of its fields instead: {listed(inner, SHOWN)}" if inner else "it has no fields"
-    return InputError(f"{path}, line {lines[row]}: {name!r} is {what}, which is not compared whole; {remedy}")
+    leave = f"or, where it is no system's, leave it out with --ignore {name}"
+    return InputError(f"{path}, line {lines[row]}: {name!r} is {what}, which is not compared whole; {remedy}; {leave}")
 
 
 def _fields(name: str, value: Any) -> list[str]:

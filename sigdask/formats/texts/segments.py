@@ -84,7 +84,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     try:
         if sgml.is_sgml(gold):
             return _is_prose(path)
-        return _is_prose(path) and _is_prose(gold) and _n_lines(path) == _n_lines(gold)
+        return _is_prose(path) and _is_prose(gold)
     except InputError:
         return False
 
@@ -98,14 +98,9 @@ def _is_prose(path: Path) -> bool:
         return False
     widths = [_n_words(line) for line in lines]
     several = len({*widths}) > 1 or len(lines) == 1
-    return several and widths[0] > 1 and sum(widths) >= 3 * len(lines)
+    return several and widths[0] > 0 and sum(widths) >= 3 * len(lines)
 
 
 def _n_words(line: str) -> int:
     """Count what looks like words; in scripts without spaces, from Thai on, a character is one."""
     return sum(word.strip(".,;:!?()\"'„“”‘’»«-").isalpha() for word in line.split()) + sum(c >= "\u0e00" for c in line)
-
-
-def _n_lines(path: Path) -> int:
-    with open_text(path) as text:
-        return text.read().rstrip("\n").count("\n")
