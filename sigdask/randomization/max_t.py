@@ -83,7 +83,7 @@ def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float
 def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
     """Add the counts of one slab, a chunk of hypotheses at a time."""
     observed, scales, here = family.observed, family.scales, by_member[0].n_trials
-    own = _within_rounding(family.statistics, scales) if family.studentised else family.statistics
+    own = _within_rounding(family.statistics, scales, family.rounding) if family.studentised else family.statistics
     largest = room[2, 0, :here]
     largest[:] = -np.inf
     for some in chunks(family.order, CHUNK):
@@ -96,9 +96,11 @@ def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64]
     _single_step(largest, own, counts)
 
 
-def _within_rounding(statistics: NDArray[np.float64], scales: NDArray[np.float64]) -> NDArray[np.float64]:
+def _within_rounding(
+    statistics: NDArray[np.float64], scales: NDArray[np.float64], rounding: float = TIE
+) -> NDArray[np.float64]:
     """Return what a maximum must reach: a tie of two scales counts; all reach that of a hypothesis without one."""
-    return np.where(scales > 0, statistics - TIE * np.abs(statistics), -np.inf)
+    return np.where(scales > 0, statistics - rounding * np.abs(statistics), -np.inf)
 
 
 def _single_step(largest: NDArray[Any], own: NDArray[Any], counts: NDArray[np.int64]) -> None:

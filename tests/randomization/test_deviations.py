@@ -244,3 +244,12 @@ def test_a_formula_of_scores_of_any_size_is_studentised_as_its_mean_is(size):
     ratio = metric(lambda score, items: score / items)
     found = [compare_all(counts, metrics=[m]) for m in ("mean", ratio)]
     assert [r.p_adjusted for r in found[0]] == [r.p_adjusted for r in found[1]]
+
+
+@pytest.mark.parametrize("adjust", ["max-t", "single-step-max-t"])
+def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean(adjust):
+    ratio, rng = metric(lambda score, items: score / items), np.random.default_rng(3)
+    for _ in range(12):
+        counts = Counts.from_scores({name: rng.integers(0, 2, 7) for name in "abcd"})
+        mean, same = ([r.p_adjusted for r in compare_all(counts, metrics=[m], adjust=adjust)] for m in ("mean", ratio))
+        assert same == mean

@@ -16,7 +16,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
+from sigdask.metrics.forms import Formula
 from sigdask.randomization.deviations import contributions, resolution, swap_deviations
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel
 from sigdask.randomization.tallies import FAMILY_TAILS, Manner
@@ -28,6 +30,9 @@ MOST_ARRANGEMENTS = 2**ENUMERATED_UNITS
 
 ORDERED_BITS = 40
 """Bits by which statistics are told apart when they are put in order: others are ties, on every machine."""
+
+MEASURED = 1e-9
+"""Relative accuracy of a deviation whose slopes are measured by steps of 1e-4, where two are equal."""
 
 MOST_NUMBERS = 2**21
 """Contributions of several parts that are added up at a time."""
@@ -112,6 +117,12 @@ class Family:
         deviations = self._deviations
         varies = deviations > np.maximum(self._resolution, np.finfo(np.float64).tiny)
         return np.where(varies, 1.0, 0.0) / np.where(varies, deviations, 1.0)
+
+    @property
+    def rounding(self) -> float:
+        """Relative distance within which two statistics may be a tie: slopes of formulas are measured."""
+        forms = (member.panel.metrics[member.metric].form for member in self.members)
+        return MEASURED if any(isinstance(form, Formula) for form in forms) else TIE
 
     @cached_property
     def _deviations(self) -> NDArray[np.float64]:
