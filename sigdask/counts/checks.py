@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 
@@ -42,7 +43,7 @@ def item_scores(values: Sequence[float] | Array, system: str) -> Array:
     try:
         numbers = np.asarray(values)
         if numbers.dtype.name not in BITS:
-            numbers = np.asarray(values, dtype=np.float64)
+            numbers = np.asarray(values, dtype=_held_in(values) if numbers.ndim == 1 else "float64")
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"scores of {system!r}: {error}") from None
     if numbers.ndim != 1:
@@ -52,6 +53,15 @@ def item_scores(values: Sequence[float] | Array, system: str) -> Array:
             f"scores of {system!r}: the item at position {int(np.argmax(np.isinf(numbers))) + 1} is infinite"
         )
     return numbers
+
+
+def _held_in(values: Sequence[float] | Array) -> str:
+    """Return the type of single numbers held in a list or as objects, gaps aside; float64 where they differ."""
+    if getattr(values, "dtype", None) not in (None, np.dtype(object)):
+        return "float64"
+    gaps = (value is None or (isinstance(value, float) and math.isnan(value)) for value in values)
+    kinds = {type(value).__name__ for value, gap in zip(values, gaps, strict=True) if not gap}
+    return kinds.pop() if len(kinds) == 1 and kinds <= BITS.keys() else "float64"
 
 
 def one_length(lengths: Mapping[str, int]) -> int:

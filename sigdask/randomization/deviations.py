@@ -136,8 +136,14 @@ def _contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array
 
 def _is_smooth(narrow: Array, wide: Array) -> bool:
     """Say whether the slopes of a formula are the same by small and by large steps, and any there at all."""
-    one, two = np.sqrt((narrow**2).sum()), np.sqrt((wide**2).sum())
+    one, two = _norm(narrow), _norm(wide)
     return bool(one > 0 and abs(one - two) < 0.25 * one)
+
+
+def _norm(d: Array) -> float:
+    """Return the root of the sum of squares, of which none overflows or vanishes."""
+    sized, power = _sized(d.reshape(1, -1))
+    return float(np.sqrt((sized**2).sum()) * power[0])
 
 
 def _pooled(sums: NDArray[np.float64], panel: ScoredSums, row: int) -> Array:
@@ -157,7 +163,7 @@ def _sampled(panel: ScoredSums, metric: int, row: int) -> float:
         shifts.append(bits[:, panel.addresses].astype(np.int64) @ moved)
     shift, score = np.concatenate(shifts), panel.metrics[metric].form.score
     a, b = score(panel.sums(metric, panel.totals[i] + shift)), score(panel.sums(metric, panel.totals[j] - shift))
-    return float(np.sqrt(np.mean((a - b) ** 2) / np.count_nonzero(differs)))
+    return _norm(a - b) / math.sqrt(SAMPLES * np.count_nonzero(differs))
 
 
 def spread(panel: ScoredSums, metric: int) -> float:

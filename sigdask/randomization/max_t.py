@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
+from sigdask.metrics.forms import Formula
 from sigdask.randomization.deviations import contributions, resolution, swap_deviations
 from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
 from sigdask.randomization.kernels.sums import layout
@@ -36,6 +37,9 @@ WORD_BYTES, SUM_BYTES = 16, 8
 
 ORDERED_BITS = 40
 """Bits by which statistics are told apart when they are put in order: others are ties, on every machine."""
+
+MEASURED = 1e-9
+"""Relative accuracy of a deviation whose slopes are measured by steps of 1e-4, where two are equal."""
 
 MOST_NUMBERS = 2**21
 """Contributions of several parts that are added up at a time."""
@@ -111,6 +115,12 @@ class Family:
         deviations = self._deviations
         varies = deviations > np.maximum(self._resolution, np.finfo(np.float64).tiny)
         return np.where(varies, 1.0, 0.0) / np.where(varies, deviations, 1.0)
+
+    @property
+    def rounding(self) -> float:
+        """Relative distance within which two statistics may be a tie: slopes of formulas are measured."""
+        forms = (member.panel.metrics[member.metric].form for member in self.members)
+        return MEASURED if any(isinstance(form, Formula) for form in forms) else TIE
 
     @cached_property
     def _deviations(self) -> NDArray[np.float64]:
@@ -272,7 +282,7 @@ def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float
 def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
     """Add the counts of one slab, a chunk of hypotheses at a time."""
     observed, scales, here = family.observed, family.scales, by_member[0].n_trials
-    own = _within_rounding(family.statistics, scales) if family.studentised else family.statistics
+    own = _within_rounding(family.statistics, scales, family.rounding) if family.studentised else family.statistics
     largest = room[2, 0, :here]
     largest[:] = -np.inf
     for some in chunks(family.order, CHUNK):
@@ -285,9 +295,11 @@ def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64]
     _single_step(largest, own, counts)
 
 
-def _within_rounding(statistics: NDArray[np.float64], scales: NDArray[np.float64]) -> NDArray[np.float64]:
+def _within_rounding(
+    statistics: NDArray[np.float64], scales: NDArray[np.float64], rounding: float = TIE
+) -> NDArray[np.float64]:
     """Return what a maximum must reach: a tie of two scales counts; all reach that of a hypothesis without one."""
-    return np.where(scales > 0, statistics - TIE * np.abs(statistics), -np.inf)
+    return np.where(scales > 0, statistics - rounding * np.abs(statistics), -np.inf)
 
 
 def _single_step(largest: NDArray[Any], own: NDArray[Any], counts: NDArray[np.int64]) -> None:

@@ -127,12 +127,14 @@ class Matched:
         return float(special.ndtr(-z) if self.n_clusters is None else special.stdtr(self._df, -z))
 
     def _power_of(self, share: float, alpha: float) -> float:
+        if self.is_exact and share < exact_margin(0, 0, self.n_items, alpha):
+            return 0.0  # even one that agrees on all items is not shown
         half = (self.wins + self.losses) / self.n_items / 2
         n = self.n_items / self.design_effect
         needed = -float(special.ndtri(alpha) if self.n_clusters is None else special.stdtrit(self._df, alpha))
         beyond = float(score(half, half, 1.0, share)) * math.sqrt(n) - needed
         if half == 0:
-            return float(beyond >= 0)
+            return float(self.is_exact or beyond >= 0)
         return float(special.ndtr(beyond * math.sqrt(float(variance(half, half, 1.0, share)) / (2 * half))))
 
     @property

@@ -192,3 +192,12 @@ def test_the_largest_scores_print_no_nan(size, adjust):
     )
     found = compare_all(counts, metrics=["mean"], trials=2000, adjust=adjust)
     assert not {"NaN", "Infinity"} & set(re.findall(r"[A-Z][A-Za-z]+", found.to_json()))
+
+
+@pytest.mark.parametrize("gap", [[], [None], [np.nan]])
+def test_single_numbers_held_as_objects_or_beside_a_gap_are_read_as_in_an_array_of_their_type(gap):
+    a, b = [np.float32(k) / np.float32(10) for k in (1, 2, 3)], [0.3, 0.2, 0.1]
+    assert compare(np.array(a, object), b).p_value == 1.0  # 0.75 with binary values: both means are 0.2
+    for values in ([*a, *gap], np.array([*a, *gap], object)):
+        counts = Counts.from_scores({"a": values, "b": [*b, *([0.7] * len(gap))]}, missing="pairwise")
+        assert compare_all(counts, metrics=["mean"])[0].p_value == 1.0

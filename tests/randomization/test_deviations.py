@@ -11,7 +11,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.gate import NonInferior, NotWorse, key_of
 from sigdask.gate.evidence import gather
 from sigdask.gate.margin_tests import normal_p, shifted
-from sigdask.metrics import black_box, find
+from sigdask.metrics import black_box, find, metric
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
 
@@ -234,3 +234,21 @@ def test_a_set_metric_spreads_like_the_black_box_it_copies():
     panel, row, column = panels_of(counts, black_box(type_f1))[0]
     assert sd_of(counts, "type-f1") == pytest.approx(panel.swap_deviations()[row, column], rel=0.15)
     assert p_of(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_a_formula_of_scores_of_any_size_is_studentised_as_its_mean_is(size):
+    scores = {"a": [1, 2, 3, 1, 2, 3], "b": [0, 1, 1, 2, 0, 1], "c": [3, 0, 5, 9, 0, 0]}
+    counts = Counts.from_scores({name: [size * x for x in own] for name, own in scores.items()})
+    ratio = metric(lambda score, items: score / items)
+    found = [compare_all(counts, metrics=[m]) for m in ("mean", ratio)]
+    assert [r.p_adjusted for r in found[0]] == [r.p_adjusted for r in found[1]]
+
+
+@pytest.mark.parametrize("adjust", ["max-t", "single-step-max-t"])
+def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean(adjust):
+    ratio, rng = metric(lambda score, items: score / items), np.random.default_rng(3)
+    for _ in range(12):
+        counts = Counts.from_scores({name: rng.integers(0, 2, 7) for name in "abcd"})
+        mean, same = ([r.p_adjusted for r in compare_all(counts, metrics=[m], adjust=adjust)] for m in ("mean", ratio))
+        assert same == mean

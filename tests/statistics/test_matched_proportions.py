@@ -202,6 +202,16 @@ def test_the_power_for_an_equal_system_is_nearly_that_of_enumeration():
     assert Matched(0, 0, 100).power(0.01, alpha) == 0.0
 
 
+@pytest.mark.parametrize(("n", "alpha"), [(1, 0.1), (19, 0.05), (150, 0.01), (200, 0.05)])
+def test_an_equal_system_is_promised_no_smaller_margin_than_one_that_agrees_everywhere_is_shown_within(n, alpha):
+    least = exact_margin(0, 0, n, alpha)
+    agrees = Matched(0, 0, n)
+    assert agrees.margin_of_power(0.8, alpha) == pytest.approx(least, abs=1e-8)
+    assert (agrees.power(least * 0.99, alpha), agrees.power(least * 1.01, alpha)) == (0.0, 1.0)
+    if n > 2:
+        assert Matched(1, 1, n).margin_of_power(0.8, alpha) >= least - 1e-8
+
+
 def test_a_design_effect_is_the_variance_of_sums_over_clusters_above_that_of_items():
     rng = np.random.default_rng(1)
     clusters = np.repeat(np.arange(40), rng.integers(1, 9, 40))
