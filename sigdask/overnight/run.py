@@ -15,7 +15,7 @@ from sigdask.clusters.description import Named
 from sigdask.comparison import notes
 from sigdask.comparison.results import Result, Results
 from sigdask.engine import Progress
-from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
 from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
@@ -141,6 +141,8 @@ def run_plan(
     StoreError
         The store cannot be reached or written; what it has committed is intact.
     """
+    if not isinstance(plan, Plan):
+        raise InputError(f"plan = {plan!r}: expected a plan, which load_plan makes of a file")
     where = cluster if cluster is not None else plan.cluster
     if not isinstance(where, Cluster):
         clusters.check(where)

@@ -223,6 +223,11 @@ def test_no_other_driver_comes_between_a_run_and_its_gate(folder, monkeypatch):
     assert refused == [True]
 
 
+def test_a_path_is_no_plan(folder):
+    with pytest.raises(InputError, match=r"plan.toml'.*: expected a plan, which load_plan makes of a file"):
+        run_plan(folder / "plan.toml")
+
+
 def test_the_page_of_a_plan_says_how_its_gate_ended(folder):
     scores(folder, -0.9)
     (folder / "plan.toml").write_text(PLAN.replace('text = "night.txt"', 'html = "night.html"'))
