@@ -108,6 +108,7 @@ def rows(names):
     return quoted + "\n" + "".join(f"{k % 7},{k % 5},{k % 3},{k % 2}\n" for k in range(12))
 
 
+@pytest.mark.slow
 def test_names_that_would_command_a_terminal_do_not(tmp_path):
     (tmp_path / "systems.csv").write_text(rows(HOSTILE))
     name = "night\\u001b[31m"
