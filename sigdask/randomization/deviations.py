@@ -31,6 +31,9 @@ WIDE = 1e-2
 MOST_NUMBERS = 2**21
 """Contributions written out at a time."""
 
+EXACT, EXACT_32 = 2**53, 2**24
+"""Whole numbers below them are exact in float64 and float32."""
+
 CONSTANT = 1e-9
 """Share of the mean square below which units do not vary about their mean."""
 
@@ -46,12 +49,16 @@ def swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
         In units of the score.
     """
     unit = _unit(panel, metric)
+    if (sums := _sums_of_powers(panel, metric, rows, 2)) is not None:
+        return np.asarray(np.sqrt(sums[1]) * unit)
     found = [np.sqrt((d**2).sum(axis=1)) * power * unit for d, power in map(_sized, _in_runs(panel, metric, rows))]
     return np.concatenate([np.empty(0), *found])
 
 
 def skewness(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
     """Return the skewness of the units' differences about their mean, concordant units included; 0 where constant."""
+    if (sums := _sums_of_powers(panel, metric, rows, 3)) is not None:
+        return _skewness_of(*sums, panel.n_units)
     found = [_skewness(d, panel.n_units) for d in _in_runs(panel, metric, rows)]
     return np.concatenate([np.empty(0), *found])
 
@@ -67,11 +74,48 @@ def leanings(panel: ScoredSums, metric: int) -> Array:
 def _skewness(d: Array, n_units: int) -> Array:
     """Return the skewness of rows of units, of which those that are not there are 0."""
     d, _ = _sized(d)
-    mean, square, cube = (power.sum(axis=1) / max(n_units, 1) for power in (d, d * d, d * d * d))
+    return _skewness_of(*(power.sum(axis=1) for power in (d, d * d, d * d * d)), n_units)
+
+
+def _skewness_of(first: Array, second: Array, third: Array, n_units: int) -> Array:
+    """Return skewness from sums of powers over the units."""
+    mean, square, cube = (power / max(n_units, 1) for power in (first, second, third))
     variance = square - mean**2
     varies = variance > CONSTANT * square
-    third = cube - 3 * mean * square + 2 * mean**3
-    return np.asarray(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
+    about_mean = cube - 3 * mean * square + 2 * mean**3
+    return np.asarray(np.where(varies, about_mean, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
+
+
+def _sums_of_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None, most: int) -> tuple[Array, ...] | None:
+    """Return the sums of d_u, d_u^2 and so on over units, of pairs of a mean, in steps of `_unit`.
+
+    Of all pairs of n systems they are made of products of two systems, one product of matrices for all: no pair is
+    gone through unit by unit. None where pairs are few, or where whole numbers in float64 do not hold the sums.
+    """
+    pairs = panel.pairs if rows is None else panel.pairs[list(rows)]
+    if not panel.linear[metric] or len(pairs) < len(panel.totals):
+        return None
+    n_units, n_systems = len(panel.addresses), len(panel.totals)
+    step = max(1, MOST_NUMBERS // n_systems)
+    firsts = np.zeros(n_systems)
+    squares, mixed, cubes = np.zeros((n_systems, n_systems)), np.zeros((n_systems, n_systems)), np.zeros(n_systems)
+    for start in range(0, n_units, step):
+        above = panel.numerators_of(metric, panel.values[start : start + step])
+        above = above - above[:, :1]
+        size = int(np.abs(above).max(initial=0))
+        if 8 * size**most * n_units >= EXACT:
+            return None
+        x = above.astype(np.float32 if size**most * len(above) < EXACT_32 else np.float64)
+        firsts += x.sum(axis=0, dtype=np.float64)
+        squares += x.T @ x
+        if most > 2:
+            mixed += (x * x).T @ x  # of u and v: the sum of u^2 v
+            cubes += np.einsum("us,us,us->s", x, x, x, dtype=np.float64)
+    i, j = pairs.T
+    sums = firsts[i] - firsts[j], squares[i, i] + squares[j, j] - 2 * squares[i, j]
+    if most == 2:
+        return sums
+    return *sums, cubes[i] - cubes[j] - 3 * (mixed[i, j] - mixed[j, i])
 
 
 def _sized(d: Array) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from sigdask.identity import known_as
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.deviations import contributions, resolution, swap_deviations
 from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
-from sigdask.randomization.kernels.sums import layout
+from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.panels.digests import Digests
 from sigdask.randomization.panels.families import Member, chunks, digest_of
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel

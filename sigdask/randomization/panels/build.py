@@ -63,17 +63,15 @@ def build(
     held = metrics[0].held
     gaps = [own for own in (counts.present, held) if own is not None]
     by_system = np.ascontiguousarray(np.logical_and.reduce(gaps).T) if gaps else None
-    groups: dict[Any, list[int]] = {}
-    for k, pair in enumerate(pairs):
-        groups.setdefault(_sharing(pair, counts, by_system, fields, scales), []).append(k)
+    both = np.asarray(pairs, np.int64).reshape(-1, 2)
     bound = tuple(
         PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
     )
     placed = []
-    for (_, lattices), members in groups.items():
+    for lattices, members in _groups(both, counts, by_system, fields, scales):
         mask = counts.in_common(pairs[members[0]], subset, held)
-        panel = _panel(units, fields, lattices, [pairs[k] for k in members], bound, mask)
-        placed.append(PlacedPanel(panel, tuple(members)))
+        panel = _panel(units, fields, lattices, both[members], bound, mask)
+        placed.append(PlacedPanel(panel, tuple(members.tolist())))
     return placed
 
 
@@ -108,7 +106,7 @@ def joint(
         widest = Scale(digits, max((s.exponent for s in own), default=0), max((s.rounding for s in own), default=0.0))
         lattices.append(lattice_for(widest, widest, counts.n_items) if own else COUNTS)
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
-    return _panel(units, fields, lattices, pairs, (bound,), mask)
+    return _panel(units, fields, lattices, np.asarray(pairs, np.int64).reshape(-1, 2), (bound,), mask)
 
 
 def _rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple[float, ...]]:
@@ -122,33 +120,80 @@ def _scales(
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
-            columns = np.broadcast_to(field, (counts.n_items, counts.n_systems)).T
-            if counts.present is not None:
-                columns = np.where(counts.present.T, columns, 0.0)
-            _refuse_immeasurable(columns, counts)
-            scales[f] = [Scale.of(column, off) for column, off in zip(columns, rounding[f], strict=True)]
+            columns = (_column(field, s, counts) for s in range(counts.n_systems))
+            scales[f] = [
+                Scale.of(_measurable(column, s, counts), off)
+                for s, (column, off) in enumerate(zip(columns, rounding[f], strict=True))
+            ]
     return scales
 
 
-def _refuse_immeasurable(columns: NDArray[np.float64], counts: Counts) -> None:
-    """Refuse what is no finite number, and numbers whose sums float64 does not hold; shape (n_systems, n_items)."""
-    if not np.isfinite(columns).all():
-        system, item = np.argwhere(~np.isfinite(columns))[0]
-        raise InputError(f"{_place(counts, system, item)}: {columns[system, item]} is no finite number")
+def _column(field: NDArray[Any], system: int, counts: Counts) -> NDArray[np.float64]:
+    """Return one system's scores; 0 where it has no item."""
+    column = np.ascontiguousarray(field[:, 0 if field.shape[1] == 1 else system], np.float64)
+    return column if counts.present is None else np.where(counts.present[:, system], column, 0.0)
+
+
+def _measurable(column: NDArray[np.float64], system: int, counts: Counts) -> NDArray[np.float64]:
+    """Return a system's scores, or refuse what is no finite number, and numbers whose sum float64 does not hold."""
+    if not np.isfinite(column).all():
+        item = int(np.argmin(np.isfinite(column)))
+        raise InputError(f"{_place(counts, system, item)}: {column[item]} is no finite number")
     with np.errstate(over="ignore"):
-        sums = np.abs(columns).sum(axis=1)
-    if (sums >= LARGEST_SUM).any():
-        system = int(np.argmax(sums))
-        item = int(np.argmax(np.abs(columns[system])))
+        total = np.abs(column).sum()
+    if total >= LARGEST_SUM:
+        item = int(np.argmax(np.abs(column)))
         raise InputError(
-            f"{_place(counts, system, item)}: {columns[system, item]:g} is too large to add up in {counts.n_items:,} "
+            f"{_place(counts, system, item)}: {column[item]:g} is too large to add up in {counts.n_items:,} "
             f"items; sums must stay below {LARGEST_SUM:.0e}, so give scores on a smaller scale"
         )
+    return column
 
 
 def _place(counts: Counts, system: int, item: int) -> str:
     where = repr(counts.ids[item]) if counts.ids is not None else f"at position {item + 1}"
     return f"system {counts.systems[system]!r}, item {where}"
+
+
+def _groups(
+    pairs: NDArray[np.int64],
+    counts: Counts,
+    by_system: NDArray[np.bool_] | None,
+    fields: Sequence[NDArray[Any]],
+    scales: dict[int, list[Scale]],
+) -> Iterator[tuple[tuple[Lattice, ...], NDArray[np.int64]]]:
+    """Yield the lattices and members of each group of pairs that share a panel, in the order of their first pairs.
+
+    What a pair shares depends on the kinds of its two systems alone, so it is looked up once for each pair of kinds.
+    """
+    kinds = _kinds(counts.n_systems, by_system, scales)
+    n_kinds = int(kinds.max(initial=0)) + 1
+    first_of_kind = np.unique(kinds, return_index=True)[1]
+    codes, kind_of = np.unique(kinds[pairs] @ np.array([n_kinds, 1]), return_inverse=True)
+    groups: dict[Any, int] = {}
+    numbers = [
+        groups.setdefault(
+            _sharing((first_of_kind[i], first_of_kind[j]), counts, by_system, fields, scales), len(groups)
+        )
+        for i, j in zip(*divmod(codes, n_kinds), strict=True)
+    ]
+    group_of = np.array(numbers, np.int64)[kind_of.ravel()]
+    order = np.argsort(group_of, kind="stable")
+    ends = np.flatnonzero(np.diff(group_of[order])) + 1
+    members = sorted((own for own in np.split(order, ends) if len(own)), key=lambda own: int(own[0]))
+    shared = list(groups)
+    for own in members:
+        yield shared[group_of[own[0]]][1], own
+
+
+def _kinds(n_systems: int, by_system: NDArray[np.bool_] | None, scales: dict[int, list[Scale]]) -> NDArray[np.int64]:
+    """Number the systems by their items and scales, shape (n_systems,)."""
+    seen: dict[Any, int] = {}
+    kinds = np.zeros(n_systems, np.int64)
+    for s in range(n_systems):
+        items = b"" if by_system is None else np.packbits(by_system[s]).tobytes()
+        kinds[s] = seen.setdefault((items, *(own[s] for own in scales.values())), len(seen))
+    return kinds
 
 
 def _sharing(
@@ -175,63 +220,90 @@ def _panel(
     units: Units,
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
-    pairs: Sequence[Pair],
+    pairs: NDArray[np.int64],
     metrics: tuple[PanelMetric, ...],
     mask: NDArray[np.bool_],
 ) -> Panel:
-    systems = sorted({s for pair in pairs for s in pair})
-    place = {s: k for k, s in enumerate(systems)}
+    systems, places = np.unique(pairs, return_inverse=True)
     where, index = np.unique(units.index[mask], return_inverse=True)
-    summed = np.zeros((len(where), len(systems), len(fields)), np.int64)
-    for f, k, column in _unit_sums(fields, lattices, systems, mask, index, len(where)):
-        summed[:, k, f] = column
-    kept = (summed != summed[:, :1]).any(axis=(1, 2))
+    sizes = np.bincount(index, minlength=len(where))
+    summed, totals = _summed(fields, lattices, systems, mask, index, sizes)
+    kept = np.zeros(len(where), np.bool_)
+    for s in range(1, len(systems)):
+        kept |= (summed[:, s] != summed[:, 0]).any(axis=1)
     return Panel(
         key=units.key,
         addresses=where[kept],
-        values=_smallest(summed[kept]),
-        totals=summed.sum(axis=0),
+        values=_smallest(summed if kept.all() else _rows(summed, kept)),
+        totals=totals,
         lattices=tuple(lattices),
-        pairs=np.array([[place[i], place[j]] for i, j in pairs], dtype=np.int64).reshape(-1, 2),
+        pairs=places.reshape(-1, 2).astype(np.int64),
         metrics=metrics,
-        sizes=np.bincount(index, minlength=len(where))[kept],
+        sizes=sizes[kept],
         n_items=int(np.count_nonzero(mask)),
         n_units=len(where),
     )
 
 
-def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+def _summed(
+    fields: Sequence[NDArray[Any]],
+    lattices: Sequence[Lattice],
+    systems: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+    index: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return sums over units, shape (n_units, n_systems, n_fields), each system in one piece, and their totals."""
+    rows = slice(None) if mask.all() else np.flatnonzero(mask)
+    summed = np.zeros((len(sizes), len(systems), len(fields)), np.int8, order="F")
+    totals = np.empty((len(systems), len(fields)), np.int64)
+    for f, field in enumerate(fields):
+        for k, system in enumerate(systems):
+            column = field[:, 0 if field.shape[1] == 1 else system][rows]
+            integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
+            sums = _unit_sums(integers, index, len(sizes))
+            totals[k, f] = sums.sum(dtype=np.int64)
+            if (needed := _holding(sums)) > summed.dtype:
+                summed = summed.astype(needed, order="F")
+            summed[:, k, f] = sums
+    return summed, totals
+
+
+def _rows(summed: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return some units, each system in one piece."""
+    found = np.empty((int(np.count_nonzero(kept)), *summed.shape[1:]), summed.dtype, order="F")
+    for s in range(summed.shape[1]):
+        found[:, s] = summed[kept, s]
+    return found
+
+
+def _holding(values: NDArray[Any]) -> np.dtype[Any]:
+    """Return the smallest type that holds the difference of any two of some integers and of those of 0."""
+    most = 2 * max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    return np.dtype(next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64))
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers in the smallest type that holds the difference of any two."""
-    most = 2 * int(np.abs(values).max(initial=0))
-    fits = next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64)
-    return np.ascontiguousarray(values, fits)
+    return values.astype(_holding(values), order="K", copy=False)
 
 
-def _within_bounds(column: NDArray[Any]) -> NDArray[np.int64]:
-    """Return counts as 64-bit integers, or refuse those whose sums these might not hold."""
+def _within_bounds(column: NDArray[Any]) -> NDArray[Any]:
+    """Return counts, or refuse those whose sums 64-bit integers might not hold."""
     largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
     if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
         raise InputError(f"counts as large as {largest:,} in {len(column):,} items: their sum must stay below 2**62")
-    return column.astype(np.int64)
+    return column
 
 
-def _unit_sums(
-    fields: Sequence[NDArray[Any]],
-    lattices: Sequence[Lattice],
-    systems: Sequence[int],
-    mask: NDArray[np.bool_],
-    index: NDArray[np.int64],
-    n_units: int,
-) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield (field, system, sums over each unit), integers throughout."""
-    single, rows = n_units == len(index), np.flatnonzero(mask)
-    for f, field in enumerate(fields):
-        for k, system in enumerate(systems):
-            column = field[rows, 0 if field.shape[1] == 1 else system]
-            integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
-            sums = np.zeros(n_units, np.int64)
-            if single:
-                sums[index] = integers
-            else:
-                np.add.at(sums, index, integers)
-            yield f, k, sums
+def _unit_sums(integers: NDArray[Any], index: NDArray[np.int64], n_units: int) -> NDArray[Any]:
+    """Return the sums of one system's integers over each unit: themselves, where units are items."""
+    single = n_units == len(index)
+    if single and (index[1:] > index[:-1]).all():
+        return integers
+    sums = np.zeros(n_units, integers.dtype if single else np.int64)
+    if single:
+        sums[index] = integers
+    else:
+        np.add.at(sums, index, integers)
+    return sums

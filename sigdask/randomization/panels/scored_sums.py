@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts.lattice import COUNTS, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, any_formula, movement
+from sigdask.randomization.kernels.discordance import discordant
 from sigdask.randomization.shuffles import Key
 
 
@@ -200,12 +201,8 @@ class ScoredSums:
         return [f for f, w in zip(own.fields, self.ratio(metric).numerators[0], strict=True) if w]
 
     def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = np.empty(self.shape, np.int64)
-        for p, (i, j) in enumerate(self.pairs):
-            differs = self.values[:, i] != self.values[:, j]  # (n_kept, n_fields)
-            for m, metric in enumerate(self.metrics):
-                found[p, m] = weights @ differs[:, list(metric.fields)].any(axis=1)
-        return found
+        by_fields = {m.fields: discordant(self.values, m.fields, self.pairs, weights) for m in self.metrics}
+        return np.column_stack([by_fields[m.fields] for m in self.metrics])
 
     @cached_property
     def linear(self) -> tuple[bool, ...]:

@@ -190,7 +190,7 @@ class Panel(ScoredSums):
         used, pairs = np.unique(self.pairs[list(rows)], return_inverse=True)
         return replace(
             self,
-            values=np.ascontiguousarray(self.values[:, used]),
+            values=np.asfortranarray(self.values[:, used]),
             totals=self.totals[used],
             pairs=pairs.reshape(-1, 2),
             metrics=tuple(self.metrics[k] for k in columns),
