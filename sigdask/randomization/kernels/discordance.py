@@ -1,5 +1,5 @@
 """In how many units two systems differ: by the bits of what each contributes, 64 units at a time."""
-# ruff: noqa: ANN001, ANN201
+# ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations

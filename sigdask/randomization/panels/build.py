@@ -181,13 +181,13 @@ def _groups(
     order = np.argsort(group_of, kind="stable")
     ends = np.flatnonzero(np.diff(group_of[order])) + 1
     members = sorted((own for own in np.split(order, ends) if len(own)), key=lambda own: int(own[0]))
-    shared = list(groups)
+    lattices = [own for _, own in groups]
     for own in members:
-        yield shared[group_of[own[0]]][1], own
+        yield lattices[group_of[own[0]]], own
 
 
 def _kinds(n_systems: int, by_system: NDArray[np.bool_] | None, scales: dict[int, list[Scale]]) -> NDArray[np.int64]:
-    """Number the systems by their items and scales, shape (n_systems,)."""
+    """Return numbers that tell the systems apart by their items and scales, shape (n_systems,)."""
     seen: dict[Any, int] = {}
     kinds = np.zeros(n_systems, np.int64)
     for s in range(n_systems):

@@ -219,9 +219,17 @@ class ScoredSums:
         fields = list(metric.fields)
         if any(len(_scales_of(self.lattices, fields, w)) > 1 for w in (form.numerators[0], form.denominators[0])):
             return False
-        below = self.values[:, :, fields] @ np.array(form.denominators[0])  # (n_kept, n_systems)
-        totals = self.totals[:, fields] @ np.array(form.denominators[0])
-        return bool((below == below[:, :1]).all() and (totals == totals[0]).all() and totals[0] > 0)
+        weights = np.array(form.denominators[0])
+        own = [f for f, w in zip(fields, weights, strict=True) if w]
+        totals = self.totals[:, fields] @ weights
+        if (totals != totals[0]).any() or totals[0] <= 0:
+            return False
+        below = self.values[:, 0, own] @ weights[weights != 0]  # (n_kept,)
+        return all(
+            (self.values[:, s, own] == self.values[:, 0, own]).all()
+            or (self.values[:, s, own] @ weights[weights != 0] == below).all()
+            for s in range(1, len(totals))
+        )
 
 
 def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequence[int]) -> NDArray[Any]:
