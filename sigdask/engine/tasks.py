@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from sigdask.randomization.blocks import is_large, most_trials, seconds_by_blocks
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.shuffles import BLOCK
@@ -67,6 +68,7 @@ def partition(
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = job.panel.manner.grain
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
+        size = min(size, most_trials(job.panel) or size)
         end = job.first + job.n_trials
         for first in range(job.first, end, size):
             here = min(size, end - first)
@@ -84,6 +86,8 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     """Measure what a trial costs here; for enumerations of single pairs, which are many and short, state it."""
     if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
         return ENUMERATION_SECONDS
+    if is_large(panel):
+        return seconds_by_blocks(panel)
     few = panel.manner.timed
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges

@@ -181,7 +181,8 @@ class Family:
     @property
     def can_enumerate(self) -> bool:
         """Whether all arrangements are few enough to count."""
-        return len(self._places) <= ENUMERATED_UNITS
+        most = max(len(panel.addresses) for panel in self.panels)
+        return most <= ENUMERATED_UNITS and len(self._places) <= ENUMERATED_UNITS
 
     @cached_property
     def _places(self) -> dict[tuple[tuple[int, int], int], int]:

@@ -38,6 +38,11 @@ def layout(panel: ScoredSums) -> Layout:
     return found
 
 
+def arrange(panel: ScoredSums, arranged: Layout) -> None:
+    """Arrange a panel in a way that is known already."""
+    _layouts[panel] = arranged
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """The distinct columns of a panel.
@@ -106,8 +111,8 @@ def _is_dense(columns: Columns, pieces: Pieces, dtype: Any) -> bool:
     return dense.cost(len(columns), len(columns.panel.addresses)) < pieces.cost(np.dtype(dtype).itemsize)
 
 
-def _matrix(columns: Columns) -> NDArray[np.float32]:
-    found = np.empty((len(columns), len(columns.panel.addresses)), np.float32)
+def _matrix(columns: Columns) -> NDArray[Any]:
+    found = np.empty((len(columns), len(columns.panel.addresses)), columns.panel.values.dtype)
     step = max(1, MOST_NUMBERS // len(columns))
     for start in range(0, found.shape[1], step):
         found[:, start : start + step] = columns.numbers(slice(start, start + step))
@@ -165,10 +170,10 @@ def _taken_apart(columns: Columns, ends: NDArray[np.int64], dtype: Any, worth: i
     return (
         np.bincount(block, minlength=n_blocks),
         np.bincount(table_block, minlength=n_blocks),
-        target,
+        target.astype(np.int32),
         masks[block, target, k],
         weights.astype(dtype),
-        table_target,
+        table_target.astype(np.int32),
         numbers[table_target, table_block],
     )
 

@@ -46,13 +46,13 @@ class Pieces:
         Columns of 128 units that have discordant units.
     planes, tables : int64 array, shape (n_blocks + 1,)
         Where the bit planes, and the byte tables, of each of them begin and end.
-    plane_targets : int64 array, shape (n_planes,)
+    plane_targets : int32 array, shape (n_planes,)
         The summed column of each plane.
     masks : uint32 array, shape (n_planes, 4)
         Units whose value has bit k.
     weights : int array, shape (n_planes,)
         2**k, the highest one negative where values are (two's complement).
-    table_targets : int64 array, shape (n_tables,)
+    table_targets : int32 array, shape (n_tables,)
         The summed column of each set of byte tables.
     values : int array, shape (n_tables, 128)
         The values themselves, in the smallest type that holds them.
@@ -60,11 +60,11 @@ class Pieces:
 
     columns: NDArray[np.int64]
     planes: NDArray[np.int64]
-    plane_targets: NDArray[np.int64]
+    plane_targets: NDArray[np.int32]
     masks: NDArray[np.uint32]
     weights: NDArray[Any]
     tables: NDArray[np.int64]
-    table_targets: NDArray[np.int64]
+    table_targets: NDArray[np.int32]
     values: NDArray[Any]
 
     def cost(self, itemsize: int) -> float:
@@ -90,8 +90,10 @@ class Layout:
         Bound on any sum of one column.
     pieces : Pieces or None
         The columns, by columns of 128 units.
-    dense : float32 array, shape (n_columns, n_kept), or None
+    dense : int array, shape (n_columns, n_kept), or None
         The columns themselves, where a matrix product is faster than `pieces`.
+    made : tuple of Moved, or None
+        Sums that were made elsewhere, block by block, of a panel that is not here.
     """
 
     n_columns: int
@@ -99,7 +101,8 @@ class Layout:
     sign_of: NDArray[np.int64]
     largest: int
     pieces: Pieces | None = None
-    dense: NDArray[np.float32] | None = None
+    dense: NDArray[Any] | None = None
+    made: tuple[Moved, ...] | None = None
 
     @property
     def dtype(self) -> Any:
@@ -128,12 +131,34 @@ class Layout:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """Sums of some systems of a panel in a range of trials.
+
+    Attributes
+    ----------
+    arranged : Layout
+        Where the systems' columns stand; the first system is that of the whole panel.
+    first : int
+        The first trial.
+    sums : int array, shape (n_columns, n_trials)
+        In the smallest type that holds them.
+    """
+
+    arranged: Layout
+    first: int
+    sums: NDArray[Any]
+
+
 def moved_sums(
     panel: ScoredSums, arranged: Layout, *, run: int, first: int, n_trials: int, room: Room | None = None
 ) -> NDArray[Any]:
     """Return the sums over swapped units, shape (n_columns, n_trials)."""
     room = room or Room.of(arranged, n_trials)
     words, out = room.of_trials(n_trials)
+    if arranged.made is not None:
+        _copy(arranged.made, first, out)
+        return out
     out[:] = 0
     if panel.enumerated:
         counting_words(first, words)
@@ -143,6 +168,15 @@ def moved_sums(
     if arranged.pieces is not None:
         _add_pieces(panel, arranged.pieces, run, first, words, room, out)
     return out
+
+
+def _copy(made: Sequence[Moved], first: int, out: NDArray[Any]) -> None:
+    """Write the sums of all blocks from trial `first` on."""
+    row = 0
+    for block in made:
+        start = first - block.first
+        out[row : row + len(block.sums)] = block.sums[:, start : start + out.shape[1]]
+        row += len(block.sums)
 
 
 def _add_pieces(
@@ -168,7 +202,7 @@ def _add_pieces(
 
 def _add_products(
     panel: ScoredSums,
-    matrix: NDArray[np.float32],
+    matrix: NDArray[Any],
     run: int,
     first: int,
     words: NDArray[np.uint32],
@@ -186,11 +220,13 @@ def _add_products(
             if here != column and not panel.enumerated:
                 swap_words(panel.key, run, first, int(here), words)
                 column = here
-            own = np.flatnonzero(addresses // COLUMN == here)
-            dense.expand(words, addresses[own] % COLUMN, swaps[own[0] : own[-1] + 1])
+            units = np.flatnonzero(addresses // COLUMN == here)
+            dense.expand(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
         products = room.array("products", (n_columns, n_trials), np.float32)
+        own = room.array("contributions", (n_columns, len(addresses)), np.float32)
+        own[:] = matrix[:, start : start + dense.UNITS]
         with dense.one_thread():
-            np.matmul(matrix[:, start : start + dense.UNITS], swaps, out=products)
+            np.matmul(own, swaps, out=products)
         dense.add_rounded(products, out)
 
 
