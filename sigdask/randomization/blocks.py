@@ -158,7 +158,7 @@ def most_trials(counted: Any) -> int | None:
 
 
 def seconds_by_blocks(counted: Panel | Family) -> float:
-    """Measure what a trial costs here, by one block of each panel."""
+    """Measure what a trial costs here, by one block of each panel, whose sums stand for those of the others."""
     made, seconds = [], 0.0
     for panel in panels_of(counted):
         part = next(parts_of(panel))
@@ -166,10 +166,18 @@ def seconds_by_blocks(counted: Panel | Family) -> float:
         block.sums(run=0, first=0, n_trials=1)
         start = time.perf_counter()
         moved = block.sums(run=0, first=0, n_trials=TIMED)
-        seconds += (time.perf_counter() - start) * (len(panel.totals) - 1) / (len(part.totals) - 1)
-        made.append([moved] * -(-(len(panel.totals) - 1) // (len(part.totals) - 1)))
+        others, own = len(panel.totals) - 1, len(part.totals) - 1
+        seconds += (time.perf_counter() - start) * others / own
+        made.append([_some(moved, min(own, others - begun)) for begun in range(0, others, own)])
     whole = from_sums(frame_of(counted), made)
     whole.tally(run=0, first=0, n_trials=1)
     start = time.perf_counter()
     whole.tally(run=0, first=0, n_trials=TIMED)
     return (seconds + time.perf_counter() - start) / TIMED
+
+
+def _some(moved: Moved, n_systems: int) -> Moved:
+    """Return the sums of the first systems of a block."""
+    own = moved.arranged
+    part = replace(own, column_of=own.column_of[: n_systems + 1], sign_of=own.sign_of[: n_systems + 1])
+    return replace(moved, arranged=part)
