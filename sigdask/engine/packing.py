@@ -6,7 +6,6 @@ sums, which workers make where the blocks are and fetch from each other.
 
 from __future__ import annotations
 
-import itertools
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -63,15 +62,11 @@ def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Whole | InBloc
     """Return each panel as tasks take it; blocks that a panel and its families share are sent once."""
     sent: dict[int, Whole | InBlocks] = {}
     blocks: dict[int, list[Any]] = {}
-    places = itertools.cycle(cluster.client.scheduler_info(n_workers=-1)["workers"])
     for panel in {id(job.panel): job.panel for job in jobs}.values():
         if is_large(panel):
             for one in panels_of(panel):
                 if id(one) not in blocks:
-                    blocks[id(one)] = [
-                        _made(cluster, arranged, part, workers=[next(places)], allow_other_workers=True)
-                        for part in parts_of(one)
-                    ]
+                    blocks[id(one)] = [_made(cluster, arranged, part) for part in parts_of(one)]
             frame = _made(cluster, unpacked, frame_of(panel))
             sent[id(panel)] = InBlocks(frame, [blocks[id(one)] for one in panels_of(panel)])
             continue
@@ -81,9 +76,9 @@ def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Whole | InBloc
     return sent
 
 
-def _made(cluster: Cluster, function: Callable[[bytes], Any], panel: AnyPanel, **where: Any) -> Any:
+def _made(cluster: Cluster, function: Callable[[bytes], Any], panel: AnyPanel) -> Any:
     """Return the future of what a worker makes of a panel; a task, so that it is made again where it was lost."""
-    return cluster.client.submit(function, _packed(panel, code=not cluster.remote), pure=False, **where)
+    return cluster.client.submit(function, _packed(panel, code=not cluster.remote), pure=False)
 
 
 def arranged(packed: bytes) -> Block:

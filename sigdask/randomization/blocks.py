@@ -25,7 +25,7 @@ from sigdask.randomization.panels.sums import Panel
 LARGE_BYTES = 2**27
 """Size from which a panel is counted in blocks where it would have to travel."""
 
-BLOCK_BYTES = 2**25
+BLOCK_BYTES = 2**24
 """Contributions of one block, at least those of one system."""
 
 SUMS_BYTES = 2**24
@@ -56,7 +56,9 @@ class Block:
     @staticmethod
     def of(part: Panel) -> Block:
         """Arrange a part of a panel, as `parts_of` cuts it, whose own arrays are needed no more."""
-        return Block(replace(part, values=part.values[:0]), layout(part))
+        arranged = layout(part)
+        addresses = part.addresses if arranged.dense is not None else part.addresses[:0]
+        return Block(replace(part, values=part.values[:0], addresses=addresses), arranged)
 
     def sums(self, *, run: int, first: int, n_trials: int) -> Moved:
         """Sum over the units swapped in trials `first` to `first + n_trials - 1` of a run."""
@@ -90,6 +92,7 @@ def parts_of(panel: Panel) -> Iterator[Panel]:
         own = [0, *range(start, min(start + step, n_systems))]
         yield replace(
             panel,
+            addresses=panel.addresses.astype(np.int32 if panel.addresses.max(initial=0) < 2**31 else np.int64),
             values=np.asfortranarray(panel.values[:, own]),
             totals=panel.totals[own],
             sizes=panel.sizes[:0],
