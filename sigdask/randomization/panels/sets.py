@@ -114,32 +114,36 @@ class PresencePanel:
                 found[p, m] += float(((a - b) ** 2).sum())
         return np.sqrt(found / DEVIATION_TRIALS)
 
-    def scores_of(self, row: int, column: int) -> tuple[float, float]:
-        """Return the observed scores of both systems of a pair."""
-        i, j = self.pairs[row]
-        return float(self.scores[i, column]), float(self.scores[j, column])
+    @property
+    def scores_of_pairs(self) -> NDArray[np.float64]:
+        """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
+        return np.moveaxis(self.scores[self.pairs], 1, 2)
 
-    def tie_width(self, _row: int, _column: int, a: float, b: float) -> float:
-        """Return how far apart two observed scores may be and still be a tie."""
-        return float(TIE) * (abs(a) + abs(b))
+    @property
+    def tie_widths(self) -> NDArray[np.float64]:
+        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
+        return np.asarray(float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2))
 
     def is_mean(self, _column: int) -> bool:
         """Say no: items of the sets have no scores of their own."""
         return False
 
-    def signs(self, _row: int, _column: int) -> None:
-        """Return none: items of the sets have no scores of their own."""
+    @property
+    def signs(self) -> NDArray[np.int64]:
+        """-1 throughout: items of the sets have no scores of their own."""
+        return np.full((*self.shape, 2), -1, np.int64)
 
     def step(self, _column: int) -> float:
         """Return 0: scores of numbers of terms are told apart exactly."""
         return 0.0
 
-    def undefined(self, row: int, column: int) -> tuple[float | None, float | None]:
-        """Return what a 0/0 is scored where the score of either system of a pair is one."""
-        metric, (i, j) = self.metrics[column], self.pairs[row]
-        holds = metric.form.undefined(self.totals[[i, j]][:, list(metric.fields)])
-        first, second = (metric.form.zero_division if one else None for one in holds)
-        return first, second
+    @property
+    def undefined(self) -> NDArray[np.float64]:
+        """What a 0/0 is scored where either score of a pair is one, else NaN, shape (n_pairs, n_metrics, 2)."""
+        found = np.full((len(self.totals), len(self.metrics)), np.nan)
+        for m, metric in enumerate(self.metrics):
+            found[metric.form.undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
+        return np.moveaxis(found[self.pairs], 1, 2)
 
     @property
     def shape(self) -> tuple[int, int]:
