@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.comparison.adjustment import (
     Asking,
@@ -17,7 +18,8 @@ from sigdask.comparison.adjustment import (
     rates,
     with_trials,
 )
-from sigdask.comparison.results import Result, ResultAcrossSets
+from sigdask.comparison.results import ResultAcrossSets
+from sigdask.comparison.table import Floats, Table
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.deviations import root_mean_square, swap_deviations
@@ -53,7 +55,7 @@ class AcrossSets:
         return AcrossSets(family, taken, Job(family, n_trials, label=f"{len(taken)} comparisons over all sets"))
 
     def verdicts(
-        self, tallies: Tallies, results: Sequence[Result], one_sided: Sequence[tuple[float, float]], alpha: float
+        self, tallies: Tallies, found: Table, p_greater: Floats, p_less: Floats
     ) -> tuple[ResultAcrossSets, ...]:
         """Return the verdict on each pair and metric.
 
@@ -61,45 +63,50 @@ class AcrossSets:
         ----------
         tallies : mapping of Job to Tally
             That of `job` among them.
-        results : sequence of Result
-            Of the comparisons.
-        one_sided : sequence of (float, float)
-            Their p greater and p less.
-        alpha : float
-            Level of replication.
+        found : Table
+            Of the comparisons, with the level of replication.
+        p_greater, p_less : float64 array, shape (n_comparisons,)
+            Their p of either direction.
         """
-        tally, two_sided = tallies[self.job], self.family.side == 0
-        tail = TAILS.index(results[0].alternative)
-        extreme = tally.counts[:, 0, tail]
+        tally = tallies[self.job]
+        tail = TAILS.index(found.alternative[0])
         single = rates(self.family, tally, tail)
         joint = joint_p_values(self.family, "max-t", tally)
         p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
         several = len(self.members) > 1
-        level = alpha / 2 if two_sided else alpha
-        verdicts = []
-        for h, places in enumerate(self.members):
-            own = [results[k] for k in places]
-            greater, less = (replicated([one_sided[k][side] for k in places], level) for side in (0, 1))
-            verdicts.append(
-                ResultAcrossSets(
-                    a=own[0].a,
-                    b=own[0].b,
-                    metric=own[0].metric,
-                    n_sets=len(own),
-                    difference=sum(r.difference for r in own) / len(own),
-                    n_trials=tally.n_trials,
-                    n_extreme=int(extreme[h]),
-                    p_value=float(p[h]),
-                    p_adjusted=float(adjusted[h]) if several else None,
-                    p_adjusted_interval=(float(low[h]), float(high[h])) if several else None,
-                    method="exact" if self.family.enumerated else "approximate",
-                    greater_in=greater[0],
-                    p_greater=greater[1],
-                    less_in=less[0],
-                    p_less=less[1],
-                )
+        level = found.alpha / 2 if self.family.side == 0 else found.alpha
+        greater, less = self._replicated(p_greater, level), self._replicated(p_less, level)
+        first = [places[0] for places in self.members]
+        return tuple(
+            ResultAcrossSets(
+                a=found.a[k],
+                b=found.b[k],
+                metric=found.metric[k].name,
+                n_sets=len(places),
+                difference=sum(found.difference[list(places)].tolist()) / len(places),
+                n_trials=tally.n_trials,
+                n_extreme=int(tally.counts[h, 0, tail]),
+                p_value=float(p[h]),
+                p_adjusted=float(adjusted[h]) if several else None,
+                p_adjusted_interval=(float(low[h]), float(high[h])) if several else None,
+                method="exact" if self.family.enumerated else "approximate",
+                greater_in=int(greater[0][h]),
+                p_greater=float(greater[1][h]),
+                less_in=int(less[0][h]),
+                p_less=float(less[1][h]),
             )
-        return tuple(verdicts)
+            for h, (k, places) in enumerate(zip(first, self.members, strict=True))
+        )
+
+    def _replicated(self, p: Floats, level: float) -> tuple[NDArray[np.int64], Floats]:
+        """Return in how many sets each pair and metric replicates, and p of that many."""
+        sizes = np.array([len(places) for places in self.members])
+        shown, of_shown = np.zeros(len(sizes), np.int64), np.ones(len(sizes))
+        for size in np.unique(sizes).tolist():
+            here = sizes == size
+            places = np.array([own for own in self.members if len(own) == size])
+            shown[here], of_shown[here] = replicated(p[places], level)
+        return shown, of_shown
 
 
 def across_sets(comparisons: Sequence[Asking], alternative: Alternative, *, raw: bool = False) -> AcrossSets:
