@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.comparisons import Asked, Comparison
-from sigdask.comparison.jobs import Slots
+from sigdask.comparison.comparisons import Asked
+from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Exact, Result, SecondRun
 from sigdask.counts import Counts
 from sigdask.errors import InputError, SigdaskError
-from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Cell, Tallies
+from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import crosscheck
 from sigdask.statistics.bounds import bound, interval, p_value, trials_to_decide
@@ -45,7 +46,7 @@ class Inference:
         self.n_sampled = max(n_sampled, 1)
         self._r12: dict[tuple[str, str | None], NDArray[np.float64]] = {}
 
-    def result(self, c: Comparison, slots: Slots, tallies: Tallies) -> Result:
+    def result(self, c: Row, slots: RowSlots, tallies: Tallies) -> Result:
         """Return one comparison's result."""
         counts = self.asked.counts
         score_a, score_b = self._scores(c)
@@ -83,13 +84,13 @@ class Inference:
         )
         return _with_notes(result, c, self.alpha)
 
-    def p_value(self, c: Comparison, slots: Slots, tallies: Tallies) -> float:
+    def p_value(self, c: Row, slots: RowSlots, tallies: Tallies) -> float:
         """Return one comparison's p: exact where all arrangements were counted, else the bound."""
         n_trials, n_extreme = self._counted(c, slots, tallies)
         exact = slots.first is None and n_trials > 0
         return p_value(n_extreme, n_trials, exact=exact)
 
-    def _counted(self, c: Comparison, slots: Slots, tallies: Tallies) -> tuple[int, int]:
+    def _counted(self, c: Row, slots: RowSlots, tallies: Tallies) -> tuple[int, int]:
         """Return trials and exceedances; of arrangements all, or none where some are not counted yet."""
         if slots.first is not None:
             return self._trials(tallies, slots.first)
@@ -100,7 +101,7 @@ class Inference:
         tally = tallies[cell.job]
         return tally.trials_of(cell.row, cell.column), int(tally.counts[cell.row, cell.column, self.tail])
 
-    def _scores(self, c: Comparison) -> tuple[float, float]:
+    def _scores(self, c: Row) -> tuple[float, float]:
         try:
             return c.panel.scores_of(c.row, c.column)
         except InputError as error:
@@ -109,18 +110,18 @@ class Inference:
             self.failed(c.metric.name, str(error))
             return math.nan, math.nan
 
-    def _exact(self, c: Comparison, slots: Slots, tallies: Tallies) -> Exact | None:
+    def _exact(self, c: Row, slots: RowSlots, tallies: Tallies) -> Exact | None:
         if slots.exact is None:
             return None
         n_arrangements, n_extreme = self._trials(tallies, slots.exact)
         if n_arrangements < 2**c.n_discordant:
             return None
         if n_extreme == 0:
-            raise SigdaskError(f"{c.label(self.asked.counts)}: no arrangement is as extreme as the observed one itself")
+            raise SigdaskError(f"{c.label}: no arrangement is as extreme as the observed one itself")
         p = n_extreme / n_arrangements
         return Exact(p, p, "enumeration", "exact")
 
-    def _second_run(self, slots: Slots, tallies: Tallies, n_trials: int, n_extreme: int) -> SecondRun | None:
+    def _second_run(self, slots: RowSlots, tallies: Tallies, n_trials: int, n_extreme: int) -> SecondRun | None:
         if slots.second is None:
             return None
         n_again, again = self._trials(tallies, slots.second)
@@ -131,7 +132,7 @@ class Inference:
 
     def _checks(
         self,
-        c: Comparison,
+        c: Row,
         n_extreme: int,
         n_trials: int,
         again: SecondRun | None,
@@ -154,7 +155,7 @@ class Inference:
             )
         return tuple(checks)
 
-    def _sign_test(self, c: Comparison, n_extreme: int, n_trials: int, *, sampled: bool) -> crosscheck.Check:
+    def _sign_test(self, c: Row, n_extreme: int, n_trials: int, *, sampled: bool) -> crosscheck.Check:
         signs = c.panel.signs(c.row, c.column)
         if signs is None:
             return crosscheck.Check("sign test", "not applicable", None, "the score is not a mean of 0/1 item scores")
@@ -164,7 +165,7 @@ class Inference:
         p = sign_test(*signs, self.alternative)
         return crosscheck.against_known("sign test", p, n_extreme, n_trials, self.n_sampled, exact=not sampled)
 
-    def _correlation(self, c: Comparison) -> float | None:
+    def _correlation(self, c: Row) -> float | None:
         """Return r12 where the metric is a mean over a fixed set of items."""
         if not isinstance(c.metric, BoundMetric) or not c.panel.is_mean(c.column):
             return None
@@ -180,7 +181,7 @@ class Inference:
         return None if math.isnan(r) else r
 
 
-def _difference(c: Comparison, a: float, b: float) -> float:
+def _difference(c: Row, a: float, b: float) -> float:
     """Return A - B; 0 where the two are a tie as the shuffled ones are ties: within rounding."""
     return 0.0 if abs(a - b) <= c.panel.tie_width(c.row, c.column, a, b) else a - b
 
@@ -209,7 +210,7 @@ def _item_scores(
     return np.asarray(scores - sizes * (scores.sum(axis=0) / sizes.sum(axis=0)))
 
 
-def _step(c: Comparison) -> str:
+def _step(c: Row) -> str:
     """Say how finely scores are told apart, where that is not exactly."""
     step = c.panel.step(c.column)
     return f" by {step:.2g} or more, as finely as such large scores are told apart" if step else ""
@@ -225,7 +226,7 @@ def _of_unadjusted(note: Note) -> Note:
     return replace(note, kind="unadjusted-undecided", text=f"unadjusted p {note.text}")
 
 
-def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
+def _with_notes(result: Result, c: Row, alpha: float) -> Result:
     notes = []
     if result.n_discordant == 0:
         notes.append(Note("identical", f"identical: no unit differs in what the metric counts{_step(c)}"))
@@ -244,3 +245,51 @@ def _with_notes(result: Result, c: Comparison, alpha: float) -> Result:
         text = f"undecided at {alpha:g}: the 99 % interval of p is {limits}; {remedy}"
         notes.append(Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed}))
     return replace(result, notes=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One of the comparisons, as `Inference` looks at it."""
+
+    pair: tuple[int, int]
+    metric: BoundMetric | BoundSets | BlackBox
+    subset: dict[str, str] | None
+    mask: NDArray[np.bool_] | None
+    panel: ComparedPanel
+    row: int
+    column: int
+    n_items: int
+    n_discordant: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowSlots:
+    """Where its counts stand."""
+
+    first: Cell | None
+    second: Cell | None
+    exact: Cell | None
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Those there are, the one that p is of first."""
+        return tuple(cell for cell in (self.first, self.second, self.exact) if cell is not None)
+
+
+def rows_of(exchange: Exchange) -> Iterator[tuple[Row, RowSlots]]:
+    """Yield the comparisons one by one, each with where its counts stand."""
+    c, slots = exchange.comparisons, exchange.slots
+    for k in range(len(c)):
+        subset = c.subset[k]
+        cells = (
+            Cell(exchange.jobs[one.job[k]], int(one.row[k]), int(one.column[k])) if one.job[k] >= 0 else None
+            for one in (slots.first, slots.second, slots.exact)
+        )
+        row = Row(
+            (int(c.a[k]), int(c.b[k])), c.metrics[c.metric[k]],
+            None if subset is None else {"column": subset.column, "value": subset.value},
+            c.masks[c.subset.codes[k]], c.panels[c.panel[k]], int(c.row[k]), int(c.column[k]), int(c.n_items[k]),
+            int(c.n_discordant[k]), c.label(k),
+        )  # fmt: skip
+        yield row, RowSlots(*cells)

@@ -104,6 +104,11 @@ class OutputsPanel:
         differs = np.fromiter((x != y for x, y in zip(self.a, self.b, strict=True)), np.bool_, len(self.a))
         return np.unique(self.index[differs])
 
+    @property
+    def n_discordant(self) -> NDArray[np.int64]:
+        """Units in which the systems differ, shape (1, 1)."""
+        return np.array([[len(self.discordant)]])
+
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """Observed scores, shape (2, 1)."""
@@ -189,9 +194,15 @@ class OutputsPanel:
         """Return none: what it returns is finite."""
         return None, None
 
-    def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> OutputsPanel:
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
         """Return itself: it holds one pair and one metric."""
         return self
+
+    def enumerations(
+        self, rows: NDArray[np.int64], _column: int = 0
+    ) -> Iterator[tuple[NDArray[np.int64], OutputsPanel]]:
+        """Yield the panel of all arrangements of its pair."""
+        yield rows, self.enumeration()
 
     def enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
         """Return the panel of all arrangements, as other panels do of one of their pairs and metrics."""
