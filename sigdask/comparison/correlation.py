@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.listing import Comparisons
 from sigdask.counts import Counts
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.statistics.classical import correlations
-from sigdask.statistics.distinct import grouped
 
 MOST_NUMBERS = 2**22
 """Item scores that are laid out at a time."""
@@ -30,7 +30,7 @@ class Correlated:
         """r12, NaN where the metric is no mean over a fixed set of items or a system's scores are all the same."""
         asked = self.asked
         found = np.full(len(asked), np.nan)
-        for own in grouped(asked.panel, asked.metric, asked.subset.codes):
+        for own in rows_of(numbered(asked.panel, asked.metric, asked.subset.codes)):
             if (r := self._of(own)) is not None:
                 found[own] = r
         return found

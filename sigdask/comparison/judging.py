@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sigdask.comparison.correlation import Correlated
 from sigdask.comparison.listing import Comparisons, Integers, Slots, Standing
 from sigdask.comparison.table import AGREES, DISAGREES, NOT_APPLICABLE, Checked, Coded, Floats, Score, Table
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.options import Alternative
@@ -19,7 +20,6 @@ from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import bounds, crosscheck
 from sigdask.statistics.classical import sign_test
-from sigdask.statistics.distinct import grouped
 
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
@@ -184,7 +184,7 @@ def _judged(slots: Slots, sample: Counted, whole: Counted) -> tuple[Counted, NDA
 def counted_at(standing: Standing, jobs: Sequence[Job], tallies: Tallies, tail: int) -> Counted:
     """Return trials and exceedances of each comparison, 0 where it has no such job."""
     n_trials, n_extreme = np.zeros(len(standing.job), np.int64), np.zeros(len(standing.job), np.int64)
-    for own in grouped(standing.job):
+    for own in rows_of(numbered(standing.job)):
         place = int(standing.job[own[0]])
         if place >= 0:
             tally, row, column = tallies[jobs[place]], standing.row[own], standing.column[own]
@@ -230,7 +230,7 @@ class _Seen:
         scores, ties = np.full((n, 2), np.nan), np.zeros(n)
         signs, undefined = np.full((n, 2), -1, np.int64), np.full((n, 2), np.nan)
         step = np.zeros(n)
-        for own in grouped(asked.panel):
+        for own in rows_of(numbered(asked.panel)):
             panel = asked.panels[int(asked.panel[own[0]])]
             at = asked.row[own], asked.column[own]
             signs[own], undefined[own] = panel.signs[at], panel.undefined[at]

@@ -17,7 +17,9 @@ TASKS_A_SECOND = 100
 """What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
 
 ENUMERATION_SECONDS = 2e-8
-"""What an arrangement of a single pair takes, about."""
+"""What an arrangement of a single pair takes, about, and of so many pairs that are counted together."""
+
+PAIRS_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,9 @@ def partition(
 
 
 def seconds_per_trial(panel: AnyPanel) -> float:
-    """Measure what a trial costs here; for enumerations of single pairs, which are many and short, state it."""
-    if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
-        return ENUMERATION_SECONDS
+    """Measure what a trial costs here; for enumerations of pairs, which are many and short, state it."""
+    if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
+        return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     few = panel.manner.timed
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges

@@ -49,7 +49,7 @@ class Batch:
     @staticmethod
     def of(counts: dict[str, Counts], study: Study) -> Batch:
         """Make a batch of test sets, in the order of the study."""
-        sizes = [len(analysis.asking) for analysis in study.analyses]
+        sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
         return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), study.cells)
 
     @property

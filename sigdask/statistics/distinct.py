@@ -1,9 +1,6 @@
-"""Thousands of rows have few distinct values: what is worked out once for each, and the rows that have it."""
+"""Thousands of comparisons share few counts: what is worked out of pairs of counts is so of the distinct ones."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +24,3 @@ def distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, Intege
     places[order] = np.cumsum(first) - 1
     return k[order][first], n[order][first], places
 
-
-def grouped(*codes: NDArray[Any]) -> Iterator[Integers]:
-    """Yield the rows that have the same codes in all columns, ascending, in the order of the codes.
-
-    Examples
-    --------
-    >>> [rows.tolist() for rows in grouped(np.array([2, 0, 2]))]
-    [[1], [0, 2]]
-    """
-    order = np.lexsort(codes[::-1])
-    if not len(order):
-        return
-    first = np.zeros(len(order), np.bool_)
-    for column in codes:
-        first[1:] |= np.diff(column[order]) != 0
-    yield from np.split(order, np.flatnonzero(first))

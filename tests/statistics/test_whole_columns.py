@@ -12,7 +12,7 @@ from scipy.stats import binomtest, fisher_exact
 from sigdask.statistics.bounds import bound, interval, p_value
 from sigdask.statistics.classical import correlations, sign_test
 from sigdask.statistics.crosscheck import count_fits, equals_share, runs_agree
-from sigdask.statistics.distinct import distinct_pairs, grouped
+from sigdask.statistics.distinct import distinct_pairs
 
 
 def exact_sign_test(wins: int, losses: int, alternative: str) -> Fraction:
@@ -73,21 +73,16 @@ def test_nothing_gives_nothing():
     none = np.empty(0, np.int64)
     for found in (sign_test(none, none), runs_agree(none, none, none), *interval(none, none), bound(none, none)):
         assert found.shape == (0,)
-    assert list(grouped(none)) == []
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=40))
-def test_distinct_pairs_and_groups_give_back_every_row(pairs):
+def test_distinct_pairs_give_back_every_row(pairs):
     k, n = np.array(pairs, np.int64).reshape(-1, 2).T
     few_k, few_n, places = distinct_pairs(k, n)
     assert (few_k[places] == k).all()
     assert (few_n[places] == n).all()
     assert len(few_k) == len(set(pairs))
-    groups = [rows.tolist() for rows in grouped(k, n)]
-    assert sorted(row for rows in groups for row in rows) == list(range(len(pairs)))
-    assert [pairs[rows[0]] for rows in groups] == sorted(set(pairs))
-    assert all(rows == sorted(rows) and len({pairs[row] for row in rows}) == 1 for rows in groups)
 
 
 def test_correlations_are_numpys_however_the_items_are_laid_out():

@@ -7,7 +7,7 @@ count the trials whose difference is at least as extreme as the observed one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -49,7 +49,7 @@ class AnyPanel(Protocol):
         """Count exceedances in trials `first` to `first + n_trials - 1` of a run."""
         ...
 
-    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None, /) -> AnyPanel:
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> AnyPanel:
         """Return the panel of some of its pairs and metrics; of a family itself."""
         ...
 
@@ -76,15 +76,18 @@ class ComparedPanel(AnyPanel, Protocol):
 
     @property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units that differ in a metric's own fields, shape (n_pairs, n_metrics)."""
+        """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
         ...
 
-    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None, /) -> ComparedPanel:
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> ComparedPanel:
         """Return the panel of some of its pairs and metrics."""
         ...
 
-    def enumeration(self, pair: int, metric: int, /) -> AnyPanel:
-        """Return the panel of all arrangements of one pair under one metric."""
+    def enumerations(self, rows: NDArray[np.int64], column: int, /) -> Iterator[tuple[NDArray[np.int64], AnyPanel]]:
+        """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each.
+
+        The pairs of one such panel have as many discordant units: its rows, in this order.
+        """
         ...
 
     def swap_deviations(self) -> NDArray[np.float64]:

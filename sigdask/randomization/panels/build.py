@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.grouping import numbered, of_pairs, rows_of
 from sigdask.counts.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
@@ -17,23 +18,35 @@ from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 MOST_SUMMED = 2**62
+
+MOST_NUMBERS = 2**22
+"""Numbers of a field that are made integers at a time."""
+
 LARGEST_SUM = 1e304
 """Of real scores: differences of sums, and some multiples of them, then stay within float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedPanel:
-    """A panel and where its pairs stand among those asked for (`of_pairs[p]` is the p-th pair's place)."""
+    """A panel and where its pairs stand among those asked for.
+
+    Attributes
+    ----------
+    panel : Panel
+        What is counted.
+    of_pairs : int64 array, shape (n_pairs,)
+        The place of each of its pairs.
+    """
 
     panel: Panel
-    of_pairs: tuple[int, ...]
+    of_pairs: NDArray[np.int64]
 
 
 def build(
     counts: Counts,
     units: Units,
     metrics: Sequence[BoundMetric],
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair] | NDArray[np.int64],
     *,
     subset: NDArray[np.bool_] | None = None,
 ) -> list[PlacedPanel]:
@@ -47,7 +60,7 @@ def build(
         Of the whole test set.
     metrics : sequence of BoundMetric
         Bound to `counts`, all on the same items (`BoundMetric.held`).
-    pairs : sequence of (int, int)
+    pairs : sequence of (int, int), or int64 array, shape (n_pairs, 2)
         Indices of the systems compared.
     subset : bool array, shape (n_items,), optional
         The items that count.
@@ -57,31 +70,96 @@ def build(
     list of PlacedPanel
         One for each set of pairs that have the same items and scale; most often one.
     """
-    found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
-    names, fields = tuple(found), list(found.values())
-    scales = _scales(fields, _rounding(metrics, counts), counts)
-    held = metrics[0].held
+    return Sharing.of(counts, metrics, np.asarray(pairs, np.int64).reshape(-1, 2)).panels(units, subset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharing:
+    """Which pairs of a test set share panels: found once for all its subsets.
+
+    Attributes
+    ----------
+    counts : Counts
+        The aligned systems.
+    fields : tuple of array, shape (n_items, n_systems) or (n_items, 1)
+        What the metrics sum.
+    metrics : tuple of PanelMetric
+        On the same items.
+    held : bool array, shape (n_items, n_systems), or None
+        Which items these are.
+    pairs : int64 array, shape (n_pairs, 2)
+        Systems compared.
+    groups : tuple of (int64 array, tuple of Lattice)
+        Pairs that have the same items and lattices.
+    """
+
+    counts: Counts
+    fields: tuple[NDArray[Any], ...]
+    metrics: tuple[PanelMetric, ...]
+    held: NDArray[np.bool_] | None
+    pairs: NDArray[np.int64]
+    groups: tuple[tuple[NDArray[np.int64], tuple[Lattice, ...]], ...]
+
+    @staticmethod
+    def of(counts: Counts, metrics: Sequence[BoundMetric], pairs: NDArray[np.int64]) -> Sharing:
+        """Group pairs by their items and lattices, for metrics on the same items."""
+        found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
+        names, fields, held = tuple(found), tuple(found.values()), metrics[0].held
+        scales = _scales(fields, _rounding(metrics, counts), counts)
+        of_scales = [_of_scales(own, pairs, counts.n_items) for own in scales.values()]
+        numbers = numbered(of_items(counts, pairs, held), *(codes for codes, _ in of_scales))
+        groups = []
+        for members in rows_of(numbers):
+            own = dict(zip(scales, (lattices[int(codes[members[0]])] for codes, lattices in of_scales), strict=True))
+            groups.append((members, tuple(own.get(f, COUNTS) for f in range(len(fields)))))
+        bound = tuple(
+            PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
+        )
+        return Sharing(counts, fields, bound, held, pairs, tuple(groups))
+
+    def panels(self, units: Units, subset: NDArray[np.bool_] | None = None) -> list[PlacedPanel]:
+        """Make the panels of all items, or of a subset of them."""
+        placed = []
+        for members, lattices in self.groups:
+            pairs = self.pairs[members]
+            mask = self.counts.in_common(pairs[0].tolist(), subset, self.held)
+            placed.append(PlacedPanel(_panel(units, self.fields, lattices, pairs, self.metrics, mask), members))
+        return placed
+
+
+def of_items(counts: Counts, pairs: NDArray[np.int64], held: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """Return numbers of pairs by the items that both systems have, shape (n_pairs,)."""
     gaps = [own for own in (counts.present, held) if own is not None]
-    by_system = np.ascontiguousarray(np.logical_and.reduce(gaps).T) if gaps else None
-    groups: dict[Any, list[int]] = {}
-    for k, pair in enumerate(pairs):
-        groups.setdefault(_sharing(pair, counts, by_system, fields, scales), []).append(k)
-    bound = tuple(
-        PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
-    )
-    placed = []
-    for (_, lattices), members in groups.items():
-        mask = counts.in_common(pairs[members[0]], subset, held)
-        panel = _panel(units, fields, lattices, [pairs[k] for k in members], bound, mask)
-        placed.append(PlacedPanel(panel, tuple(members)))
-    return placed
+    if not gaps:
+        return np.zeros(len(pairs), np.int64)
+    by_system = np.packbits(np.logical_and.reduce(gaps).T, axis=1)  # (n_systems, n_bytes)
+    alike: dict[bytes, int] = {}
+    codes = np.array([alike.setdefault(row.tobytes(), len(alike)) for row in by_system], np.int64)
+    return of_pairs(codes, pairs, lambda i, j: (by_system[i] & by_system[j]).tobytes())
+
+
+def _of_scales(
+    scales: Sequence[Scale], pairs: NDArray[np.int64], n_items: int
+) -> tuple[NDArray[np.int64], list[Lattice]]:
+    """Return numbers of pairs by the lattice of one field, and the lattices by their numbers."""
+    digits = max((s.digits for s in scales if s.digits is not None), default=None)
+    alike: dict[Scale, int] = {}
+    codes = np.array([alike.setdefault(scale, len(alike)) for scale in scales], np.int64)
+    lattices: dict[Lattice, None] = {}
+
+    def lattice(i: int, j: int) -> Lattice:
+        found = lattice_for(scales[i], scales[j], n_items, digits=digits)
+        lattices.setdefault(found)
+        return found
+
+    return of_pairs(codes, pairs, lattice), list(lattices)
 
 
 def joint(
     counts: Counts,
     units: Units,
     metric: BoundMetric,
-    pairs: Sequence[Pair],
+    pairs: NDArray[np.int64],
     subset: NDArray[np.bool_] | None = None,
 ) -> Panel:
     """Make one panel of all systems of some pairs, on the same items and one lattice.
@@ -91,7 +169,7 @@ def joint(
     counts, units, metric, pairs, subset
         As in `build`, with one metric; the panel's pairs stand as given.
     """
-    systems = sorted({s for pair in pairs for s in pair})
+    systems = np.unique(pairs).tolist()
     lists = {s: counts.in_common([s], subset, metric.held) for s in systems}
     mask = np.logical_or.reduce(list(lists.values()))
     if (missing := next((s for s in systems if (lists[s] != mask).any()), None)) is not None:
@@ -108,7 +186,7 @@ def joint(
         widest = Scale(digits, max((s.exponent for s in own), default=0), max((s.rounding for s in own), default=0.0))
         lattices.append(lattice_for(widest, widest, counts.n_items) if own else COUNTS)
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
-    return _panel(units, fields, lattices, pairs, (bound,), mask)
+    return _panel(units, fields, lattices, np.asarray(pairs, np.int64), (bound,), mask)
 
 
 def _rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple[float, ...]]:
@@ -151,48 +229,25 @@ def _place(counts: Counts, system: int, item: int) -> str:
     return f"system {counts.systems[system]!r}, item {where}"
 
 
-def _sharing(
-    pair: Pair,
-    counts: Counts,
-    by_system: NDArray[np.bool_] | None,
-    fields: Sequence[NDArray[Any]],
-    scales: dict[int, list[Scale]],
-) -> tuple[bytes, tuple[Lattice, ...]]:
-    """Return what pairs must have in common to share a panel: their items (bits, 8 a byte) and their lattices."""
-    i, j = pair
-    lattices = []
-    for f in range(len(fields)):
-        if f not in scales:
-            lattices.append(COUNTS)
-            continue
-        digits = [s.digits for s in scales[f] if s.digits is not None]
-        lattices.append(lattice_for(scales[f][i], scales[f][j], counts.n_items, digits=max(digits, default=None)))
-    both = b"" if by_system is None else np.packbits(by_system[i] & by_system[j]).tobytes()
-    return both, tuple(lattices)
-
-
 def _panel(
     units: Units,
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
-    pairs: Sequence[Pair],
+    pairs: NDArray[np.int64],
     metrics: tuple[PanelMetric, ...],
     mask: NDArray[np.bool_],
 ) -> Panel:
-    systems = sorted({s for pair in pairs for s in pair})
-    place = {s: k for k, s in enumerate(systems)}
+    systems = np.unique(pairs)
     where, index = np.unique(units.index[mask], return_inverse=True)
-    summed = np.zeros((len(where), len(systems), len(fields)), np.int64)
-    for f, k, column in _unit_sums(fields, lattices, systems, mask, index, len(where)):
-        summed[:, k, f] = column
-    kept = (summed != summed[:, :1]).any(axis=(1, 2))
+    summed, totals = _unit_sums(fields, lattices, systems, mask, index, len(where))
+    kept = (summed.max(axis=1) != summed.min(axis=1)).any(axis=1)  # (n_units,)
     return Panel(
         key=units.key,
         addresses=where[kept],
-        values=_smallest(summed[kept]),
-        totals=summed.sum(axis=0),
+        values=_smallest(summed if kept.all() else summed[kept]),
+        totals=totals,
         lattices=tuple(lattices),
-        pairs=np.array([[place[i], place[j]] for i, j in pairs], dtype=np.int64).reshape(-1, 2),
+        pairs=np.searchsorted(systems, pairs),
         metrics=metrics,
         sizes=np.bincount(index, minlength=len(where))[kept],
         n_items=int(np.count_nonzero(mask)),
@@ -200,38 +255,61 @@ def _panel(
     )
 
 
-def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+def _columns(field: NDArray[Any], systems: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the columns of some systems: a view where they stand side by side, or one column serves all."""
+    first, last = int(systems[0]), int(systems[-1])
+    if field.shape[1] == 1:
+        return field
+    return field[:, first : last + 1] if last - first + 1 == len(systems) else field[:, systems]
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers in the smallest type that holds the difference of any two."""
-    most = 2 * int(np.abs(values).max(initial=0))
+    most = 2 * _largest(values)
     fits = next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64)
     return np.ascontiguousarray(values, fits)
 
 
-def _within_bounds(column: NDArray[Any]) -> NDArray[np.int64]:
-    """Return counts as 64-bit integers, or refuse those whose sums these might not hold."""
-    largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
-    if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
-        raise InputError(f"counts as large as {largest:,} in {len(column):,} items: their sum must stay below 2**62")
-    return column.astype(np.int64)
+def _within_bounds(block: NDArray[Any]) -> NDArray[np.int64]:
+    """Return columns of counts as 64-bit integers, or refuse those whose sums these might not hold."""
+    if _largest(block) * len(block) >= MOST_SUMMED:
+        for column in block.T:
+            if np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
+                raise InputError(
+                    f"counts as large as {_largest(column):,} in {len(column):,} items: their sum must stay below 2**62"
+                )
+    return block.astype(np.int64)
+
+
+def _largest(counts: NDArray[Any]) -> int:
+    """Return the largest size of counts."""
+    return max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
 
 
 def _unit_sums(
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
-    systems: Sequence[int],
+    systems: NDArray[np.int64],
     mask: NDArray[np.bool_],
     index: NDArray[np.int64],
     n_units: int,
-) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield (field, system, sums over each unit), integers throughout."""
-    single, rows = n_units == len(index), np.flatnonzero(mask)
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return sums over each unit, shape (n_units, n_systems, n_fields), and over all; integers throughout."""
+    rows = np.flatnonzero(mask)
+    order = np.argsort(index, kind="stable")
+    rows, starts = rows[order], np.searchsorted(index[order], np.arange(n_units))
+    totals = np.zeros((len(systems), len(fields)), np.int64)
+    blocks: list[tuple[int, int, NDArray[Any]]] = []  # (field, first system, sums), each in its smallest type
+    size = max(1, MOST_NUMBERS // max(len(rows), 1))
     for f, field in enumerate(fields):
-        for k, system in enumerate(systems):
-            column = field[rows, 0 if field.shape[1] == 1 else system]
-            integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
-            sums = np.zeros(n_units, np.int64)
-            if single:
-                sums[index] = integers
-            else:
-                np.add.at(sums, index, integers)
-            yield f, k, sums
+        for first in range(0, len(systems), size):
+            some = systems[first : first + size]
+            block = _columns(field, some)[rows]
+            integers = lattices[f].integers(block) if block.dtype.kind == "f" else _within_bounds(block)
+            sums = integers if n_units == len(rows) else np.add.reduceat(integers, starts, axis=0)
+            totals[first : first + size, f] = sums.sum(axis=0)
+            blocks.append((f, first, _smallest(sums)))
+    summed = np.empty((n_units, len(systems), len(fields)), np.result_type(np.int8, *(b.dtype for _, _, b in blocks)))
+    for f, first, sums in blocks:
+        summed[:, first : first + size, f] = sums
+    return summed, totals

@@ -64,9 +64,8 @@ def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDAr
     sums = np.zeros((len(panel.totals), 2), np.uint64)
     for seed in range(2):
         base = mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
-        base = mixed(base ^ panel.sizes.astype(np.uint64))
         for s in range(len(panel.totals)):
-            hashed = base
+            hashed = mixed(base ^ panel.sizes_of(s).astype(np.uint64))
             for f, scale in zip(own, scales, strict=True):
                 hashed = mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
             sums[s, seed] = hashed.sum(dtype=np.uint64)

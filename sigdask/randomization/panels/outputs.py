@@ -199,9 +199,15 @@ class OutputsPanel:
         """NaN: what it returns is finite."""
         return np.full((1, 1, 2), np.nan)
 
-    def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> OutputsPanel:
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
         """Return itself: it holds one pair and one metric."""
         return self
+
+    def enumerations(
+        self, rows: NDArray[np.int64], _column: int = 0
+    ) -> Iterator[tuple[NDArray[np.int64], OutputsPanel]]:
+        """Yield the panel of all arrangements of its pair."""
+        yield rows, self.enumeration()
 
     def enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
         """Return the panel of all arrangements, as other panels do of one of their pairs and metrics."""

@@ -146,9 +146,11 @@ class ScoredSums:
 
     def is_approximate(self, metric: int) -> bool:
         """Whether a score that no integers decide is made of sums that are not exact as it takes them."""
+        return not self.linear[metric] and self.is_rounded(metric)
+
+    def is_rounded(self, metric: int) -> bool:
+        """Whether a metric's sums are not exact as its score takes them, if no integers decide it."""
         own = self.metrics[metric]
-        if self.linear[metric]:
-            return False
         lattices = [self.lattices[f] for f in own.fields]
         return any(x.slack for x in lattices) or (any_formula(own.form) and any(x.digits for x in lattices))
 
@@ -246,18 +248,42 @@ class ScoredSums:
 
         Their differences are compared in integers, by the numerators alone.
         """
-        return tuple(self._is_linear(m) for m in self.metrics)
+        return tuple(map(self._is_linear, range(len(self.metrics))))
 
-    def _is_linear(self, metric: PanelMetric) -> bool:
-        form = metric.form
-        if not isinstance(form, Ratios) or len(form.numerators) != 1:
+    def _is_linear(self, m: int) -> bool:
+        weights = self._denominator(m)
+        if weights is None:
             return False
-        fields = list(metric.fields)
-        if any(len(_scales_of(self.lattices, fields, w)) > 1 for w in (form.numerators[0], form.denominators[0])):
-            return False
-        below = self.values[:, :, fields] @ np.array(form.denominators[0])  # (n_kept, n_systems)
-        totals = self.totals[:, fields] @ np.array(form.denominators[0])
+        below = self.values[:, :, list(self.metrics[m].fields)] @ weights  # (n_kept, n_systems)
+        totals = self.totals[:, list(self.metrics[m].fields)] @ weights
         return bool((below == below[:, :1]).all() and (totals == totals[0]).all() and totals[0] > 0)
+
+    def constants(self, rows: NDArray[np.int64], m: int) -> NDArray[np.int64]:
+        """Return the denominators of pairs whose systems no swap can give another, shape (n_rows,); 0 of others."""
+        weights = self._denominator(m)
+        if weights is None:
+            return np.zeros(len(rows), np.int64)
+        i, j = self.pairs[rows].T
+        below = self.values[:, :, list(self.metrics[m].fields)] @ weights  # (n_kept, n_systems)
+        totals = self.totals[:, list(self.metrics[m].fields)] @ weights
+        alike = np.zeros(below.shape[1], np.int64)
+        if (below != below[:, :1]).any():
+            seen: dict[bytes, int] = {}
+            alike = np.array([seen.setdefault(column.tobytes(), len(seen)) for column in below.T])
+        return np.where((alike[i] == alike[j]) & (totals[i] == totals[j]), np.maximum(totals[i], 0), 0)
+
+    def _denominator(self, m: int) -> NDArray[np.int64] | None:
+        """Return the weights of the denominator of one ratio of sums on one scale each; None of other scores."""
+        form, fields = self.metrics[m].form, list(self.metrics[m].fields)
+        if not isinstance(form, Ratios) or len(form.numerators) != 1:
+            return None
+        if any(len(_scales_of(self.lattices, fields, w)) > 1 for w in (form.numerators[0], form.denominators[0])):
+            return None
+        return np.array(form.denominators[0])
+
+    def sizes_of(self, _system: int) -> NDArray[np.int64]:
+        """Return the items in each kept unit."""
+        return self.sizes
 
 
 def _smallest(values: NDArray[Any]) -> NDArray[Any]:
