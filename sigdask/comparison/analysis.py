@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import left_out
 from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.judging import Judging, p_values
 from sigdask.comparison.nesting import hanging, highest
 from sigdask.comparison.notes import Note
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.judging import Judging, p_values
 from sigdask.comparison.table import Floats, Hanging, OtherUnit, Table
 from sigdask.counts import Counts
 from sigdask.options import Alternative
@@ -78,9 +78,7 @@ class Analysis:
 
     def table(self, judging: Judging, tallies: Tallies) -> Table:
         """Judge the counts of `jobs`."""
-        main, *others = (
-            judging.table(one.comparisons, one.slots, one.jobs, tallies) for one in self.exchanges
-        )
+        main, *others = (judging.table(one.comparisons, one.slots, one.jobs, tallies) for one in self.exchanges)
         return replace(main, dependence=self.dependences, beside=tuple(map(_beside, others)))
 
     def p_values(self, tallies: Tallies, alternative: Alternative) -> Floats:

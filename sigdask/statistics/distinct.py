@@ -23,4 +23,3 @@ def distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, Intege
     places = np.empty(len(k), np.int64)
     places[order] = np.cumsum(first) - 1
     return k[order][first], n[order][first], places
-
