@@ -17,7 +17,8 @@ from sigdask.comparison.adjustment import (
     rates,
     with_trials,
 )
-from sigdask.comparison.results import Result, ResultAcrossSets
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.results import ResultAcrossSets
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.deviations import root_mean_square, swap_deviations

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Asked, Comparison
-from sigdask.comparison.results import FamilyNote, Result
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.results import FamilyNote
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative

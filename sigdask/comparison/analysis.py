@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sigdask.comparison.comparisons import Asked, Comparison, left_out, list_comparisons
+from sigdask.comparison.found.result import Beside, Result
 from sigdask.comparison.jobs import Slots, list_jobs
 from sigdask.comparison.nesting import Nesting, highest
 from sigdask.comparison.notes import Note
 from sigdask.comparison.request import Wanted, pairs_of
-from sigdask.comparison.results import Beside, Result
 from sigdask.comparison.summary import Failed, Inference
 from sigdask.counts import Counts
 from sigdask.errors import InputError

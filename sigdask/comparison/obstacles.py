@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sigdask.comparison.adjustment import Adjustment
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import Note, Plain
-from sigdask.comparison.results import Result
 from sigdask.randomization.max_t import Family
 from sigdask.randomization.skewed import n_skewed
 from sigdask.statistics.bounds import MAX_TRIALS, trials_to_decide

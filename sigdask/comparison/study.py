@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from sigdask.comparison.across_sets import AcrossSets, across_sets
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import FamilyNote, Result, Results
+from sigdask.comparison.results import FamilyNote, Results
 from sigdask.comparison.summary import Failed, adjusted
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
@@ -95,7 +97,7 @@ class Study:
             *(note for analysis in self.analyses for note in analysis.notes),
         ]
         return Results(
-            results=tuple(results),
+            table=Table.of(results, self.alpha),
             seed=self.seed,
             alpha=self.alpha,
             notes=distinct(notes),

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Asked, Comparison
+from sigdask.comparison.found.result import Exact, Result, SecondRun
 from sigdask.comparison.jobs import Slots
 from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Exact, Result, SecondRun
 from sigdask.counts import Counts
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BoundMetric
