@@ -127,5 +127,5 @@ def _identical() -> Audit:
 
 def _same_on(cluster: str, workers: int | None, here: dict[str, Results]) -> Audit:
     there = _yeh(cluster, workers)
-    same = all(there[side].results == here[side].results for side in here)
+    same = all(there[side] == here[side] for side in here)
     return f"the same counts on cluster {cluster}", same, "2 x 3 comparisons, two runs of 1,048,576 trials each"

@@ -13,7 +13,9 @@ from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
 from sigdask.comparison import notes
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.engine import Progress
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
@@ -317,7 +319,7 @@ class _Driver:
             complete = all(map(self.ledger.is_complete, cells)) and self._is_found(cells[0])
             by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
         return {
-            name: (replace(results, results=tuple(one.result for one in own)), own)
+            name: (replace(results, table=Table.of([one.result for one in own], results.alpha)), own)
             for name, own in zip(batch.names, by_set, strict=True)
         }
 

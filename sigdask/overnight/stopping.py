@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.notes import Note, without
-from sigdask.comparison.results import Result, Stopped
+from sigdask.comparison.found.result import Result, Stopped
+from sigdask.comparison.found.sentences import NOT_FOUND
+from sigdask.comparison.notes import without
 from sigdask.overnight.ledger import Ledger
 from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.tallies import TAILS, round_of
@@ -35,7 +36,6 @@ from sigdask.statistics.stopping import (
 from sigdask.store import Recorded
 
 RUNS = (0, 1)
-NOT_FOUND = Note("stop-unknown", "the trial to stop at is not looked for yet: p is the largest that it can be")
 INTERVAL_RISK = 0.01
 """Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
 

@@ -109,8 +109,7 @@ def equals_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArr
 def second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
     """Judge a second, independent run of as many trials."""
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
-    detail = f"{k1:,} and {k2:,} of {n_trials:,} trials; agreement {p_equals(agreement_p)} (Fisher)"
-    return Check("second run", verdict, (k2 + 1) / (n_trials + 1), detail)
+    return Check("second run", verdict, (k2 + 1) / (n_trials + 1), of_runs(k1, k2, n_trials, p_equals(agreement_p)))
 
 
 def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
@@ -131,11 +130,29 @@ def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     """
     if exact:
         fits = bool(equals_share(n_extreme, n_trials, p))
-        detail = f"{p_equals(p, digits=6)} against {n_extreme:,} of all {n_trials:,} arrangements"
+        detail = of_arrangements(known_text(p), n_extreme, n_trials)
     else:
         tail = float(count_fits(n_extreme, n_trials, p))
         fits = tail >= ALARM / n_comparisons
-        detail = (
-            f"{p_equals(p, digits=6)}; {n_extreme:,} of {n_trials:,} trials fit it with {p_equals(tail)} (binomial)"
-        )
+        detail = of_trials(known_text(p), n_extreme, n_trials, p_equals(tail))
     return Check(name, "agrees" if fits else "disagrees", p, detail)
+
+
+def known_text(p: float) -> str:
+    """Write a p-value that a count is held against."""
+    return p_equals(p, digits=6)
+
+
+def of_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
+    """Say what two runs counted, and what Fisher's p is."""
+    return f"{k1:,} and {k2:,} of {n_trials:,} trials; agreement {agreement} (Fisher)"
+
+
+def of_arrangements(known: str, n_extreme: int, n_trials: int) -> str:
+    """Say what all arrangements were held against."""
+    return f"{known} against {n_extreme:,} of all {n_trials:,} arrangements"
+
+
+def of_trials(known: str, n_extreme: int, n_trials: int, fit: str) -> str:
+    """Say what a sample was held against, and what p its count has if that is true."""
+    return f"{known}; {n_extreme:,} of {n_trials:,} trials fit it with {fit} (binomial)"

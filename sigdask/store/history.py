@@ -14,15 +14,17 @@ import time
 import types
 import typing
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import earlier, texts_alone
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.errors import InputError
 from sigdask.writing import plain
 
@@ -254,13 +256,14 @@ def n_changed(connection: Connection, plan: str) -> dict[int, int]:
 
 def frame(results: Results) -> dict[str, Any]:
     """Return what stands around the results of a test set, as JSON keeps it."""
-    return {f.name: plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "results"}
+    return {f.name: plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "table"}
 
 
 def framed(around: dict[str, Any], found: Sequence[Result]) -> Results:
     """Return results with what stood around them."""
-    made: Results = _made(Results, earlier(around) | {"results": ()})
-    return replace(made, results=tuple(found))
+    known = _types(Results)
+    made = {name: _made(known[name], value) for name, value in earlier(around).items() if name in known}
+    return Results(table=Table.of(found, made["alpha"]), **made)
 
 
 def first_looks(connection: Connection, plan: str) -> dict[str, int]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.results import Results
 from sigdask.errors import InputError
 from sigdask.store import Recorded, Run, history, reading
 from sigdask.store.lease import sign_of_life

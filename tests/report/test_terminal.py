@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sigdask.comparison.summary import adjusted
 
 from sigdask.api import compare_all
+from sigdask.comparison.found.result import Result, Stopped
 from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Result, Results, Stopped
-from sigdask.comparison.summary import adjusted
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.report.html import page
 from sigdask.report.layout import lay_out
@@ -90,9 +92,9 @@ def test_a_confidence_sequence_has_limits_and_no_p():
     result = result_of(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
     assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in told(result)
     assert told(result).endswith(": significant at 0.05.")
-    text = render(Results((result,), 0, 0.05))
+    text = render(Results(Table.of((result,), 0.05), 0, 0.05))
     assert "none" not in text
-    assert "none" not in page({"": Results((result,), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
+    assert "none" not in page({"": Results(Table.of((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
 
 
 def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power():
@@ -101,7 +103,7 @@ def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power()
         replace(result_of(p_value=math.nan, stopped=replace(found, is_significant=yes)), a=a, b=b)
         for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
     ]
-    [ranking] = Results(tuple(results), 0, 0.05).rankings()
+    [ranking] = Results(Table.of(results, 0.05), 0, 0.05).rankings()
     assert ranking.discriminative_power == 2 / 3
 
 

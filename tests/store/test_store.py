@@ -21,8 +21,10 @@ from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.api import compare
+from sigdask.comparison.found.result import Stopped
 from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Results, Stopped
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.errors import HeldError, InputError, StoreError
 from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies, views
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
@@ -307,7 +309,7 @@ def test_notes_come_back_with_kinds_and_numbers_and_so_do_those_on_all_results(w
     with reading(where) as connection:
         [back] = history.results_at(connection, "p", None)
     assert back.result == result
-    results = Results((result,), 0, 0.05, notes=NOTES[::-1])
+    results = Results(Table.of((result,), 0.05), 0, 0.05, notes=NOTES[::-1])
     around = json.loads(json.dumps(history.frame(results)))
     assert history.framed(around, [back.result]) == results
 
