@@ -283,6 +283,10 @@ class _Driver:
         """Comparisons of all test sets."""
         return sum(len(batch.cells) for batch in self.batches)
 
+    def _is_complete_cell(self, cell: Cell) -> bool:
+        run, place = cell.job.run, self.ledger.place(cell)
+        return bool(self.ledger.n_trials[run][place] >= min(cell.job.n_trials, self.ledger.limit[run][place]))
+
     def _is_complete(self) -> bool:
         counted = all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
         return counted and (self.early is None or self.early.is_settled)
@@ -313,8 +317,8 @@ class _Driver:
         for result, cells, number in zip(results, batch.cells, batch.set_of, strict=True):
             if result.metric in failing and math.isnan(result.score_a):
                 continue
-            digest = self.ledger.digest(cells[0])
-            complete = all(map(self.ledger.is_complete, cells)) and self._is_found(cells[0])
+            digest = self.ledger.digests[self.ledger.place(cells[0])].tobytes().hex()
+            complete = all(map(self._is_complete_cell, cells)) and self._is_found(cells[0])
             by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
         return {
             name: (replace(results, results=tuple(one.result for one in own)), own)

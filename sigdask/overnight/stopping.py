@@ -130,7 +130,7 @@ class Early:
             return
         seen = {(one.digest, one.result.alternative): one.result for one in recorded if one.complete}
         for k, place in enumerate(self.order):
-            before = seen.get((self.ledger.digests[place], TAILS[self.tail[k]]))
+            before = seen.get((self.ledger.digests[place].tobytes().hex(), TAILS[self.tail[k]]))
             if before is not None and before.stopped == self._stopped(self.rule, k, is_early=True):
                 self.found[k] = before.n_trials
 

@@ -56,7 +56,7 @@ class Store:
         """Let another driver at it."""
         self._lease.give_back()
 
-    def ids_of(self, digests: Sequence[str], labels: Sequence[str]) -> NDArray[np.int64]:
+    def ids_of(self, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
         """Return the numbers of comparisons, entering those that are new."""
         with self.database.transaction() as connection:
             self._lease.renew(connection)

@@ -7,6 +7,7 @@ one transaction.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
@@ -50,6 +51,27 @@ CREATE TABLE arrays (
 """Families of hypotheses are counted as a whole."""
 
 
+BINARY = {
+    "sqlite": """
+CREATE TABLE hexed AS SELECT * FROM comparisons;
+PRAGMA defer_foreign_keys = ON;
+DROP TABLE comparisons;
+CREATE TABLE comparisons (id {serial}, digest BLOB NOT NULL UNIQUE, label TEXT NOT NULL);
+INSERT INTO comparisons SELECT id, unhexed(digest), label FROM hexed;
+DROP TABLE hexed;
+""",
+    "postgresql": "ALTER TABLE comparisons ALTER COLUMN digest TYPE BYTEA USING decode(digest, 'hex');",
+}
+"""Digests take half the room as bytes."""
+
+
+def _binary(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        opened: Any = connection.connection.driver_connection
+        opened.create_function("unhexed", 1, bytes.fromhex, deterministic=True)
+    _runs(BINARY[connection.dialect.name])(connection)
+
+
 def _runs(script: str) -> Callable[[Connection], None]:
     def migrate(connection: Connection) -> None:
         sqlite = connection.dialect.name == "sqlite"
@@ -64,7 +86,7 @@ def _runs(script: str) -> Callable[[Connection], None]:
     return migrate
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2))
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2), _binary)
 """The k-th brings a store from version k to version k + 1."""
 
 NEWEST = len(MIGRATIONS)

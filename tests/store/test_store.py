@@ -24,6 +24,7 @@ from sigdask.api import compare
 from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Results, Stopped
 from sigdask.errors import HeldError, InputError, StoreError
+from sigdask.randomization.panels.digests import packed
 from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies, views
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
@@ -52,13 +53,18 @@ def where(request, tmp_path):
     return url
 
 
+def named(*letters):
+    """Digests that are told apart at sight."""
+    return packed(bytes.fromhex(40 * letter) for letter in letters)
+
+
 def counts_of(n, seed=0):
     return np.random.default_rng(seed).integers(0, 4096, (n, 3))
 
 
 def test_trials_are_kept_by_round_and_read_back_as_sums(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40, "b" * 40], ["pair", "pair"])
+        ids = store.ids_of(named("a", "b"), ["pair", "pair"])
         store.begin("p.toml", {}, [])
         store.commit([Kept(ids, 0, 0, 4096, counts_of(2))])
         store.commit([Kept(ids[:1], 0, 4096, 10_000, counts_of(1, 1)), Kept(ids[:1], 1, 0, 5, counts_of(1, 2))])
@@ -67,7 +73,7 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
         assert kept.n_trials.tolist() == [16_384, 4096]
         assert kept.counts[0].tolist() == (counts_of(2)[0] + counts_of(1, 1)[0] + counts_of(1, 3)[0]).tolist()
         assert store.prefixes(ids, 1).n_trials.tolist() == [5, 0]
-        assert store.ids_of(["b" * 40, "a" * 40], ["", ""]).tolist() == ids[::-1].tolist()
+        assert store.ids_of(named("b", "a"), ["", ""]).tolist() == ids[::-1].tolist()
     with reading(where) as connection:
         rows = connection.execute(text("SELECT first, stop FROM tallies WHERE run = 0 ORDER BY comparison, first"))
         assert [tuple(row) for row in rows] == [(0, 4096), (4096, 16_384), (0, 4096)]
@@ -76,7 +82,7 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
 @pytest.mark.parametrize("again", [(0, 4096), (4096, 8192), (0, 100), (9000, 10_000), (20_000, 30_000)])
 def test_no_trial_is_kept_twice_and_none_left_out(where, again):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40], ["pair"])
+        ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
         store.commit([Kept(ids, 0, 0, 4096, counts_of(1)), Kept(ids, 0, 4096, 8192, counts_of(1))])
         with pytest.raises(StoreError, match="another driver has counted"):
@@ -88,7 +94,7 @@ def test_no_trial_is_kept_twice_and_none_left_out(where, again):
 def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
     first, second, third = counts_of(2), counts_of(2, 1), counts_of(1, 2)
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40, "b" * 40], ["pair", "pair"])
+        ids = store.ids_of(named("a", "b"), ["pair", "pair"])
         store.begin("p.toml", {}, [])
         store.commit([Kept(ids, 0, 0, 4096, first)])
         store.commit([Kept(ids, 0, 4096, 16_384, second)])
@@ -111,7 +117,7 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
 def test_families_are_kept_as_a_whole(where):
     counts = np.arange(15).reshape(1, 15)
     with open_store(where, "p") as store:
-        [number] = store.ids_of(["f" * 40], ["family"])
+        [number] = store.ids_of(named("f"), ["family"])
         store.begin("p.toml", {}, [])
         for first, stop in ((0, 4096), (4096, 5000), (5000, 16_384)):
             store.commit([Kept(np.array([number]), 0, first, stop, counts, whole=True)])
@@ -137,7 +143,7 @@ def test_a_postgresql_store_serves_several_plans_at_once(server):
     with open_store(server.url, "one") as one, open_store(server.url, "two") as two:
         one.begin("", {}, [])
         two.begin("", {}, [])
-        ids = one.ids_of(["d" * 40], ["pair"])
+        ids = one.ids_of(named("d"), ["pair"])
         one.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
         with pytest.raises(StoreError, match="another driver has counted"):
             two.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
@@ -216,7 +222,7 @@ def held(db, holder, beat):
 
 def test_a_driver_that_lost_its_lease_cannot_commit(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40], ["pair"])
+        ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
         with store.database.transaction() as connection:
             connection.execute(text("UPDATE leases SET token = 'theirs'"))
@@ -238,7 +244,7 @@ def test_a_lease_shows_signs_of_life(where, monkeypatch):
 
 def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40], ["pair"])
+        ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
         whole = store.database.transaction
         lost = []
@@ -472,7 +478,7 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
 
     with open_store(server.url, "waiting") as store:
         store.begin("", {}, [])
-        ids = store.ids_of(["e" * 40], ["pair"])
+        ids = store.ids_of(named("e"), ["pair"])
         store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
         server.kill()
         back = threading.Timer(1.0, server.start)
@@ -513,7 +519,7 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
     n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000
     with open_store(where, "million") as store:
         store.begin("", {"settings": {}}, [Progress("s", n, n, n, 0, 4096 * n, 4096 * n)])
-        ids = store.ids_of([f"{k:040x}" for k in range(n)], ["pair"] * n)
+        ids = store.ids_of(packed(k.to_bytes(20) for k in range(n)), ["pair"] * n)
         counts = counts_of(batch)
         start = time.perf_counter()
         for at in range(0, n, batch):
