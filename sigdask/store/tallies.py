@@ -23,6 +23,8 @@ from sigdask.randomization.tallies import round_of
 AT_ONCE = 5000
 """Keys in one query."""
 
+TAILS = ("greater", "less", "two_sided")
+
 NEARLY = 2
 """Times as many keys as are meant are read where they follow on each other."""
 
@@ -107,9 +109,9 @@ def _enter(connection: Connection, new: Mapping[bytes, str]) -> None:
 
 def read(connection: Connection, ids: NDArray[np.int64], run: int) -> Prefixes:
     """Read what is kept of comparisons of pairs, in the order of `ids`."""
-    sums = ", ".join(f"CAST(sum({tail}) AS BIGINT)" for tail in ("greater", "less", "two_sided"))
+    sums = [f"CAST(sum({tail}) AS BIGINT)" for tail in TAILS]
     some, place = np.unique(ids, return_inverse=True)  # one comparison may stand twice
-    rows = _rows(connection, some, run, f"comparison, max(stop), {sums}", "GROUP BY comparison")
+    rows = _rows(connection, some, run, ("comparison", "max(stop)", *sums), "GROUP BY comparison")
     found = np.zeros((len(some), 4), np.int64)
     found[np.searchsorted(some, rows[:, 0])] = rows[:, 1:]
     return Prefixes(found[place, 0], found[place, 1:])
@@ -120,7 +122,7 @@ def read_blocks(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Read what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
     some, place = np.unique(ids, return_inverse=True)
-    rows = _rows(connection, some, run, "comparison, first, stop, greater, less, two_sided")
+    rows = _rows(connection, some, run, ("comparison", "first", "stop", *TAILS))
     starts, number = np.unique(rows[:, 1], return_inverse=True)
     at = np.searchsorted(some, rows[:, 0])
     stops, counts = np.zeros((len(starts), len(some)), np.int64), np.zeros((len(starts), len(some), 3), np.int64)
@@ -128,15 +130,17 @@ def read_blocks(
     return starts, stops[:, place], counts[:, place]
 
 
-def _rows(connection: Connection, ids: NDArray[np.int64], run: int, what: str, more: str = "") -> NDArray[np.int64]:
-    """Return columns of the tallies of comparisons, which are in ascending order, as rows of integers."""
-    found = []
+def _rows(
+    connection: Connection, ids: NDArray[np.int64], run: int, what: Sequence[str], more: str = ""
+) -> NDArray[np.int64]:
+    """Return what is asked of the tallies of comparisons, which are in ascending order, shape (n_rows, n_columns)."""
+    found = [np.zeros((0, len(what)), np.int64)]
     for some in _chunks(ids):
         low, high = int(some[0]), int(some[-1])
         where = f"comparison BETWEEN {low} AND {high}"
         if high - low > NEARLY * len(some):
             where = f"comparison IN ({','.join(map(str, some.tolist()))})"
-        query = f"SELECT {what} FROM tallies WHERE run = {run} AND {where} {more}"  # noqa: S608  # integers
+        query = f"SELECT {', '.join(what)} FROM tallies WHERE run = {run} AND {where} {more}"  # noqa: S608  # integers
         rows = connection.exec_driver_sql(query).all()
         values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(
             len(rows), -1 if rows else what.count(",") + 1

@@ -100,8 +100,10 @@ class PresencePanel:
             terms = [mixed(mixed(mixed(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
                      for seed in (2, 3)]  # fmt: skip
             sums = [int(own.sum(dtype=np.uint64)) for own in terms]
-            for metric in self.metrics:
-                found.append(digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums)))
+            found += [
+                digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums))
+                for metric in self.metrics
+            ]
         return packed(map(bytes.fromhex, found)).reshape(self.shape)
 
     def swap_deviations(self) -> NDArray[np.float64]:
