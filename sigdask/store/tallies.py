@@ -142,11 +142,9 @@ def _rows(
             where = f"comparison IN ({','.join(map(str, some.tolist()))})"
         query = f"SELECT {', '.join(what)} FROM tallies WHERE run = {run} AND {where} {more}"  # noqa: S608  # integers
         rows = connection.exec_driver_sql(query).all()
-        values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(
-            len(rows), -1 if rows else what.count(",") + 1
-        )
+        values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(what))
         found.append(values[np.isin(values[:, 0], some)])
-    return np.concatenate(found) if found else np.zeros((0, 6), np.int64)
+    return np.concatenate(found)
 
 
 def read_rounds(connection: Connection, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> Prefixes:
