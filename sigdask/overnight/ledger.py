@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.listing import Standing
 from sigdask.engine.tasks import TrialRange
 from sigdask.identity import identity_of
-from sigdask.randomization.jobs import Cell, Job
+from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.digests import Digests, packed
 from sigdask.randomization.tallies import TAILS, Tally, round_of, rounds
@@ -68,6 +69,25 @@ class Line:
                 total += more
             self.first = end
             yield start, end, total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spots:
+    """Where counts of some results stand in a ledger: int64 arrays of shape (n,).
+
+    Attributes
+    ----------
+    run
+        The run that they are of.
+    place
+        The ledger's comparison; -1 where there are no such counts.
+    wanted
+        Trials that are wanted of it.
+    """
+
+    run: NDArray[np.int64]
+    place: NDArray[np.int64]
+    wanted: NDArray[np.int64]
 
 
 class Ledger:
@@ -138,9 +158,25 @@ class Ledger:
         counts[..., :N_TAILS] = self._counts[job.run][at]
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
-    def place(self, cell: Cell) -> int:
-        """Return the comparison of one pair and metric of a job."""
-        return int(self.at[cell.job][cell.row, cell.column])
+    def spots(self, jobs: Sequence[Job], standing: Standing) -> Spots:
+        """Return where counts of results stand, of jobs by their places."""
+        place = np.full(len(standing.job), -1, np.int64)
+        order = np.argsort(standing.job, kind="stable")
+        listed, starts = np.unique(standing.job[order], return_index=True)
+        for k, own in zip(listed.tolist(), np.split(order, starts[1:]), strict=len(order) > 0):
+            if k >= 0:
+                place[own] = self.at[jobs[k]][standing.row[own], standing.column[own]]
+        run, wanted = (np.array([getattr(job, n) for job in jobs], np.int64) for n in ("run", "n_trials"))
+        return Spots(run[standing.job], place, wanted[standing.job])
+
+    def is_complete(self, spots: Spots) -> NDArray[np.bool_]:
+        """Say of each result whether all trials that are wanted of it are counted, or none stand there."""
+        complete = spots.place < 0
+        for run in self.wanted:
+            here = np.flatnonzero((spots.run == run) & ~complete)
+            places = spots.place[here]
+            complete[here] = self.n_trials[run][places] >= np.minimum(spots.wanted[here], self.limit[run][places])
+        return complete
 
     def end_at(
         self,

@@ -18,18 +18,20 @@ import pytest
 from command import called
 from nights import write_plan
 from servers import start_postgres
+from sigdask.comparison.found.result import Stopped
 from sqlalchemy import text
 
 from sigdask.api import compare
 from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Results, Stopped
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.errors import HeldError, InputError, StoreError
 from sigdask.randomization.panels.digests import packed
-from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies, views
+from sigdask.store import Found, Kept, Progress, database, history, lease, open_store, reading, results, tallies, views
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
 from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
-from sigdask.store.views import Change, report, status
+from sigdask.store.views import Changes, report, status
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def where(request, tmp_path):
     url = request.getfixturevalue("server").url
     db = open_to_write(url)
     with db.transaction() as connection:
-        for table in ("results", "progress", "runs", "leases", "arrays", "tallies", "comparisons"):
+        for table in ("ended", "found", "progress", "runs", "leases", "arrays", "tallies", "comparisons"):
             connection.execute(text(f"DELETE FROM {table}"))
     db.close()
     return url
@@ -153,7 +155,7 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
     db = open_to_write(where)
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    held(db, replace(Holder.this(), pid=gone.pid, born="1"), beat=time.time())
+    held_by(db, replace(Holder.this(), pid=gone.pid, born="1"), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").give_back()
     db.close()
 
@@ -164,7 +166,7 @@ def test_a_driver_that_ended_and_is_not_waited_for_holds_nothing(where):
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
     born = Path(f"/proc/{gone.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    held(db, replace(Holder.this(), pid=gone.pid, born=born), beat=time.time())
+    held_by(db, replace(Holder.this(), pid=gone.pid, born=born), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").give_back()
     db.close()
     gone.wait()
@@ -205,15 +207,15 @@ def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_lif
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
     elsewhere = Holder("elsewhere", 1, "", "1")
-    held(db, elsewhere, beat=time.time() - 50)
+    held_by(db, elsewhere, beat=time.time() - 50)
     with pytest.raises(HeldError, match="process 1 on elsewhere"):
         Lease(db, name)
-    held(db, elsewhere, beat=time.time() - 61)
+    held_by(db, elsewhere, beat=time.time() - 61)
     Lease(db, name).give_back()
     db.close()
 
 
-def held(db, holder, beat):
+def held_by(db, holder, beat):
     with db.transaction() as connection:
         connection.execute(text("DELETE FROM leases"))
         row = {"n": "" if db.is_sqlite else "p", "h": json.dumps(asdict(holder)), "b": beat}
@@ -288,65 +290,33 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
         runs = []
         for found in ([result_of("a"), result_of("b")], [result_of("a"), result_of("b")], [result_of("a", p=0.5)]):
             runs.append(store.begin("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
-            changed = store.record([Recorded(r, "d") for r in found])
+            changed = store.record([found_of(*found)])
             store.end("finished", "", {})
             assert changed == {0: 2, 1: 0, 2: 2}[len(runs) - 1]
     with reading(where) as connection:
-        assert [r.result.a for r in history.results_at(connection, "p", runs[1])] == ["a", "b"]
-        [(before, now), (gone, none)] = history.changes(connection, "p", runs[1], runs[2])
-        assert (before.result.p_value, now.result.p_value, gone.result.a, none) == (0.25, 0.5, "b", None)
-        assert history.changes(connection, "p", runs[0], runs[1]) == []
-        found = history.results_at(connection, "p", runs[0])
-        assert found[0].result == result_of("a")  # every field comes back, nested ones as well
+        assert [r.a for r in held(connection, runs[1])] == ["a", "b"]
+        first, second = Changes.of(results.changes(connection, "p", runs[1], runs[2]), 0.05)
+        assert (first.before.p_value, first.now.p_value, second.before.a, second.now) == (0.25, 0.5, "b", None)
+        assert len(Changes.of(results.changes(connection, "p", runs[0], runs[1]), 0.05)) == 0
+        [again, _] = held(connection, runs[0])
+        assert again == result_of("a")  # every field comes back, nested ones as well
         assert [run.number for run in history.runs_of(connection, "p")] == runs[::-1]
 
 
-NOTES = (Note("identical", "alike"), Note("undecided", "it is", {"alpha": 0.05, "low": 1e-3, "needed": None}))
+def found_of(*rows):
+    """Results as a run records them."""
+    n = len(rows)
+    return Found(Table.of(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
 
 
-def test_notes_come_back_with_kinds_and_numbers_and_so_do_those_on_all_results(where):
-    result = result_of(notes=NOTES)
-    with open_store(where, "p") as store:
-        store.begin("p.toml", {}, [])
-        store.record([Recorded(result)])
-        store.end("finished", "", {})
-    with reading(where) as connection:
-        [back] = history.results_at(connection, "p", None)
-    assert back.result == result
-    results = Results((result,), 0, 0.05, notes=NOTES[::-1])
-    around = json.loads(json.dumps(history.frame(results)))
-    assert history.framed(around, [back.result]) == results
+def held(connection, run=None):
+    return list(results.results_of(results.results_at(connection, "p", run), 0.05).results())
 
 
-def told_as_before(store):
-    """Let the results of a store be as versions wrote them whose notes were texts alone."""
-    with store.database.transaction() as connection:
-        for row in connection.execute(text("SELECT id, detail FROM results")).mappings().all():
-            detail = json.loads(row["detail"])
-            detail["warnings"] = [note["text"] for note in detail.pop("notes")]
-            change = text("UPDATE results SET detail = :detail WHERE id = :id")
-            connection.execute(change, {"id": row["id"], "detail": json.dumps(detail)})
-
-
-def test_a_result_whose_notes_were_texts_alone_is_read_and_holds_where_they_are_the_same(where):
-    kept = [result_of(name, notes=NOTES) for name in "ab"]
-    with open_store(where, "p") as store:
-        first = store.begin("p.toml", {}, [])
-        store.record([Recorded(r) for r in kept])
-        told_as_before(store)
-        with reading(where) as connection:
-            old = history.results_at(connection, "p", None)
-        assert [one.result.warnings for one in old] == [("alike", "it is")] * 2
-        assert old[0].result == replace(kept[0], notes=(Note("earlier", "alike"), Note("earlier", "it is")))
-        store.end("finished", "", {})
-        second = store.begin("p.toml", {}, [])
-        other = replace(kept[1], notes=(*NOTES, Note("second-look", "again", {"n_trials": 9})))
-        assert store.record([Recorded(kept[0]), Recorded(other)]) == 1
-        store.end("finished", "", {})
-    with reading(where) as connection:
-        assert [one.result for one in history.results_at(connection, "p", None)] == [kept[0], other]
-        [(before, now)] = history.changes(connection, "p", first, second)
-        assert (before.result.warnings, now.result) == (("alike", "it is"), other)
+def test_what_stands_around_results_comes_back_with_them(where):
+    around = Results(Table.of([result_of()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
+    kept = json.loads(json.dumps(history.frame(around)))
+    assert history.framed(kept, around.table) == around
 
 
 @pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
@@ -356,12 +326,12 @@ def test_a_kept_store_of_an_older_version_says_the_notes_that_it_kept(tmp_path, 
     old.executescript((Path(__file__).parent.parent / "data" / "kept" / f"{version}.sql").read_text())
     [caveat] = [row[0] for row in old.execute("SELECT plan FROM runs WHERE details LIKE '%Tukey%'")]
     old.close()
-    [results] = report(str(file), caveat).results.values()
-    [note] = results.notes
+    [found] = report(str(file), caveat).results.values()
+    [note] = found.notes
     assert (note.kind, note.numbers) == ("earlier", {})
     assert note.text.startswith("Tukey's HSD tests that all systems are exchangeable: ")
-    assert results.to_dict()["warnings"] == [note.text]
-    assert all(r.warnings == () for r in results)
+    assert found.to_dict()["warnings"] == [note.text]
+    assert all(r.warnings == () for r in found)
 
 
 def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
@@ -378,8 +348,14 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
         (small, replace(small, n_trials=99)): ("p",), (small, replace(small, n_items=5)): ("details",),
         (decided, replace(decided, p_value=float("nan"), n_items=5)): ("details",),  # no p is not another p
     }  # fmt: skip
-    for pair, words in kinds.items():
-        assert Change(*(one and Recorded(one) for one in pair)).kinds(0.05) == words
+    for (before, now), words in kinds.items():
+        assert changes_of(before, now).kinds == [words]
+
+
+def changes_of(before, now):
+    """Two results of one comparison, either of which may be none."""
+    sides = [Table.of([one] if one else [], 0.05) for one in (before, now)]
+    return Changes(*sides, *(np.array([len(table) - 1]) for table in sides))
 
 
 def test_a_store_of_an_older_version_is_brought_to_the_newest_with_all_it_kept(tmp_path):
