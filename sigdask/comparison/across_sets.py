@@ -97,7 +97,7 @@ class AcrossSets:
     @property
     def _sizes(self) -> Integers:
         """Sets of each pair and metric, shape (n_hypotheses,)."""
-        return np.count_nonzero(self.members >= 0, axis=1)
+        return np.asarray(np.count_nonzero(self.members >= 0, axis=1))
 
     def _replicated(self, p: Floats, level: float) -> tuple[Integers, Floats]:
         """Return in how many sets each pair and metric replicates, and p of that many."""

@@ -84,7 +84,7 @@ def _together(some: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
 def _add_runs(comparisons: Comparisons, own: Integers, runs: Iterable[Standing], jobs: list[Job]) -> None:
     """Add the runs of a panel's sampled pairs."""
     first = int(own[0])
-    rows, at = np.unique(comparisons.row[own], return_inverse=True)
+    rows, at = np.unique(comparisons.row[own].astype(np.int64), return_inverse=True)
     panel = _panel(comparisons, own).part(rows)
     label = comparisons.label(first) + (f" and {len(own) - 1} more" if len(own) > 1 else "")
     for run, standing in enumerate(runs):
@@ -178,7 +178,7 @@ class Asking:
     def panel(self) -> Integers:
         """Places among `panels`."""
         before = np.cumsum([0, *(len(one.comparisons.panels) for one in self.exchanges)])
-        return self.column("panel") + before[self.of_set]
+        return np.asarray(self.column("panel") + before[self.of_set])
 
     @property
     def panels(self) -> list[ComparedPanel]:
@@ -199,7 +199,7 @@ class Asking:
         codes: dict[str, int] = {}
         listed = [codes.setdefault(name, len(codes)) for own in names for name in own]
         before = np.cumsum([0, *map(len, names)])
-        return np.array(listed, np.int64)[self.column(column) + before[self.of_set]]
+        return np.asarray(np.array(listed, np.int64)[self.column(column) + before[self.of_set]])
 
     def metric_of(self, k: int) -> str:
         """Return the name of a comparison's metric."""

@@ -115,15 +115,17 @@ def _undecided(made: Adjustment, found: Table) -> Iterable[Note]:
 
 def n_asked(found: Table) -> NDArray[np.int64]:
     """Return the trials asked for, shape (n,): more than were counted where a rule stopped."""
-    asked = found.n_trials.copy()
-    for stops in found.stops:
-        asked = np.where(stops.n_asked > 0, stops.n_asked, asked)
-    return asked
+    return np.where(is_stopped(found), n_asked_by_rules(found), found.n_trials)
 
 
 def is_stopped(found: Table) -> NDArray[np.bool_]:
     """Say which comparisons a rule to stop early looked at, shape (n,)."""
-    return np.logical_or.reduce([np.zeros(len(found), np.bool_), *(stops.n_asked > 0 for stops in found.stops)])
+    return np.asarray(n_asked_by_rules(found) > 0)
+
+
+def n_asked_by_rules(found: Table) -> NDArray[np.int64]:
+    """Return the trials that rules to stop early could have taken, shape (n,); 0 where none looked."""
+    return sum((stops.n_asked for stops in found.stops), np.zeros(len(found), np.int64))
 
 
 def _caveats(made: Adjustment, _found: Table) -> Iterable[Note]:

@@ -53,7 +53,7 @@ class AnyPanel(Protocol):
         """Return the panel of some of its pairs and metrics; of a family itself."""
         ...
 
-    def digests(self) -> NDArray[np.object_]:
+    def digests(self) -> NDArray[np.void]:
         """Return what is counted, by content: of each pair and metric, or of a family as a whole, shape (1, 1)."""
         ...
 

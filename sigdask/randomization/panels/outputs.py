@@ -18,7 +18,7 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.exceedances import count_scores
-from sigdask.randomization.panels.digests import Digests, digest
+from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.sums import Pair, Units
 from sigdask.randomization.shuffles import Key, swap_bits
 from sigdask.randomization.tallies import TAILS, Manner, Tally
@@ -164,7 +164,7 @@ class OutputsPanel:
 
     def digests(self) -> Digests:
         """Return what the pair is, by content, shape (1, 1)."""
-        return np.array([[digest(self)]], object)
+        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference over the first trials of the first run."""

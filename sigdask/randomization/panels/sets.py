@@ -24,7 +24,7 @@ from sigdask.metrics.base import BoundSets
 from sigdask.randomization.kernels.exceedances import count_scores
 from sigdask.randomization.kernels.sets import distinct_terms, scores_of
 from sigdask.randomization.panels.build import of_items
-from sigdask.randomization.panels.digests import Digests, digest, mixed
+from sigdask.randomization.panels.digests import Digests, digest, mixed, packed
 from sigdask.randomization.panels.sums import Pair, Units, is_whole
 from sigdask.randomization.shuffles import Key
 from sigdask.randomization.tallies import TAILS, Manner, Tally
@@ -96,15 +96,17 @@ class PresencePanel:
             np.add.at(holders[s], held // max(self.n_units, 1), units[held % max(self.n_units, 1)])
         gold = self.golden.astype(np.uint64)
         n_gold = int(gold.sum())
-        found = np.empty(self.shape, object)
-        for p, (i, j) in enumerate(self.pairs):
+        found = []
+        for i, j in self.pairs:
             held = (holders[i] != 0) | (holders[j] != 0)
             terms = [mixed(mixed(mixed(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
                      for seed in (2, 3)]  # fmt: skip
             sums = [int(own.sum(dtype=np.uint64)) for own in terms]
-            for m, metric in enumerate(self.metrics):
-                found[p, m] = digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums))
-        return found
+            found += [
+                digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums))
+                for metric in self.metrics
+            ]
+        return packed(map(bytes.fromhex, found)).reshape(self.shape)
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference over the first trials of the first run."""

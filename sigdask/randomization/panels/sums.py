@@ -122,7 +122,7 @@ class Panel(ScoredSums):
 
     def digests(self) -> Digests:
         """Return what each pair and metric is, by content, shape (n_pairs, n_metrics)."""
-        return np.array([of_pairs(self, m) for m in range(len(self.metrics))], object).reshape(self.shape[::-1]).T
+        return np.stack([of_pairs(self, m) for m in range(len(self.metrics))], axis=1)
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
