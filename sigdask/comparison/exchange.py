@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ def _panel(comparisons: Comparisons, own: Integers) -> ComparedPanel:
     return comparisons.panels[int(comparisons.panel[own[0]])]
 
 
-def _stand(standing: Standing, some: Integers, job: int, row: Integers, column: NDArray[np.integer]) -> None:
+def _stand(standing: Standing, some: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]) -> None:
     """Say where some comparisons find their counts."""
     standing.job[some], standing.row[some], standing.column[some] = job, row, column
 
@@ -178,7 +179,7 @@ class Asking:
     def panel(self) -> Integers:
         """Places among `panels`."""
         before = np.cumsum([0, *(len(one.comparisons.panels) for one in self.exchanges)])
-        return self.column("panel") + before[self.of_set]
+        return np.asarray(self.column("panel") + before[self.of_set])
 
     @property
     def panels(self) -> list[ComparedPanel]:
@@ -199,7 +200,7 @@ class Asking:
         codes: dict[str, int] = {}
         listed = [codes.setdefault(name, len(codes)) for own in names for name in own]
         before = np.cumsum([0, *map(len, names)])
-        return np.array(listed, np.int64)[self.column(column) + before[self.of_set]]
+        return np.asarray(np.array(listed, np.int64)[self.column(column) + before[self.of_set]])
 
     def metric_of(self, k: int) -> str:
         """Return the name of a comparison's metric."""
