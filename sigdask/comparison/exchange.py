@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ def _panel(comparisons: Comparisons, own: Integers) -> ComparedPanel:
     return comparisons.panels[int(comparisons.panel[own[0]])]
 
 
-def _stand(standing: Standing, some: Integers, job: int, row: Integers, column: NDArray[np.integer]) -> None:
+def _stand(standing: Standing, some: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]) -> None:
     """Say where some comparisons find their counts."""
     standing.job[some], standing.row[some], standing.column[some] = job, row, column
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +147,7 @@ def _tested(
 
 
 def _sums(
-    counts: Counts, metric: BoundMetric, systems: NDArray[np.integer], kept: Integers, index: Integers
+    counts: Counts, metric: BoundMetric, systems: NDArray[np.integer[Any]], kept: Integers, index: Integers
 ) -> NDArray[np.float64]:
     """Return what each unit contributes, shape (n_units, n_systems, n_fields)."""
     order = np.argsort(index, kind="stable")

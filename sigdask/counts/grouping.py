@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 
-def numbered(*columns: NDArray[np.integer] | NDArray[np.bool_]) -> Integers:
+def numbered(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
     """Return numbers of rows by what they have in all of some columns, in the order in which it first comes.
 
     Examples
@@ -32,7 +33,7 @@ def numbered(*columns: NDArray[np.integer] | NDArray[np.bool_]) -> Integers:
     return rank[found]
 
 
-def rows_of(numbers: NDArray[np.integer]) -> list[Integers]:
+def rows_of(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
     """Return the rows of each number, ascending, of numbers as `numbered` gives them.
 
     Examples
@@ -47,7 +48,9 @@ def rows_of(numbers: NDArray[np.integer]) -> list[Integers]:
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
 
-def of_pairs(codes: NDArray[np.integer], pairs: Integers, value: Callable[[int, int], Hashable]) -> NDArray[np.int64]:
+def of_pairs(
+    codes: NDArray[np.integer[Any]], pairs: Integers, value: Callable[[int, int], Hashable]
+) -> NDArray[np.int64]:
     """Return numbers of pairs of systems by a value that follows from a code of each, taken once for each two codes.
 
     Parameters

@@ -19,9 +19,6 @@ from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 MOST_SUMMED = 2**62
 
-MOST_NUMBERS = 2**22
-"""Numbers of a field that are made integers at a time."""
-
 LARGEST_SUM = 1e304
 """Of real scores: differences of sums, and some multiples of them, then stay within float64."""
 
@@ -159,7 +156,7 @@ def joint(
     counts: Counts,
     units: Units,
     metric: BoundMetric,
-    pairs: NDArray[np.int64],
+    pairs: Sequence[Pair] | NDArray[np.int64],
     subset: NDArray[np.bool_] | None = None,
 ) -> Panel:
     """Make one panel of all systems of some pairs, on the same items and one lattice.
@@ -186,7 +183,7 @@ def joint(
         widest = Scale(digits, max((s.exponent for s in own), default=0), max((s.rounding for s in own), default=0.0))
         lattices.append(lattice_for(widest, widest, counts.n_items) if own else COUNTS)
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
-    return _panel(units, fields, lattices, np.asarray(pairs, np.int64), (bound,), mask)
+    return _panel(units, fields, lattices, np.asarray(pairs, np.int64).reshape(-1, 2), (bound,), mask)
 
 
 def _rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple[float, ...]]:
@@ -200,28 +197,34 @@ def _scales(
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
-            columns = np.broadcast_to(field, (counts.n_items, counts.n_systems)).T
-            if counts.present is not None:
-                columns = np.where(counts.present.T, columns, 0.0)
-            _refuse_immeasurable(columns, counts)
-            scales[f] = [Scale.of(column, off) for column, off in zip(columns, rounding[f], strict=True)]
+            columns = (_column(field, s, counts) for s in range(counts.n_systems))
+            scales[f] = [
+                Scale.of(_measurable(column, s, counts), off)
+                for s, (column, off) in enumerate(zip(columns, rounding[f], strict=True))
+            ]
     return scales
 
 
-def _refuse_immeasurable(columns: NDArray[np.float64], counts: Counts) -> None:
-    """Refuse what is no finite number, and numbers whose sums float64 does not hold; shape (n_systems, n_items)."""
-    if not np.isfinite(columns).all():
-        system, item = np.argwhere(~np.isfinite(columns))[0]
-        raise InputError(f"{_place(counts, system, item)}: {columns[system, item]} is no finite number")
+def _column(field: NDArray[Any], system: int, counts: Counts) -> NDArray[np.float64]:
+    """Return one system's scores; 0 where it has no item."""
+    column = np.ascontiguousarray(field[:, 0 if field.shape[1] == 1 else system], np.float64)
+    return column if counts.present is None else np.where(counts.present[:, system], column, 0.0)
+
+
+def _measurable(column: NDArray[np.float64], system: int, counts: Counts) -> NDArray[np.float64]:
+    """Return a system's scores, or refuse what is no finite number, and numbers whose sum float64 does not hold."""
+    if not np.isfinite(column).all():
+        item = int(np.argmin(np.isfinite(column)))
+        raise InputError(f"{_place(counts, system, item)}: {column[item]} is no finite number")
     with np.errstate(over="ignore"):
-        sums = np.abs(columns).sum(axis=1)
-    if (sums >= LARGEST_SUM).any():
-        system = int(np.argmax(sums))
-        item = int(np.argmax(np.abs(columns[system])))
+        total = np.abs(column).sum()
+    if total >= LARGEST_SUM:
+        item = int(np.argmax(np.abs(column)))
         raise InputError(
-            f"{_place(counts, system, item)}: {columns[system, item]:g} is too large to add up in {counts.n_items:,} "
+            f"{_place(counts, system, item)}: {column[item]:g} is too large to add up in {counts.n_items:,} "
             f"items; sums must stay below {LARGEST_SUM:.0e}, so give scores on a smaller scale"
         )
+    return column
 
 
 def _place(counts: Counts, system: int, item: int) -> str:
@@ -237,79 +240,88 @@ def _panel(
     metrics: tuple[PanelMetric, ...],
     mask: NDArray[np.bool_],
 ) -> Panel:
-    systems = np.unique(pairs)
+    systems = np.flatnonzero(np.bincount(pairs.ravel()))
     where, index = np.unique(units.index[mask], return_inverse=True)
-    summed, totals = _unit_sums(fields, lattices, systems, mask, index, len(where))
-    kept = (summed.max(axis=1) != summed.min(axis=1)).any(axis=1)  # (n_units,)
+    sizes = np.bincount(index, minlength=len(where))
+    summed, totals = _summed(fields, lattices, systems, mask, index, sizes)
+    places = np.zeros(int(systems[-1]) + 1, np.int64)
+    places[systems] = np.arange(len(systems))
+    kept = np.zeros(len(where), np.bool_)
+    for s in range(1, len(systems)):
+        kept |= (summed[:, s] != summed[:, 0]).any(axis=1)
     return Panel(
         key=units.key,
         addresses=where[kept],
-        values=_smallest(summed if kept.all() else summed[kept]),
+        values=_smallest(summed if kept.all() else _rows(summed, kept)),
         totals=totals,
         lattices=tuple(lattices),
-        pairs=np.searchsorted(systems, pairs),
+        pairs=places[pairs],
         metrics=metrics,
-        sizes=np.bincount(index, minlength=len(where))[kept],
+        sizes=sizes[kept],
         n_items=int(np.count_nonzero(mask)),
         n_units=len(where),
     )
 
 
-def _columns(field: NDArray[Any], systems: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the columns of some systems: a view where they stand side by side, or one column serves all."""
-    first, last = int(systems[0]), int(systems[-1])
-    if field.shape[1] == 1:
-        return field
-    return field[:, first : last + 1] if last - first + 1 == len(systems) else field[:, systems]
-
-
-def _smallest(values: NDArray[Any]) -> NDArray[Any]:
-    """Return integers in the smallest type that holds the difference of any two."""
-    most = 2 * _largest(values)
-    fits = next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64)
-    return np.ascontiguousarray(values, fits)
-
-
-def _within_bounds(block: NDArray[Any]) -> NDArray[np.int64]:
-    """Return columns of counts as 64-bit integers, or refuse those whose sums these might not hold."""
-    if _largest(block) * len(block) >= MOST_SUMMED:
-        for column in block.T:
-            if np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
-                raise InputError(
-                    f"counts as large as {_largest(column):,} in {len(column):,} items: their sum must stay below 2**62"
-                )
-    return block.astype(np.int64)
-
-
-def _largest(counts: NDArray[Any]) -> int:
-    """Return the largest size of counts."""
-    return max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
-
-
-def _unit_sums(
+def _summed(
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
     systems: NDArray[np.int64],
     mask: NDArray[np.bool_],
     index: NDArray[np.int64],
-    n_units: int,
+    sizes: NDArray[np.int64],
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return sums over each unit, shape (n_units, n_systems, n_fields), and over all; integers throughout."""
-    rows = np.flatnonzero(mask)
-    order = np.argsort(index, kind="stable")
-    rows, starts = rows[order], np.searchsorted(index[order], np.arange(n_units))
-    totals = np.zeros((len(systems), len(fields)), np.int64)
-    blocks: list[tuple[int, int, NDArray[Any]]] = []  # (field, first system, sums), each in its smallest type
-    size = max(1, MOST_NUMBERS // max(len(rows), 1))
+    """Return sums over units, shape (n_units, n_systems, n_fields), each system in one piece, and their totals."""
+    rows = slice(None) if mask.all() else np.flatnonzero(mask)
+    summed = np.zeros((len(sizes), len(systems), len(fields)), np.int8, order="F")
+    totals = np.empty((len(systems), len(fields)), np.int64)
     for f, field in enumerate(fields):
-        for first in range(0, len(systems), size):
-            some = systems[first : first + size]
-            block = _columns(field, some)[rows]
-            integers = lattices[f].integers(block) if block.dtype.kind == "f" else _within_bounds(block)
-            sums = integers if n_units == len(rows) else np.add.reduceat(integers, starts, axis=0)
-            totals[first : first + size, f] = sums.sum(axis=0)
-            blocks.append((f, first, _smallest(sums)))
-    summed = np.empty((n_units, len(systems), len(fields)), np.result_type(np.int8, *(b.dtype for _, _, b in blocks)))
-    for f, first, sums in blocks:
-        summed[:, first : first + size, f] = sums
+        for k, system in enumerate(systems):
+            column = field[:, 0 if field.shape[1] == 1 else system][rows]
+            integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
+            sums = _unit_sums(integers, index, len(sizes))
+            totals[k, f] = sums.sum(dtype=np.int64)
+            if (needed := _holding(sums)) > summed.dtype:
+                summed = summed.astype(needed, order="F")
+            summed[:, k, f] = sums
     return summed, totals
+
+
+def _rows(summed: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return some units, each system in one piece."""
+    found = np.empty((int(np.count_nonzero(kept)), *summed.shape[1:]), summed.dtype, order="F")
+    for s in range(summed.shape[1]):
+        found[:, s] = summed[kept, s]
+    return found
+
+
+def _holding(values: NDArray[Any]) -> np.dtype[Any]:
+    """Return the smallest type that holds the difference of any two of some integers and of those of 0."""
+    most = 2 * max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    return np.dtype(next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64))
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds the difference of any two."""
+    return values.astype(_holding(values), order="K", copy=False)
+
+
+def _within_bounds(column: NDArray[Any]) -> NDArray[Any]:
+    """Return counts, or refuse those whose sums 64-bit integers might not hold."""
+    largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
+    if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
+        raise InputError(f"counts as large as {largest:,} in {len(column):,} items: their sum must stay below 2**62")
+    return column
+
+
+def _unit_sums(integers: NDArray[Any], index: NDArray[np.int64], n_units: int) -> NDArray[Any]:
+    """Return the sums of one system's integers over each unit: themselves, where units are items."""
+    single = n_units == len(index)
+    if single and (index[1:] > index[:-1]).all():
+        return integers
+    sums = np.zeros(n_units, integers.dtype if single else np.int64)
+    if single:
+        sums[index] = integers
+    else:
+        np.add.at(sums, index, integers)
+    return sums

@@ -281,9 +281,13 @@ class ScoredSums:
             return None
         return np.array(form.denominators[0])
 
-    def sizes_of(self, _system: int) -> NDArray[np.int64]:
-        """Return the items in each kept unit."""
-        return self.sizes
+    def base_of(self, _system: int) -> int:
+        """Return the system from which the contributions of another are measured."""
+        return 0
+
+    def sizes_of(self, _systems: slice) -> NDArray[np.int64]:
+        """Return the items in each kept unit of some systems, shape (n_kept, n_systems); or (n_kept, 1)."""
+        return self.sizes[:, None]
 
 
 def _smallest(values: NDArray[Any]) -> NDArray[Any]:

@@ -248,7 +248,7 @@ def _panel(
     unit_of[mask] = index
     assert counts.outputs is not None
     gold, columns, n_terms = incidence(counts.outputs)
-    systems = np.unique(pairs)
+    systems, places = np.unique(pairs, return_inverse=True)
     holdings = []
     for s in systems.tolist():
         items, terms = columns[s]
@@ -261,7 +261,7 @@ def _panel(
         addresses=where,
         holdings=tuple(holdings),
         golden=golden,
-        pairs=np.searchsorted(systems, pairs),
+        pairs=places.reshape(-1, 2),
         metrics=tuple(metrics),
         n_items=int(np.count_nonzero(mask)),
     )

@@ -43,9 +43,6 @@ TOGETHER, FEWEST_TOGETHER, MOST_TOGETHER = 2**23, 64, 1024
 MOST_NUMBERS = 2**22
 """Contributions that are looked at, or kept in such a panel, at a time."""
 
-EXACT_BITS = 50
-"""Bits of sums whose differences float64 holds, whatever others they are measured from."""
-
 SUMS = "sums"
 """The kind of panels that families are made of."""
 
@@ -182,8 +179,7 @@ class Panel(ScoredSums):
         inexact sums is counted by itself, as its ties are as wide as all sums of its panel want.
         """
         n_discordant, below = self.n_discordant[rows, column], self.constants(rows, column)
-        largest = float(max(int(self.values.max(initial=0)), -int(self.values.min(initial=0))))
-        alone = (below == 0) & ((n_discordant * largest >= 2.0**EXACT_BITS) | self.is_rounded(column))
+        alone = (below == 0) & self.is_rounded(column)
         numbers = numbered(n_discordant, below, np.where(alone, np.arange(1, len(rows) + 1), 0))
         for members in rows_of(numbers):
             d = int(n_discordant[members[0]])
@@ -199,7 +195,7 @@ class Panel(ScoredSums):
         return Arrangements(
             key=self.key,
             addresses=np.arange(at.shape[1]),
-            values=np.ascontiguousarray(values.transpose(2, 0, 1, 3)).reshape(at.shape[1], 2 * len(rows), len(fields)),
+            values=values.transpose(2, 0, 1, 3).reshape(at.shape[1], 2 * len(rows), len(fields)),
             totals=self.totals[both.ravel()][:, fields],
             lattices=tuple(self.lattices[f] for f in fields),
             pairs=np.arange(2 * len(rows)).reshape(-1, 2),
@@ -231,7 +227,7 @@ class Panel(ScoredSums):
         used, pairs = np.unique(self.pairs[np.asarray(rows, np.int64)], return_inverse=True)
         return replace(
             self,
-            values=np.ascontiguousarray(self.values[:, used]),
+            values=np.asfortranarray(self.values[:, used]),
             totals=self.totals[used],
             pairs=pairs.reshape(-1, 2),
             metrics=tuple(self.metrics[k] for k in columns),
@@ -269,9 +265,13 @@ class Arrangements(Panel):
         """Whether each pair has a denominator that no swap can change; then all have the same."""
         return (bool(self.constants(np.arange(len(self.pairs)), 0).all()),)
 
-    def sizes_of(self, system: int) -> NDArray[np.int64]:
-        """Return the items in each unit of the pair that a pseudo-system is of."""
-        return self.sizes[:, system // 2]
+    def base_of(self, system: int) -> int:
+        """Return the first system of the pair."""
+        return system // 2 * 2
+
+    def sizes_of(self, systems: slice) -> NDArray[np.int64]:
+        """Return the items in each unit of the pairs that some systems are of, shape (n_kept, n_systems)."""
+        return np.repeat(self.sizes, 2, axis=1)[:, systems]
 
     def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Arrangements:
         """Return the panel of some of its pairs."""
