@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Comparison
 from sigdask.counts import Counts
+from sigdask.counts.texts import Factor
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import gradient
@@ -34,7 +35,7 @@ def highest(counts: Counts, levels: Sequence[str]) -> str:
     columns = [level for level in dict.fromkeys(levels) if level != "item"]
     if not columns:
         return "item"
-    coarsest_last = sorted(columns, key=lambda column: -len(set(counts.group(column))))
+    coarsest_last = sorted(columns, key=lambda column: -len(counts.group(column).levels))
     for fine, coarse in pairwise(coarsest_last):
         if (stray := _stray(counts.group(fine), counts.group(coarse))) is not None:
             raise InputError(
@@ -43,10 +44,12 @@ def highest(counts: Counts, levels: Sequence[str]) -> str:
     return coarsest_last[-1]
 
 
-def _stray(fine: Sequence[str], coarse: Sequence[str]) -> str | None:
+def _stray(fine: Factor, coarse: Factor) -> str | None:
     """Return a group of `fine` that lies in several of `coarse`, if any."""
-    within: dict[str, str] = {}
-    return next((f for f, c in zip(fine, coarse, strict=True) if within.setdefault(f, c) != c), None)
+    within = np.zeros(len(fine.levels), np.int64)
+    within[fine.codes[::-1]] = coarse.codes[::-1]  # where each group is met first
+    strays = np.flatnonzero(within[fine.codes] != coarse.codes)
+    return fine[int(strays[0])] if len(strays) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,11 +81,12 @@ class Nesting:
         for column in self.counts.groups:
             if column == self.counts.unit:
                 continue
-            names, codes = np.unique(np.array(self.counts.group(column), dtype=str), return_inverse=True)
+            group = self.counts.group(column)
+            codes = group.codes
             of_units = np.full(self.units.n_units, -1, np.int64)
             of_units[self.units.index] = codes
             nested = bool((of_units[self.units.index] == codes).all())
-            if nested and 2 <= len(names) < self.units.n_units:
+            if nested and 2 <= len(group.levels) < self.units.n_units:
                 found.append(Level(column, of_units))
         return found
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids, item_scores, one_length
 from sigdask.counts.fields import Array, LabelFields, Reordered, rounding_of
 from sigdask.counts.precision import Column, Numbers
+from sigdask.counts.texts import Factor, Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing
@@ -60,10 +61,11 @@ class Counts:
         Items of the test set.
     name : str
         The test set's name; part of the address of its shuffles.
-    ids : tuple of str, or None
-        Item ids; None where items are known by position alone.
-    groups : mapping of str to tuple of str
-        Further columns of the items (document, topic, kind), to swap or subset by.
+    ids : Texts, or None
+        Item ids, given as any sequence of str; None where items are known by position alone.
+    groups : mapping of str to Factor
+        Further columns of the items (document, topic, kind), to swap or subset by; given as any
+        sequences of str.
     unit : str
         What is exchanged as a whole: "item" or a name in `groups`.
     labels : tuple of str
@@ -93,8 +95,8 @@ class Counts:
     fields: Mapping[str, Array]
     n_items: int
     name: str = ""
-    ids: tuple[str, ...] | None = None
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ids: Sequence[str] | None = None
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unit: str = "item"
     labels: tuple[str, ...] = ()
     predicted_labels: tuple[str, ...] = ()
@@ -111,7 +113,9 @@ class Counts:
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:
+            object.__setattr__(self, "ids", Texts.of(self.ids))
             check_unique(self.ids, "item id")
+        object.__setattr__(self, "groups", {name: Factor.of(column) for name, column in self.groups.items()})
         if self.unit != "item":
             self.group(self.unit)
         if isinstance(self.fields, dict):
@@ -150,12 +154,12 @@ class Counts:
         own = rounding_of(self.fields).get(name, (0.0,))
         return own * self.n_systems if len(own) == 1 else own
 
-    def group(self, column: str) -> tuple[str, ...]:
+    def group(self, column: str) -> Factor:
         """Return a grouping column, or say which there are."""
         if column not in self.groups:
             known = ", ".join(self.groups) or "none"
             raise InputError(f"no column {column!r} to group items by; columns at hand: {known}")
-        return self.groups[column]
+        return Factor.of(self.groups[column])
 
     def in_common(
         self,
@@ -239,10 +243,9 @@ class Counts:
 
     def in_order(self, ids: Sequence[str]) -> Counts:
         """Return the same items in another order of their ids."""
-        if self.ids is None or self.ids == tuple(ids):
+        if self.ids is None or self.ids == Texts.of(ids):
             return self
-        place = {item: k for k, item in enumerate(self.ids)}
-        order = np.array([place[item] for item in ids])
+        order = places_in(Texts.of(self.ids), Texts.of(ids))
         outputs = self.outputs
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
@@ -250,8 +253,8 @@ class Counts:
         return replace(
             self,
             fields=Reordered(self.fields, order),
-            ids=tuple(ids),
-            groups={name: tuple(column[k] for k in order) for name, column in self.groups.items()},
+            ids=Texts.of(ids),
+            groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
             held={name: own[order] for name, own in self.held.items()},
             outputs=outputs,
@@ -289,10 +292,10 @@ class Counts:
         )
         times = len(ordered) if apart else 1
         n_items = first.n_items * times
-        groups = {name: column * times for name, column in first.groups.items()}
+        groups: dict[str, Sequence[str]] = {name: tuple(column) * times for name, column in first.groups.items()}
         ids = first.ids
         if apart:
-            names = first.ids or tuple(str(k) for k in range(1, first.n_items + 1))
+            names = tuple(first.ids or (str(k) for k in range(1, first.n_items + 1)))
             groups.setdefault("segment", names * times)
             ids = tuple(f"{name} {r}" for r in range(1, times + 1) for name in names)
         return replace(
@@ -399,5 +402,7 @@ def _same_parts(first: Counts, other: Counts, r: int) -> None:
             f"replicate {r} of the systems has {other.n_items} items, replicate 1 has {first.n_items}; "
             "replicates are compared item by item"
         )
+    if first.ids == other.ids:
+        return
     for item in sorted({*(first.ids or ())} ^ {*(other.ids or ())}):
         raise InputError(f"item {item!r} is in one of the replicates 1 and {r} alone; each needs the same items")

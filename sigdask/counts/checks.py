@@ -10,6 +10,7 @@ import numpy as np
 
 from sigdask.counts.fields import Array
 from sigdask.counts.precision import BITS
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
 
 
@@ -31,11 +32,24 @@ def check_names(systems: Sequence[str]) -> None:
 
 def check_unique(names: Sequence[str], what: str) -> None:
     """Refuse names that are the same in their canonical form."""
+    if canonical_column(names).are_unique:
+        return
     seen: set[bytes] = set()
     for name in names:
         if (key := canonical(name)) in seen:
             raise InputError(f"{what} {name!r} occurs twice")
         seen.add(key)
+
+
+def canonical_column(names: Sequence[str]) -> Texts:
+    """Return the forms by which the ids of a column are compared and sorted."""
+    column = Texts.of(names)
+    try:
+        return column.canonical()
+    except UnicodeEncodeError:
+        for name in column:
+            canonical(name)
+        raise
 
 
 def item_scores(values: Sequence[float] | Array, system: str) -> Array:
@@ -72,18 +86,18 @@ def one_length(lengths: Mapping[str, int]) -> int:
     return next(iter(lengths.values()), 0)
 
 
-def item_ids(ids: Sequence[str] | None, n_items: int) -> tuple[str, ...] | None:
+def item_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
     """Return ids as texts, one an item."""
     if ids is None:
         return None
     if len(ids) != n_items:
         raise InputError(f"{len(ids)} ids for {n_items} items")
-    return tuple(str(i) for i in ids)
+    return Texts.of(ids)
 
 
-def item_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, tuple[str, ...]]:
+def item_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, Factor]:
     """Return grouping columns as texts, one an item."""
     for name, column in (groups or {}).items():
         if len(column) != n_items:
             raise InputError(f"column {name!r} has {len(column)} values for {n_items} items")
-    return {name: tuple(str(v) for v in column) for name, column in (groups or {}).items()}
+    return {name: Factor.of(column) for name, column in (groups or {}).items()}

@@ -174,16 +174,17 @@ def _cost(piece: Piece, itemsize: int) -> float:
 def _pieces(
     addresses: NDArray[np.int64], columns: list[NDArray[np.int64]], dtype: Any
 ) -> Iterator[tuple[int, tuple[Piece, ...]]]:
-    block_of = addresses // COLUMN
-    for block in np.unique(block_of):
-        here = block_of == block
+    blocks, firsts = np.unique(addresses // COLUMN, return_index=True)  # blocks ascend
+    bounds = [*firsts.tolist(), len(addresses)]
+    for block, first, end in zip(blocks.tolist(), bounds, bounds[1:], strict=False):
         found = []
         for target, column in enumerate(columns):
-            if column[here].any():
+            here = column[first:end]
+            if here.any():
                 values = np.zeros(COLUMN, np.int64)
-                values[addresses[here] % COLUMN] = column[here]
+                values[addresses[first:end] - block * COLUMN] = here
                 found.append(_piece(target, values, dtype))
-        yield int(block), tuple(found)
+        yield block, tuple(found)
 
 
 def _piece(target: int, values: NDArray[np.int64], dtype: Any) -> Piece:

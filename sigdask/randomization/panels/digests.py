@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.counts.precision import Numbers
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
 from sigdask.randomization.panels.scored_sums import ScoredSums
@@ -121,6 +122,8 @@ def _add(made: Any, value: Any) -> None:
         value = value.item()
     if isinstance(value, Numbers) and not value.rounding:
         value = dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
+    elif isinstance(value, Texts | Factor):
+        value = tuple(value)
     known = _known(type(value))
     made.update(f"<{known.tag if known else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:

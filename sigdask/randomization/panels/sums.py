@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import canonical
+from sigdask.counts.checks import canonical_column
 from sigdask.counts.lattice import TIE
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios
@@ -65,14 +66,13 @@ class Units:
         if names is None:
             key = stream_key(seed, counts.name, counts.n_items)
             return Units(key, np.arange(counts.n_items), counts.n_items)
-        for position, name in enumerate(names):
-            if not name:
-                raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
-        forms = [canonical(name) for name in names]
-        order = sorted(set(forms))
-        address = {form: k for k, form in enumerate(order)}
-        index = np.array([address[form] for form in forms], dtype=np.int64)
-        return Units(stream_key(seed, counts.name, [form.decode() for form in order]), index, len(order))
+        texts = names.levels if isinstance(names, Factor) else Texts.of(names)
+        if (texts.sizes == 0).any():
+            position = next(k for k, name in enumerate(names) if not name)
+            raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
+        forms = Factor.of(canonical_column(texts))
+        index = forms.codes[names.codes] if isinstance(names, Factor) else forms.codes
+        return Units(stream_key(seed, counts.name, forms.levels), index.astype(np.int64), len(forms.levels))
 
 
 @known_as("Panel", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
