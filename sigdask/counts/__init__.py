@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids, item_scores, one_length
-from sigdask.counts.fields import Array, LabelFields, Reordered, rounding_of
-from sigdask.counts.precision import Column, Numbers
+from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids
+from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
+from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
 from sigdask.counts.texts import Factor, Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -31,13 +32,13 @@ class Outputs:
 
     Attributes
     ----------
-    systems : tuple of object arrays, shape (n_items,) each
+    systems : sequence of object arrays, shape (n_items,) each
         What each system gave for each item.
     gold : object array, shape (n_items,), or None
         What was right.
     """
 
-    systems: tuple[Array, ...]
+    systems: Sequence[Array]
     gold: Array | None = None
 
 
@@ -211,32 +212,29 @@ class Counts:
             As in the class.
         """
         check_names(tuple(scores))
-        columns = {system: Column.of(item_scores(values, system)) for system, values in scores.items()}
-        n_items = one_length({s: len(c.numbers) for s, c in columns.items()})
-        values = np.column_stack([c.numbers for c in columns.values()])
-        present = ~np.isnan(values)
-        if missing == "error" and not present.all():
+        read = ScoreMatrix.of(scores)
+        n_items, present = len(read.values), read.present
+        if missing == "error" and present is not None:
             item, system = np.argwhere(~present)[0]
             where = repr(ids[item]) if ids is not None else f"at position {item + 1}"
             raise InputError(
-                f"system {list(columns)[system]!r} has no score for item {where} "
+                f"system {list(scores)[system]!r} has no score for item {where} "
                 f"({np.count_nonzero(~present)} missing in all); choose missing 'pairwise' (--missing: compare each "
                 "pair on the items both have) or 'zero'"
             )
         if missing == "zero":
-            present = np.ones_like(present)
-        fields = {"score": np.nan_to_num(values, nan=0.0), "items": np.ones((n_items, 1), np.int64)}
-        own = [replace(c, numbers=column) for c, column in zip(columns.values(), fields["score"].T, strict=True)]
-        numbers = Numbers.of_columns({"score": own}, fields, tuple(columns))
+            present = None
+        fields = {"score": read.values, "items": np.ones((n_items, 1), np.int64)}
+        numbers = Numbers.of_columns({"score": read.columns}, fields, tuple(scores))
         return Counts(
-            systems=tuple(columns),
+            systems=tuple(scores),
             fields=numbers,
             n_items=n_items,
             name=name,
             ids=item_ids(ids, n_items),
             groups=item_groups(groups, n_items),
-            present=None if present.all() else present,
-            outputs=Outputs(tuple((np.nan_to_num(values) if missing == "zero" else values).T.astype(object))),
+            present=present,
+            outputs=Outputs(Made(len(scores), partial(_scores_of, read.values, present))),
             suggested=("mean",),
             warnings=(*warnings, *numbers.notes),
         )
@@ -249,7 +247,7 @@ class Counts:
         outputs = self.outputs
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
-            outputs = Outputs(tuple(system[order] for system in outputs.systems), gold)
+            outputs = Outputs(Made(self.n_systems, partial(_in_order, outputs.systems, order)), gold)
         return replace(
             self,
             fields=Reordered(self.fields, order),
@@ -335,10 +333,9 @@ class Counts:
         """
         check_names(tuple(predictions))
         n_items = one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
-        right = np.array([str(label) for label in gold], dtype=object)
-        given = tuple(np.array([str(p) for p in column], dtype=object) for column in predictions.values())
-        labels = tuple(sorted(set(right)))
-        others = tuple(sorted({p for column in given for p in set(column)} - set(labels)))
+        right, given = Factor.of(gold), [Factor.of(column) for column in predictions.values()]
+        labels = tuple(right.levels)
+        others = tuple(sorted({p for column in given for p in column.levels} - set(labels)))
         return Counts(
             systems=tuple(predictions),
             fields=LabelFields.of(right, given, labels + others),
@@ -348,7 +345,7 @@ class Counts:
             groups=item_groups(groups, n_items),
             labels=labels,
             predicted_labels=others,
-            outputs=Outputs(given, right),
+            outputs=Outputs(Made(len(given), partial(_objects_of, given)), np.asarray(right, object)),
             suggested=("accuracy",),
             warnings=tuple(warnings),
         )
@@ -390,6 +387,21 @@ class Counts:
             suggested=("recall", "precision", "f1"),
             warnings=tuple(warnings),
         )
+
+
+def _scores_of(values: Array, present: NDArray[np.bool_] | None, system: int) -> NDArray[np.float64]:
+    """Return one system's scores, NaN where it has none."""
+    column = values[:, system].astype(np.float64)
+    return column if present is None else np.where(present[:, system], column, np.nan)
+
+
+def _objects_of(columns: Sequence[Sequence[str]], system: int) -> Array:
+    return np.asarray(columns[system], object)
+
+
+def _in_order(columns: Sequence[Array], order: NDArray[np.intp], system: int) -> Array:
+    column: Array = columns[system][order]
+    return column
 
 
 def _same_parts(first: Counts, other: Counts, r: int) -> None:

@@ -8,7 +8,7 @@ characters do.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -99,6 +99,9 @@ class Texts(Sequence[str]):
         more = f", … {len(self):,} in all" if len(self) > 3 else ""
         return f"Texts({', '.join(map(repr, self[:3]))}{more})"
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.tolist(), dtype or object)
+
     def tolist(self) -> list[str]:
         """Return the texts as a list."""
         if not len(self):
@@ -132,7 +135,7 @@ class Texts(Sequence[str]):
         return all(own[k : k + CHUNK].tobytes().isascii() for k in range(0, len(own), CHUNK))
 
     def words(self, offset: int, rows: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:
-        """Return eight bytes of each text from `offset` on as numbers that sort as the bytes do, zeros after its end."""
+        """Return eight bytes of each text from `offset` on, zeros after its end, as numbers that sort as they do."""
         starts, stops = (self.starts, self.stops) if rows is None else (self.starts[rows], self.stops[rows])
         at = starts.astype(np.int64) + offset
         left = np.clip(stops - at, 0, WORD)
@@ -312,9 +315,24 @@ class Factor(Sequence[str]):
     def __repr__(self) -> str:
         return f"Factor({len(self):,} cells, {len(self.levels):,} levels: {self.levels!r})"
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.levels.tolist(), dtype or object)[self.codes]
+
     def tolist(self) -> list[str]:
         """Return the cells as a list."""
         return list(self)
+
+    def are(self, text: str) -> NDArray[np.bool_]:
+        """Return which cells are a given text."""
+        same: NDArray[np.bool_] = self.levels.are(text)[self.codes]
+        return same
+
+    def renamed(self, names: Mapping[str, str]) -> Factor:
+        """Return the column with some texts read as others."""
+        if not names:
+            return self
+        levels = Factor.of([names.get(level, level) for level in self.levels])
+        return Factor(levels.levels, levels.codes[self.codes])
 
 
 def places_in(column: Texts, wanted: Texts) -> NDArray[np.intp]:
