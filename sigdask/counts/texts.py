@@ -136,16 +136,18 @@ class Texts(Sequence[str]):
 
     def words(self, offset: int, rows: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:
         """Return eight bytes of each text from `offset` on, zeros after its end, as numbers that sort as they do."""
-        starts, stops = (self.starts, self.stops) if rows is None else (self.starts[rows], self.stops[rows])
-        at = starts.astype(np.int64) + offset
-        left = np.clip(stops - at, 0, WORD)
-        at[left == 0] = 0
         windows: NDArray[Any] = np.ndarray((len(self.buffer) - WORD + 1,), ">u8", self.buffer, strides=(1,))
-        found = windows[at].astype(np.uint64)
-        cut = (8 * (WORD - left)).astype(np.uint64)
-        half = cut >> np.uint64(1)  # a shift by 64 bits is none
-        rest = cut - half
-        return found >> half >> rest << half << rest
+        found = np.empty(len(self) if rows is None else len(rows), np.uint64)
+        for k in range(0, len(found), CHUNK // WORD):  # what is needed on the way stays in the cache
+            part = slice(k, k + CHUNK // WORD) if rows is None else rows[k : k + CHUNK // WORD]
+            at = self.starts[part].astype(np.int64) + offset
+            left = np.clip(self.stops[part] - at, 0, WORD)
+            at[left == 0] = 0
+            cut = (8 * (WORD - left)).astype(np.uint64)
+            half = cut >> np.uint64(1)  # a shift by 64 bits is none
+            cut -= half
+            found[k : k + CHUNK // WORD] = windows[at].astype(np.uint64) >> half >> cut << half << cut
+        return found
 
     def are(self, text: str) -> NDArray[np.bool_]:
         """Return which texts are a given one."""

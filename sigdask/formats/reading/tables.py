@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
 from pathlib import Path
@@ -227,7 +229,30 @@ def _count(cells: Texts, first: int) -> bool:
     return bool((values == np.arange(first, first + len(cells))).all() and (cells.sizes == digits).all())
 
 
+_at_hand: ContextVar[dict[tuple[Path, frozenset[str]], Table] | None] = ContextVar("tables at hand", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Read each table once within: to tell its format, and to take its columns."""
+    token = _at_hand.set({} if (outer := _at_hand.get()) is None else outer)
+    try:
+        yield
+    finally:
+        _at_hand.reset(token)
+
+
 def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
+    """Read a table, or take it as it was read before (`reading_once`); see `read_anew`."""
+    at_hand, key = _at_hand.get(), (path, frozenset(ignore))
+    if at_hand is None:
+        return read_anew(path, ignore)
+    if key not in at_hand:
+        at_hand[key] = read_anew(path, ignore)
+    return at_hand[key]
+
+
+def read_anew(path: Path, ignore: Collection[str] = ()) -> Table:
     """Read delimited text, JSON lines or Parquet; a file of one unnamed value a line has one column "".
 
     Parameters

@@ -181,16 +181,22 @@ def _panel(
 ) -> Panel:
     systems = sorted({s for pair in pairs for s in pair})
     place = {s: k for k, s in enumerate(systems)}
-    where, index = np.unique(units.index[mask], return_inverse=True)
-    summed = np.zeros((len(where), len(systems), len(fields)), np.int64)
+    where, index = _used(units, mask)
+    summed = np.zeros((len(where), len(systems), len(fields)), np.int8)
+    kept = np.zeros(len(where), np.bool_)
+    totals = np.zeros((len(systems), len(fields)), np.int64)
     for f, k, column in _unit_sums(fields, lattices, systems, mask, index, len(where)):
+        summed = summed.astype(
+            np.promote_types(summed.dtype, np.min_scalar_type(-1 - int(np.abs(column).max(initial=0)))), copy=False
+        )
         summed[:, k, f] = column
-    kept = (summed != summed[:, :1]).any(axis=(1, 2))
+        kept |= column != summed[:, 0, f]
+        totals[k, f] = column.sum()
     return Panel(
         key=units.key,
         addresses=where[kept],
-        values=_smallest(summed[kept]),
-        totals=summed.sum(axis=0),
+        values=_smallest(summed if kept.all() else summed[kept]),
+        totals=totals,
         lattices=tuple(lattices),
         pairs=np.array([[place[i], place[j]] for i, j in pairs], dtype=np.int64).reshape(-1, 2),
         metrics=metrics,
@@ -200,9 +206,18 @@ def _panel(
     )
 
 
-def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+def _used(units: Units, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the addresses of the units of some items, and the place of each item's unit among them."""
+    own = units.index if mask.all() else units.index[mask]
+    has = np.zeros(units.n_units, np.bool_)
+    has[own] = True
+    where = np.flatnonzero(has)
+    return where, own if len(where) == len(has) else (np.cumsum(has) - 1)[own]
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers in the smallest type that holds the difference of any two."""
-    most = 2 * int(np.abs(values).max(initial=0))
+    most = 2 * max(int(values.max(initial=0)), -int(values.min(initial=0)))
     fits = next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64)
     return np.ascontiguousarray(values, fits)
 
@@ -224,7 +239,7 @@ def _unit_sums(
     n_units: int,
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Yield (field, system, sums over each unit), integers throughout."""
-    single, rows = n_units == len(index), np.flatnonzero(mask)
+    single, rows = n_units == len(index), slice(None) if mask.all() else np.flatnonzero(mask)
     for f, field in enumerate(fields):
         for k, system in enumerate(systems):
             column = field[rows, 0 if field.shape[1] == 1 else system]

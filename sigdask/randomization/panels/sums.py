@@ -67,12 +67,16 @@ class Units:
             key = stream_key(seed, counts.name, counts.n_items)
             return Units(key, np.arange(counts.n_items), counts.n_items)
         texts = names.levels if isinstance(names, Factor) else Texts.of(names)
-        if (texts.sizes == 0).any():
+        if not texts.sizes.all():
             position = next(k for k, name in enumerate(names) if not name)
             raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
-        forms = Factor.of(canonical_column(texts))
-        index = forms.codes[names.codes] if isinstance(names, Factor) else forms.codes
-        return Units(stream_key(seed, counts.name, forms.levels), index.astype(np.int64), len(forms.levels))
+        forms = canonical_column(texts)
+        order, tied = forms.sorted
+        address = np.empty(len(forms), np.int64)
+        address[order] = np.cumsum(~tied) - 1
+        units = forms[order[~tied]]
+        index = address[names.codes] if isinstance(names, Factor) else address
+        return Units(stream_key(seed, counts.name, units), index, len(units))
 
 
 @known_as("Panel", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
