@@ -53,7 +53,7 @@ def item_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
         return None
     if len(ids) != n_items:
         raise InputError(f"{len(ids)} ids for {n_items} items")
-    return Texts.of(ids)
+    return Texts.of(ids).compact()
 
 
 def item_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, Factor]:

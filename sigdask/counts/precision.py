@@ -30,6 +30,9 @@ BITS = {"float16": 11, "float32": 24}
 LARGEST_POWER = 22
 """Of ten that float64 holds exactly, so that a whole number divided by it is the decimal itself."""
 
+PART = 1 << 15
+"""Numbers looked at together, so that what is made of them stays in the cache."""
+
 NEAR = 1e-14
 """Relative distance from its decimal of a float64 that was computed from others."""
 
@@ -81,12 +84,14 @@ class Column:
 def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
     """Return the decimals of few digits that all numbers stand for; None where some stand for none."""
     finite = np.isfinite(wide)
-    found = wide.copy()
-    some = wide[finite]
+    some = wide if finite.all() else wide[finite]
     for part in (slice(0, 64), slice(0, None)):  # most columns that are no decimals show it at once
         meant, fits = _nearest(some[part], kind)
         if not fits.all():
             return None
+    if some is wide:
+        return meant
+    found = wide.copy()
     found[finite] = meant
     return found
 
@@ -94,6 +99,8 @@ def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | Non
 def _nearest(some: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the decimals nearest to numbers, and which of these stand for them."""
     meant, fits = some.copy(), _are_exact(some, kind)
+    if fits.all():
+        return meant, fits
     rest = some[~fits]
     places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(rest)))
     held = np.abs(places) <= LARGEST_POWER
@@ -110,10 +117,19 @@ def _nearest(some: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64],
 
 def _are_exact(some: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     """Say which numbers are what they stand for: whole ones, and float64 of up to nine decimal places."""
+    fits = np.zeros(len(some), np.bool_)
+    for k in range(0, len(some), PART):
+        fits[k : k + PART] = _part_is_exact(some[k : k + PART], kind)
+    return fits
+
+
+def _part_is_exact(some: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     largest = 2.0 ** BITS.get(kind, 53)
     fits = np.zeros(len(some), np.bool_)
     for places in range(DIGITS[kind] + 1 if kind == "float64" else 1):
         left = np.flatnonzero(~fits & (np.abs(some) < largest / 10.0**places))
+        if not len(left):
+            break
         fits[left] = np.rint(some[left] * 10.0**places) / 10.0**places == some[left]
     return fits
 

@@ -173,6 +173,10 @@ class Texts(Sequence[str]):
         order = np.arange(len(self))
         tied = np.ones(len(self), np.bool_)
         tied[:1] = False
+        step = CHUNK // WORD
+        if all(self[k : k + step + 1]._ascend(tied[k + 1 : k + step + 1]) for k in range(0, len(self), step)):
+            return order, tied
+        tied[1:] = True
         offset, sizes = 0, self.sizes
         while tied.any():
             some = tied.copy()
@@ -192,6 +196,25 @@ class Texts(Sequence[str]):
                 break
             offset += WORD
         return order, tied
+
+    def _ascend(self, tied: NDArray[np.bool_]) -> bool:
+        """Whether the texts stand in order; mark those that are the same as the one before, from the second on."""
+        sizes = self.sizes
+        rows, offset = np.arange(1, len(self)), 0
+        tied[:] = False
+        while len(rows):
+            ends = int(sizes[rows].max()) <= offset
+            before, after = (
+                (sizes[rows - 1], sizes[rows]) if ends else (self.words(offset, rows - 1), self.words(offset, rows))
+            )
+            if (before > after).any():
+                return False
+            rows = rows[before == after]
+            if ends:
+                tied[rows - 1] = True
+                break
+            offset += WORD
+        return True
 
     @property
     def are_unique(self) -> bool:
@@ -216,14 +239,19 @@ class Texts(Sequence[str]):
         return Texts.of(unicodedata.normalize("NFC", text) for text in listed)
 
     def compact(self) -> Texts:
-        """Return the same texts in a buffer of their own."""
+        """Return the same texts in a buffer of their own; themselves where there is hardly more in it."""
         sizes = self.sizes
+        if len(self.buffer) <= WORD + int(sizes.sum()) and self.starts.base is self.stops.base:
+            return self
         buffer = np.zeros(int(sizes.sum()) + WORD, np.uint8)
         at = 0
         for part in self._gathered(0):
             buffer[at : at + len(part)] = part
             at += len(part)
-        return Texts._packed(buffer, sizes)
+        packed = Texts._packed(buffer, sizes)
+        if "sorted" in vars(self):
+            vars(packed)["sorted"] = self.sorted
+        return packed
 
     def framed(self) -> Iterator[Bytes]:
         """Yield the texts as bytes, each after its number of bytes (64 bits, little-endian), some at a time."""

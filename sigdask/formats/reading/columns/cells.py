@@ -215,6 +215,8 @@ def named_like(buffer, starts, stops, naming, known, out):  # type: ignore[no-un
 
 
 @njit(inline="always")
-def _is_in(ascending, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    at = np.searchsorted(ascending, value)
-    return at < len(ascending) and ascending[at] == value
+def _is_in(few, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    found = False
+    for k in range(len(few)):  # without a branch: several at a time
+        found |= few[k] == value
+    return found

@@ -22,7 +22,7 @@ FEWEST_BYTES = 1 << 16
 MOST_PACKED = 100
 """How many times longer than its gzip file a text may be."""
 
-PART = 1 << 24
+PART = 1 << 20
 """Bytes read at a time."""
 
 BOM = b"\xef\xbb\xbf"
@@ -65,12 +65,18 @@ def _is_small(path: Path) -> bool:
 
 def _read(path: Path) -> NDArray[np.uint8]:
     """Return the bytes of a file, and zeros after them."""
-    content = bytearray()
+    buffer = np.zeros(path.stat().st_size + WORD, np.uint8)
+    end = 0
     with open_bytes(path) as stream:
-        while part := stream.read(PART):
-            content += part
-    content += bytes(WORD)
-    return np.frombuffer(content, np.uint8)
+        while n := stream.readinto(memoryview(buffer)[end : len(buffer) - WORD]) if end < len(buffer) - WORD else 0:  # type: ignore[attr-defined]
+            end += n
+        while part := stream.read(PART):  # of what is packed
+            if end + len(part) + WORD > len(buffer):
+                buffer = np.concatenate([buffer, np.zeros(len(buffer) + len(part), np.uint8)])
+            buffer[end : end + len(part)] = np.frombuffer(part, np.uint8)
+            end += len(part)
+    buffer[end:] = 0
+    return buffer[: end + WORD]
 
 
 def _is_text(content: NDArray[np.uint8]) -> bool:
