@@ -182,7 +182,7 @@ class ScoreMatrix:
             held_in = np.promote_types(values.dtype, _narrowest(numbers))
             values = values.astype(held_in, order="F", copy=False)
             values[:, k] = numbers
-            columns.append(replace(column, numbers=numbers[:0]))
+            columns.append(replace(column, numbers=np.empty(0)))  # none that the matrix holds
         one_length(lengths)
         return ScoreMatrix(values, present, columns)
 

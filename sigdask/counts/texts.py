@@ -241,7 +241,7 @@ class Texts(Sequence[str]):
     def compact(self) -> Texts:
         """Return the same texts in a buffer of their own; themselves where there is hardly more in it."""
         sizes = self.sizes
-        if len(self.buffer) <= WORD + int(sizes.sum()) and self.starts.base is self.stops.base:
+        if len(self.buffer) == WORD + int(sizes.sum()) and (self.stops[:-1] == self.starts[1:]).all():
             return self
         buffer = np.zeros(int(sizes.sum()) + WORD, np.uint8)
         at = 0
@@ -352,6 +352,13 @@ class Factor(Sequence[str]):
         """Return the cells as a list."""
         return list(self)
 
+    @cached_property
+    def met(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The levels in the order in which they are first met, and the row at which each level is."""
+        first = np.zeros(len(self.levels), np.intp)
+        first[self.codes[::-1]] = np.arange(len(self) - 1, -1, -1)
+        return np.argsort(first), first
+
     def are(self, text: str) -> NDArray[np.bool_]:
         """Return which cells are a given text."""
         same: NDArray[np.bool_] = self.levels.are(text)[self.codes]
@@ -363,6 +370,22 @@ class Factor(Sequence[str]):
             return self
         levels = Factor.of([names.get(level, level) for level in self.levels])
         return Factor(levels.levels, levels.codes[self.codes])
+
+
+def joined(columns: Sequence[Texts]) -> Texts:
+    """Return the texts of several columns, one column after the other.
+
+    Examples
+    --------
+    >>> joined([Texts.of(["a"]), Texts.of(["b", "c"])]).tolist()
+    ['a', 'b', 'c']
+    """
+    if len(columns) == 1:
+        return columns[0]
+    own = [column.compact() for column in columns]
+    content = [column.buffer[: column.n_bytes] for column in own]
+    buffer = np.concatenate([*content, np.zeros(WORD, np.uint8)])
+    return Texts._packed(buffer, np.concatenate([column.sizes for column in own]))  # noqa: SLF001  # its own kind
 
 
 def places_in(column: Texts, wanted: Texts) -> NDArray[np.intp]:

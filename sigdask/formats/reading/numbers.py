@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.columns.cells import decimals
+from sigdask.formats.reading.columns.typed import Typed
 
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})
 
@@ -41,6 +42,11 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     >>> to_numbers(["3e-04", " 1.0 ", "NA"])
     array([3.e-04, 1.e+00,    nan])
     """
+    if isinstance(cells, Typed) and cells.is_numeric:
+        values, odd = cells.numbers()
+        if odd.any():
+            check_finite(float(values[np.argmax(odd)]), int(np.argmax(odd)))
+        return values
     if isinstance(cells, Texts):
         return _of_texts(cells)
     try:
@@ -70,6 +76,8 @@ def holds_numbers(cells: Texts) -> bool:
     >>> holds_numbers(Texts.of(["news-1", "nan"])), holds_numbers(Texts.of(["news-1", "NA"]))
     (False, True)
     """
+    if isinstance(cells, Typed) and cells.is_numeric:
+        return True
     first = cells.buffer[cells.starts[cells.sizes > 0]]
     if len(first) < len(cells):
         return True

@@ -98,9 +98,9 @@ def without_summaries(table: Table, options: Options) -> Table:
     return replace(table.without(dropped), notes=[*table.notes, *told])
 
 
-def summary_items(items: Sequence[str], scores: Sequence[Array]) -> tuple[set[int], list[str]]:
+def summary_items(items: Sequence[str], scores: Iterable[Array]) -> tuple[set[int], list[str]]:
     """Return the places of the items that sum up the others in every system, and notes."""
-    named = {k: item for k, item in enumerate(items) if LIKE.search(item) and is_summary(item)}
+    named = _called_so(items)
     if not named:
         return set(), []
     dropped, notes = _judged(named, [_written(column) for column in scores], len(items))

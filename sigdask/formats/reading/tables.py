@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import Factor, Texts
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError
 from sigdask.formats.reading import nested
 from sigdask.formats.reading.columns.plain import plain_columns
+from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
 from sigdask.formats.reading.files import is_parquet, open_bytes, read_lines
 from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.reading.options import Options
@@ -122,6 +123,8 @@ class Table:
         """Whether every cell of a column is a number or missing."""
         if name in self.nested:
             return False
+        if isinstance(column := self.column(name), Typed) and column.is_numeric:
+            return True
         try:
             to_numbers(self.column(name))
         except NotANumberError as error:
@@ -389,19 +392,9 @@ def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ())
 
 
 def _parquet(path: Path, ignore: Collection[str]) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
-    try:
-        loaded = parquet.read_table(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: damaged Parquet file ({error})") from None
-    check_header(path, loaded.column_names, ignore)
-    if not loaded.num_rows:
+    stored = ParquetColumns(path)
+    check_header(path, stored.schema.names, ignore)
+    if not stored.n_rows:
         raise InputError(f"{path}: has no rows, expected one row an item")
-    columns: dict[str, list[Any]] = loaded.to_pydict()
-    texts = {name: [as_text(cell).strip() for cell in column] for name, column in columns.items()}
-    kinds = {f.name: KINDS[str(f.type)] for f in loaded.schema if str(f.type) in KINDS}
-    held = {name: column for name, column in columns.items() if any(isinstance(c, dict | list) for c in column)}
-    return Table(path, texts, range(1, loaded.num_rows + 1), kinds=kinds, nested=held)
+    kinds = {f.name: KINDS[str(f.type)] for f in stored.schema if str(f.type) in KINDS}
+    return Table(path, dict(stored), range(1, stored.n_rows + 1), kinds=kinds, nested=stored.nested())
