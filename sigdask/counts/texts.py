@@ -151,13 +151,13 @@ class Texts(Sequence[str]):
 
     def are(self, text: str) -> NDArray[np.bool_]:
         """Return which texts are a given one."""
-        same = self.sizes == len(text.encode("utf-8", "surrogatepass"))
+        same: NDArray[np.bool_] = self.sizes == len(text.encode("utf-8", "surrogatepass"))
         same[same] = self[same].alike(Texts.of([text])[np.zeros(np.count_nonzero(same), np.intp)])
         return same
 
     def alike(self, other: Texts) -> NDArray[np.bool_]:
         """Return at which places another column of as many texts holds the same."""
-        same = self.sizes == other.sizes
+        same: NDArray[np.bool_] = self.sizes == other.sizes
         offset, rows = 0, np.flatnonzero(same)
         while len(rows):
             fits = self.words(offset, rows) == other.words(offset, rows)
@@ -174,7 +174,7 @@ class Texts(Sequence[str]):
         tied = np.ones(len(self), np.bool_)
         tied[:1] = False
         step = CHUNK // WORD
-        if all(self[k : k + step + 1]._ascend(tied[k + 1 : k + step + 1]) for k in range(0, len(self), step)):
+        if all(_ascend(self[k : k + step + 1], tied[k + 1 : k + step + 1]) for k in range(0, len(self), step)):
             return order, tied
         tied[1:] = True
         offset, sizes = 0, self.sizes
@@ -196,25 +196,6 @@ class Texts(Sequence[str]):
                 break
             offset += WORD
         return order, tied
-
-    def _ascend(self, tied: NDArray[np.bool_]) -> bool:
-        """Whether the texts stand in order; mark those that are the same as the one before, from the second on."""
-        sizes = self.sizes
-        rows, offset = np.arange(1, len(self)), 0
-        tied[:] = False
-        while len(rows):
-            ends = int(sizes[rows].max()) <= offset
-            before, after = (
-                (sizes[rows - 1], sizes[rows]) if ends else (self.words(offset, rows - 1), self.words(offset, rows))
-            )
-            if (before > after).any():
-                return False
-            rows = rows[before == after]
-            if ends:
-                tied[rows - 1] = True
-                break
-            offset += WORD
-        return True
 
     @property
     def are_unique(self) -> bool:
@@ -346,7 +327,8 @@ class Factor(Sequence[str]):
         return f"Factor({len(self):,} cells, {len(self.levels):,} levels: {self.levels!r})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.levels.tolist(), dtype or object)[self.codes]
+        cells: NDArray[Any] = np.array(self.levels.tolist(), dtype or object)[self.codes]
+        return cells
 
     def tolist(self) -> list[str]:
         """Return the cells as a list."""
@@ -370,6 +352,26 @@ class Factor(Sequence[str]):
             return self
         levels = Factor.of([names.get(level, level) for level in self.levels])
         return Factor(levels.levels, levels.codes[self.codes])
+
+
+def _ascend(texts: Texts, tied: NDArray[np.bool_]) -> bool:
+    """Whether the texts stand in order; mark those that are the same as the one before, from the second on."""
+    sizes = texts.sizes
+    rows, offset = np.arange(1, len(texts)), 0
+    tied[:] = False
+    while len(rows):
+        ends = int(sizes[rows].max()) <= offset
+        before, after = (
+            (sizes[rows - 1], sizes[rows]) if ends else (texts.words(offset, rows - 1), texts.words(offset, rows))
+        )
+        if (before > after).any():
+            return False
+        rows = rows[before == after]
+        if ends:
+            tied[rows - 1] = True
+            break
+        offset += WORD
+    return True
 
 
 def joined(columns: Sequence[Texts]) -> Texts:

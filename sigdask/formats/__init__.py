@@ -66,7 +66,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.spans.pairs:read_pairs",
         "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
     ),
-    "long": ("sigdask.formats.tables.scores:read_long", "scores, rows of system, item, score"),
+    "long": ("sigdask.formats.tables.long:read_long", "scores, rows of system, item, score"),
     "conll": (
         "sigdask.formats.tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -68,7 +69,7 @@ def stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
     return int(low), int(high)
 
 
-def _parts(name: str, units: Sequence[str] | int) -> Iterator[bytes | NDArray[np.uint8]]:
+def _parts(name: str, units: Sequence[str] | int) -> Iterator[Any]:
     """Yield what the key is made of, each part after its number of bytes."""
     if isinstance(units, int):
         yield from (_framed(part) for part in (canonical(name), b"positions", units.to_bytes(8, "little")))

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 from sigdask.formats.reading import tables
 from sigdask.formats.reading.columns import plain
-from sigdask.formats.reading.numbers import to_numbers
-from sigdask.counts.texts import Texts
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

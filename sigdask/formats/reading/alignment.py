@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import Texts, places_in
-
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import Table
 from sigdask.writing import some
-
 
 Order = NDArray[np.intp] | slice
 """The rows of a table in the order of items; a slice of all where they stand so."""

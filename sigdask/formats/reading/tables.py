@@ -133,7 +133,7 @@ class Table:
 
     def conventional(self, names: Sequence[str]) -> str | None:
         """Return the first column that has one of the conventional names."""
-        lowered = {column.lower(): column for column in reversed(self.columns)}
+        lowered = {column.lower(): column for column in reversed(list(self.columns))}
         return next((lowered[name] for name in names if name in lowered), None)
 
     def id_name(self, options: Options) -> str | None:

@@ -22,7 +22,7 @@ EXACT = 2**53
 
 
 @njit(nogil=True, cache=True)
-def split(buffer, first, end, delimiter, quoted, starts, stops):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912, PLR0915
+def split(buffer, first, end, delimiter, quoted, starts, stops):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0911, PLR0912
     """Fill `starts` and `stops`, shape (width, n), with the places of stripped cells; return the number of rows.
 
     It is `ODD` where a row has another width, quotation marks are within a cell, lines end in other ways than
@@ -130,10 +130,10 @@ def decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-def]  
         out[k] = np.nan
         if at == stop:
             continue
-        negative = buffer[at] == 45
+        negative = bool(buffer[at] == 45)
         if negative or buffer[at] == 43:
             at += 1
-        whole, places, n_digits, pointed, fits = np.int64(0), 0, 0, False, True
+        whole, power, places, n_digits, pointed, fits = np.int64(0), np.int64(0), 0, 0, False, True
         while at < stop:
             c = buffer[at]
             if 48 <= c <= 57:
@@ -148,7 +148,6 @@ def decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-def]  
             else:
                 break
             at += 1
-        power = 0
         if fits and at < stop and (buffer[at] == 101 or buffer[at] == 69):
             at += 1
             down = at < stop and buffer[at] == 45

@@ -65,17 +65,13 @@ def _is_small(path: Path) -> bool:
 
 def _read(path: Path) -> NDArray[np.uint8]:
     """Return the bytes of a file, and zeros after them."""
-    buffer = np.zeros(path.stat().st_size + WORD, np.uint8)
-    end = 0
+    buffer, end = np.zeros(path.stat().st_size + WORD, np.uint8), 0
     with open_bytes(path) as stream:
-        while n := stream.readinto(memoryview(buffer)[end : len(buffer) - WORD]) if end < len(buffer) - WORD else 0:  # type: ignore[attr-defined]
-            end += n
-        while part := stream.read(PART):  # of what is packed
-            if end + len(part) + WORD > len(buffer):
+        while part := stream.read(PART):
+            if end + len(part) + WORD > len(buffer):  # it is packed
                 buffer = np.concatenate([buffer, np.zeros(len(buffer) + len(part), np.uint8)])
             buffer[end : end + len(part)] = np.frombuffer(part, np.uint8)
             end += len(part)
-    buffer[end:] = 0
     return buffer[: end + WORD]
 
 

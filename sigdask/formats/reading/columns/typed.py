@@ -69,19 +69,26 @@ class Typed(Texts):
         return Texts.of(as_text(value).strip() for value in values.to_pylist())
 
     @property
-    def buffer(self) -> NDArray[np.uint8]:  # type: ignore[override]
+    def buffer(self) -> NDArray[np.uint8]:
         """UTF-8 of the texts."""
         return self.texts.buffer
 
     @property
-    def starts(self) -> NDArray[Any]:  # type: ignore[override]
+    def starts(self) -> NDArray[Any]:
         """Where each text begins."""
         return self.texts.starts
 
     @property
-    def stops(self) -> NDArray[Any]:  # type: ignore[override]
+    def stops(self) -> NDArray[Any]:
         """Where each text ends."""
         return self.texts.stops
+
+    def compact(self) -> Texts:
+        """Return the texts alone."""
+        packed = self.texts.compact()
+        if "sorted" in vars(self):
+            vars(packed)["sorted"] = self.sorted
+        return packed
 
     def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the numbers, NaN where there is none, and which are written as NaN or infinite."""
