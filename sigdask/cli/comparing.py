@@ -116,13 +116,14 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     sources = [formats.parse_source(text) for text in options["systems"]]
     gold = Path(options["gold"]) if options["gold"] else None
     asked, own = formats.parse_format(options["format_"])
-    chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
-    try:
-        return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
-    except InputError as error:
-        if asked != "auto":
-            raise
-        raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
+    with formats.reading_once():
+        chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+        try:
+            return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+        except InputError as error:
+            if asked != "auto":
+                raise
+            raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
 
 
 def _how(options: dict[str, Any]) -> WhatCompared:

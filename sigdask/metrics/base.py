@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -207,7 +207,7 @@ class Spec:
         return float(self.flag("zero_division"))
 
 
-def texts_of(name: str, counts: Counts) -> tuple[tuple[Array, ...], Array]:
+def texts_of(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
     """Return each system's texts and each item's tuple of references, or say that there are none."""
     if counts.outputs is None or counts.outputs.gold is None or "segments" not in counts.fields:
         known = ", ".join(list(counts.fields)[:6])
