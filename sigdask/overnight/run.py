@@ -15,8 +15,10 @@ from sigdask.clusters.description import Named
 from sigdask.comparison import notes
 from sigdask.comparison.results import Result, Results
 from sigdask.engine import Progress
+from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
+from sigdask.metrics.extraction import Lines, Source
 from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
 from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
@@ -128,7 +130,7 @@ def run_plan(
     deadline : float, optional
         When to stop, in seconds since 1970.
     progress : callable, optional
-        Called with trials done and trials in all.
+        Called with trials done and trials in all; its `extracting`, where it has one, with how far extraction is.
     note : callable
         Told what the user should know while it runs.
 
@@ -152,7 +154,9 @@ def run_plan(
             note(text)
         try:
             with stop.waiting():
-                driver = _Driver.of(plan, opened, stop)
+                tell = getattr(progress, "extracting", None) or Lines(note)
+                source = Source(opened.shelf, Spread(where, workers or plan.workers), tell)
+                driver = _Driver.of(plan, opened, stop, source)
         except Stopped:
             return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
@@ -175,17 +179,20 @@ class _Driver:
     ledger: Ledger
     early: Early | None
     watches: list[Watch]
+    extracted: dict[str, Any]
 
     @staticmethod
-    def of(plan: Plan, store: Store, stop: Stop) -> _Driver:
-        batches = read_batches(plan)
+    def of(plan: Plan, store: Store, stop: Stop, source: Source) -> _Driver:
+        batches, extracted = read_batches(plan, source)
         ledger = Ledger(store, [job for batch in batches for job in batch.study.jobs])
         early = _early(plan, batches, ledger)
         watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
-        return _Driver(plan, store, stop, batches, ledger, early, watches)
+        return _Driver(plan, store, stop, batches, ledger, early, watches, extracted)
 
     def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
+        if self.extracted:
+            details["extracted"] = self.extracted
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
         self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
         counting = Counting(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)

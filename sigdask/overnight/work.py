@@ -16,6 +16,7 @@ from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
 from sigdask.gate import Key
+from sigdask.metrics.extraction import Extracted, Source, extracted
 from sigdask.plan import Plan, TestSet
 from sigdask.randomization.jobs import Cell
 
@@ -58,13 +59,27 @@ class Batch:
         return tuple(self.counts)
 
 
-def read_batches(plan: Plan) -> list[Batch]:
-    """Read the test sets of a plan and list what they want counted."""
+def read_batches(plan: Plan, source: Source) -> tuple[list[Batch], dict[str, Any]]:
+    """Read the test sets of a plan and list what they want counted.
+
+    Returns
+    -------
+    (list of Batch, dict)
+        And, for the run's record, what its metrics took from outputs (`source`): by test set.
+    """
     addresses.look_in(plan.path.parent)
-    read = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    files = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    found = extracted([(c, _wanted(plan, t, c, ()).found(c)) for t, c in files], source)
+    read = [(test_set, own.counts) for (test_set, _), own in zip(files, found, strict=True)]
     whole = plan.family == "plan" and plan.adjust != "none"
     groups = [read] if whole else [[each] for each in read]
-    return [Batch.of({test_set.name: counts for test_set, counts in group}, study_of(plan, group)) for group in groups]
+    batches = [Batch.of({t.name: counts for t, counts in group}, study_of(plan, group)) for group in groups]
+    return batches, {t.name: _record(own) for (t, _), own in zip(files, found, strict=True) if own.made or own.n_kept}
+
+
+def _record(own: Extracted) -> dict[str, Any]:
+    """Say whose outputs were counted now, by metric, and how many were found in the store."""
+    return {"made": {metric: list(systems) for metric, systems in own.made.items()}, "kept": own.n_kept}
 
 
 def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:

@@ -16,6 +16,6 @@ from sigdask.metrics.extraction.sources import ALONE, Extracted, Source, extract
 from sigdask.metrics.extraction.telling import Extracting, Lines, Tell
 
 __all__ = [
-    "ALONE", "NOWHERE", "Executor", "Extracted", "Extracting", "Extraction", "Folder", "Here", "Keeper", "Lines", "Part",
-    "Source", "Tell", "at_home", "extracted", "taken",
+    "ALONE", "NOWHERE", "Executor", "Extracted", "Extracting", "Extraction", "Folder", "Here", "Keeper", "Lines",
+    "Part", "Source", "Tell", "at_home", "extracted", "taken",
 ]  # fmt: skip

@@ -38,7 +38,7 @@ def _add(made: Any, items: Sequence[Any]) -> None:
     if kinds <= {str, type(None)}:
         lengths = [-1 if text is None else len(text) for text in items]
         _add_parts(made, "text", lengths, "".join(filter(None, items)).encode("utf-8", "surrogatepass"))
-    elif kinds == {tuple} or kinds == {list}:
+    elif kinds in ({tuple}, {list}):
         _add_parts(made, "texts", list(map(len, items)), b"")
         _add(made, list(chain.from_iterable(items)))
     elif kinds == {dict}:

@@ -51,7 +51,7 @@ NOWHERE = Nowhere()
 
 
 def at_home() -> Keeper:
-    """Return the cache folder of this user: $SIGDASK_CACHE, or sigdask in $XDG_CACHE_HOME or ~/.cache; "off" is none."""
+    """Return this user's cache folder: $SIGDASK_CACHE, or sigdask in $XDG_CACHE_HOME or ~/.cache; "off" is none."""
     named = os.environ.get(VARIABLE, "")
     if named.lower() in OFF:
         return NOWHERE

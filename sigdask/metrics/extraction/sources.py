@@ -129,8 +129,8 @@ def _missing(wishes: Sequence[_Wish], found: Mapping[str, Array]) -> tuple[list[
     listed_already = set(found)
     missing, names = [], []
     for wish in wishes:
-        own = {key: outputs for key, outputs in zip(wish.keys, wish.outputs.systems, strict=True)}
-        lacking = {key: outputs for key, outputs in own.items() if key not in listed_already}
+        own = zip(wish.keys, wish.outputs.systems, strict=True)
+        lacking = {key: outputs for key, outputs in own if key not in listed_already}
         if lacking:
             assert wish.outputs.gold is not None
             missing.append(Missing(wish.extraction, tuple(lacking), tuple(lacking.values()), wish.outputs.gold))
