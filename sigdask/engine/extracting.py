@@ -21,7 +21,7 @@ from sigdask.errors import ClusterLostError
 from sigdask.metrics.extraction import Here, Part
 from sigdask.metrics.extraction.processes import Processes
 
-SHORT = 1.0
+SHORT = 2.0
 """Seconds of work up to which processes cost more than they save."""
 
 LONG = 60.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -155,7 +156,7 @@ def _cut(missing: Missing, weights: NDArray[np.float64], cost: float, most: floa
         n_pieces = int(np.clip(np.ceil(until[-1] / most), 1, n_items))
         inner = np.searchsorted(until, until[-1] * np.arange(1, n_pieces) / n_pieces)
         borders = np.unique([0, *inner.tolist(), n_items]).tolist()
-        for first, stop in zip(borders, borders[1:], strict=False):
+        for first, stop in pairwise(borders):
             seconds = until[stop - 1] - (until[first - 1] if first else 0)
             yield _Piece(missing, tuple(group.tolist()), first, stop, float(seconds))
 

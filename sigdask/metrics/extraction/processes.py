@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from sigdask.counts.fields import Array
@@ -82,8 +83,8 @@ class _Process:
 
     def __init__(self) -> None:
         self.pipe, theirs = Pipe()
-        path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-        self._process = subprocess.Popen(
+        path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
+        self._process = subprocess.Popen(  # noqa: S603  # this interpreter
             [sys.executable, "-P", "-c", SERVE, str(theirs.fileno())],
             pass_fds=(theirs.fileno(),), env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

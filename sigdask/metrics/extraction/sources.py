@@ -1,4 +1,4 @@
-"""From data and metrics to data with statistics: looked up by digest, made where they are missing, kept as they come."""
+"""From data and metrics to data with statistics: looked up by digest, made where missing, kept as they come."""
 
 from __future__ import annotations
 
