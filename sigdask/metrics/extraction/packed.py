@@ -1,7 +1,8 @@
 """Statistics as bytes: a raw array with a header before it and a checksum behind it, and nothing that runs.
 
 A line of magic words; a line of JSON, `{"key": …, "dtype": "<i8", "stored": "<u2", "shape": [997, 10]}`; the array,
-compressed by zlib; 32 bytes of BLAKE2b of all that. What was cut off, changed on its way or put under another's name is told by it, and is no entry.
+compressed by zlib; 32 bytes of BLAKE2b of all that. What was cut off, changed on its way or put under another's name is
+told by it, and is no entry.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ GROUP_SECONDS = 20.0
 """Work on systems that are finished together, about: what a kill costs."""
 
 PROBED, PROBED_MORE = 5, 64
-PROBE_SECONDS = 0.1
-"""Items that are timed one by one, from short to long, for this long at most; more of them where they are quick."""
+PROBE_SECONDS = 0.25
+"""Items that are timed, from short to long, and more of them where they are quick; for about this long at most."""
 
 BESIDE_TEXT = 20
 """What an item costs beside its length, in characters."""
@@ -110,9 +110,11 @@ class Missing:
             weighed += weights[0, k]
             if spent > PROBE_SECONDS:
                 break
-        else:
-            some, systems = order[_spread(n_items, PROBED_MORE)], range(min(len(self.keys), PROBED))
-            spent, weighed = _timed(self.part(systems, some)), weights[systems.start : systems.stop, some].sum()
+        more = int(min(PROBED_MORE, PROBED * PROBE_SECONDS / spent))
+        if more > PROBED:
+            some = order[_spread(n_items, more)]
+            systems = range(min(len(self.keys), PROBED if more == PROBED_MORE else 1))
+            spent, weighed = _timed(self.part(systems, some)), weights[: len(systems), some].sum()
         return float(spent * weights.sum() / weighed)
 
 
