@@ -13,8 +13,8 @@ from sigdask.counts.fields import Array
 from sigdask.metrics.extraction.asked import BYTES
 
 
-def digest_of(items: Array) -> str:
-    """Return the digest of one thing an item: a text, texts, or numbers by name.
+def digest_of(items: Array) -> str | None:
+    """Return the digest of one thing an item: a text, texts, or numbers by name; None of what else a reader may give.
 
     Examples
     --------
@@ -23,8 +23,7 @@ def digest_of(items: Array) -> str:
     False
     """
     made = hashlib.blake2b(digest_size=BYTES)
-    _add(made, items.tolist())
-    return made.hexdigest()
+    return made.hexdigest() if _add(made, items.tolist()) else None
 
 
 def key_of(*digests: str) -> str:
@@ -32,21 +31,21 @@ def key_of(*digests: str) -> str:
     return hashlib.blake2b(" ".join(digests).encode(), digest_size=BYTES).hexdigest()
 
 
-def _add(made: Any, items: Sequence[Any]) -> None:
-    """Add items of one kind, each with its length, so that no two lists of them look alike."""
-    kinds = {type(item) for item in items}
-    if kinds <= {str, type(None)}:
+def _add(made: Any, items: Sequence[Any]) -> bool:
+    """Add items of one kind, each with its length, so that no two lists of them look alike; False of other kinds."""
+    kinds = tuple({type(item) for item in items})
+    if all(issubclass(kind, (str, type(None))) for kind in kinds):
         lengths = [-1 if text is None else len(text) for text in items]
         _add_parts(made, "text", lengths, "".join(filter(None, items)).encode("utf-8", "surrogatepass"))
-    elif kinds in ({tuple}, {list}):
+        return True
+    if all(issubclass(kind, (tuple, list)) for kind in kinds):
         _add_parts(made, "texts", list(map(len, items)), b"")
-        _add(made, list(chain.from_iterable(items)))
-    elif kinds == {dict}:
-        numbers = chain.from_iterable(item.values() for item in items)
-        _add_parts(made, "numbers", list(map(len, items)), repr(list(numbers)).encode())
-        _add(made, list(chain.from_iterable(items)))
-    else:
-        raise TypeError(f"items of {', '.join(sorted(kind.__name__ for kind in kinds))} have no digest")
+        return _add(made, list(chain.from_iterable(items)))
+    if all(issubclass(kind, dict) for kind in kinds):
+        numbers = list(chain.from_iterable(item.values() for item in items))
+        _add_parts(made, "numbers", list(map(len, items)), repr(numbers).encode())
+        return all(isinstance(number, int) for number in numbers) and _add(made, list(chain.from_iterable(items)))
+    return False
 
 
 def _add_parts(made: Any, kind: str, lengths: Sequence[int], content: bytes) -> None:

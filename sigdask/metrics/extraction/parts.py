@@ -26,7 +26,7 @@ GROUP_SECONDS = 20.0
 
 PROBED, PROBED_MORE = 5, 64
 PROBE_SECONDS = 0.25
-"""Items that are timed, from short to long, and more of them where they are quick; for about this long at most."""
+"""Items that are timed, those of middle length first, and more where they are quick; for about this long at most."""
 
 BESIDE_TEXT = 20
 """What an item costs beside its length, in characters."""
@@ -105,7 +105,8 @@ class Missing:
         order = np.argsort(weights[0], kind="stable")
         self.part([0], order[:1]).count()  # imports what it needs
         spent = weighed = 0.0
-        for k in order[_spread(n_items, PROBED)]:
+        probed = _spread(n_items, PROBED)
+        for k in order[probed[np.argsort(abs(probed - n_items // 2), kind="stable")]]:
             spent += _timed(self.part([0], np.array([k])))
             weighed += weights[0, k]
             if spent > PROBE_SECONDS:

@@ -10,11 +10,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sigdask.counts.fields import Array
 from sigdask.errors import UnfinishedError
@@ -51,31 +51,27 @@ class Processes:
         waiting = list(range(len(parts)))[::-1]
         attempts = [0] * len(parts)
         busy: dict[Any, tuple[_Process, int]] = {}
-        try:
-            for _ in range(min(self.n, len(parts))):
-                _give(busy, _Process(), parts, waiting.pop())
-            while busy:
+        with ExitStack() as ended:
+            idle = [ended.enter_context(_Process()) for _ in range(min(self.n, len(parts)))]
+            while busy or waiting:
+                while idle and waiting:
+                    process, number = idle.pop(), waiting.pop()
+                    process.take(parts[number])
+                    busy[process.pipe] = process, number
                 for pipe in wait(list(busy)):
                     process, number = busy.pop(pipe)
                     found = process.answer()
-                    if found is None:
-                        process.end()
-                        process = _Process()
-                        attempts[number] += 1
-                        if attempts[number] == MOST_ATTEMPTS:
-                            raise UnfinishedError("extraction: a process was ended twice on one part; is memory short?")
-                        waiting.append(number)
-                    elif isinstance(found, Exception):
+                    if isinstance(found, Exception):
                         raise found
-                    if waiting:
-                        _give(busy, process, parts, waiting.pop())
-                    else:
-                        process.end()
                     if found is not None:
+                        idle.append(process)
                         yield number, found
-        finally:
-            for process, _ in busy.values():
-                process.end()
+                        continue
+                    attempts[number] += 1
+                    if attempts[number] == MOST_ATTEMPTS:
+                        raise UnfinishedError("extraction: a process was ended twice on one part; is memory short?")
+                    waiting.append(number)
+                    idle.append(ended.enter_context(_Process()))
 
 
 class _Process:
@@ -91,24 +87,25 @@ class _Process:
         )  # fmt: skip
         theirs.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pipe.close()
+        self._process.kill()
+        self._process.wait()
+
+    def take(self, part: Part) -> None:
+        """Begin with a part."""
+        with suppress(OSError):  # it is gone, which its answer says
+            self.pipe.send(part)
+
     def answer(self) -> Any:
         """Return what it counted, or the error it met; None where it is gone."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
             return None
-
-    def end(self) -> None:
-        """End it."""
-        self.pipe.close()
-        self._process.kill()
-        self._process.wait()
-
-
-def _give(busy: dict[Any, tuple[_Process, int]], process: _Process, parts: Sequence[Part], number: int) -> None:
-    busy[process.pipe] = process, number
-    with suppress(OSError):  # it is gone, which its answer says
-        process.pipe.send(parts[number])
 
 
 def serve(descriptor: int) -> None:

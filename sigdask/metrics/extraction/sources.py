@@ -111,9 +111,12 @@ def _wishes(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_Wi
         asked = [each for key, each in wanted.items() if each[1].suits(own) and key not in own.extracted]
         if not asked or own.outputs is None or own.outputs.gold is None:
             continue
-        gold, systems = digest_of(own.outputs.gold), [digest_of(outputs) for outputs in own.outputs.systems]
+        gold, *systems = map(digest_of, (own.outputs.gold, *own.outputs.systems))
+        known = [system for system in systems if system is not None]
+        if gold is None or len(known) < len(systems):
+            continue  # of what cannot be known by its content, `bind` makes the statistics itself
         for name, extraction in asked:
-            keys = tuple(key_of(extraction.key, gold, system) for system in systems)
+            keys = tuple(key_of(extraction.key, gold, system) for system in known)
             yield _Wish(number, r, name, extraction, own.outputs, keys)
 
 
