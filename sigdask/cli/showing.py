@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import time
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from sigdask.metrics.extraction import Extracting
 
 LOG = logging.getLogger("sigdask")
-
-LONG_WAIT = 60.0
-"""Seconds of extraction that are announced."""
 
 
 def note(text: str) -> None:
@@ -74,7 +72,10 @@ class Bar:
     """
 
     def __init__(self, bar: Any) -> None:
+        from sigdask.metrics.extraction import Lines
+
         self._bar = bar
+        self._lines = Lines(note, every=math.inf)
         self._begin("")
 
     def _begin(self, of: str) -> None:
@@ -88,10 +89,9 @@ class Bar:
         self._show("trials", f"{done:,} trials", done, total)
 
     def extracting(self, how_far: Extracting) -> None:
-        """Show outputs; where they take more than a minute, say so in a line that stays."""
-        if not how_far.done and how_far.left >= LONG_WAIT:
-            note(str(how_far))
-        self._show("outputs", f"extracting {how_far.what}", how_far.done, how_far.total)
+        """Show outputs; what they are of and what they take is said in a line that stays."""
+        self._lines(how_far)
+        self._show("outputs", f"{how_far.done:,} of {how_far.total:,} outputs", how_far.done, how_far.total)
 
     def _show(self, of: str, text: str, done: int, total: int) -> None:
         if of != self._of:

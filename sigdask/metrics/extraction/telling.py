@@ -59,10 +59,13 @@ class Lines:
     ----------
     say : callable
         Takes a line.
+    every : float
+        Seconds between two lines.
     """
 
-    def __init__(self, say: Callable[[str], None] = LOG.info) -> None:
+    def __init__(self, say: Callable[[str], None] = LOG.info, every: float = EVERY) -> None:
         self._say = say
+        self._every = every
         self._last = 0.0
 
     def __call__(self, how_far: Extracting) -> None:
@@ -72,6 +75,6 @@ class Lines:
             self._last = now if how_far.left >= WORTH_TELLING else 0.0
             if self._last:
                 self._say(str(how_far))
-        elif self._last and now - self._last >= EVERY and how_far.done < how_far.total:
+        elif self._last and now - self._last >= self._every and how_far.done < how_far.total:
             self._last = now
             self._say(str(how_far))
