@@ -15,10 +15,9 @@ from sigdask.clusters.description import Named
 from sigdask.comparison import notes
 from sigdask.comparison.results import Result, Results
 from sigdask.engine import Progress
-from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
-from sigdask.metrics.extraction import Lines, Source
+from sigdask.metrics.extraction import Source
 from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
 from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
@@ -26,7 +25,7 @@ from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
 from sigdask.overnight.stopping import Early
-from sigdask.overnight.work import Batch, read_batches
+from sigdask.overnight.work import Batch, read_batches, source_of
 from sigdask.plan import Plan
 from sigdask.randomization.jobs import Cell, Job
 from sigdask.randomization.tallies import Tally
@@ -154,8 +153,7 @@ def run_plan(
             note(text)
         try:
             with stop.waiting():
-                tell = getattr(progress, "extracting", None) or Lines(note)
-                source = Source(opened.shelf, Spread(where, workers or plan.workers), tell)
+                source = source_of(opened, where, workers or plan.workers, progress, note)
                 driver = _Driver.of(plan, opened, stop, source)
         except Stopped:
             return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import addresses
+from sigdask.clusters import Cluster
+from sigdask.clusters.description import Named
 from sigdask.comparison import comparisons
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
+from sigdask.engine import Progress
+from sigdask.engine.extracting import Spread
 from sigdask.gate import Key
-from sigdask.metrics.extraction import Extracted, Source, extracted
+from sigdask.metrics.extraction import Behind, Extracted, Lines, Source, at_home, extracted
 from sigdask.plan import Plan, TestSet
 from sigdask.randomization.jobs import Cell
+from sigdask.store import Store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +62,14 @@ class Batch:
     def names(self) -> tuple[str, ...]:
         """Names of the test sets."""
         return tuple(self.counts)
+
+
+def source_of(
+    store: Store, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Callable[[str], None]
+) -> Source:
+    """Return where a run has what its metrics take from outputs: its store, the cache of `check`, its cluster."""
+    tell = getattr(progress, "extracting", None) or Lines(note)
+    return Source(Behind(store.shelf, at_home()), Spread(cluster, workers), tell)
 
 
 def read_batches(plan: Plan, source: Source) -> tuple[list[Batch], dict[str, Any]]:

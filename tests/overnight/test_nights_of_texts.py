@@ -10,6 +10,7 @@ from sigdask.engine import extracting
 from sigdask.metrics.extraction import parts
 from sigdask.metrics.extraction.processes import Processes
 from sigdask.overnight import run_plan
+from sigdask.overnight.estimate import estimate
 from sigdask.plan import load_plan
 from sigdask.store import open_store
 
@@ -92,3 +93,12 @@ def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypat
     said = []
     night(note=said.append)
     assert said[0].startswith("extracting BLEU, chrF: 360 outputs")
+
+
+def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "p.toml").write_text(PLAN.format(cluster="none"))
+    estimate(load_plan(tmp_path / "p.toml"))
+    assert night()[1] == {"news": {"made": {}, "kept": 6}}
+    monkeypatch.setenv("SIGDASK_CACHE", "off")
+    assert night()[1] == {"news": {"made": {}, "kept": 6}}

@@ -50,6 +50,33 @@ class Nowhere:
 NOWHERE = Nowhere()
 
 
+class Behind:
+    """Keeps in one place what it also finds in another: of a plan in its store, what `check` has put into the cache.
+
+    Parameters
+    ----------
+    first : Keeper
+        What is kept, and looked up first.
+    second : Keeper
+        What is looked up then.
+    """
+
+    def __init__(self, first: Keeper, second: Keeper) -> None:
+        self.first, self.second = first, second
+
+    def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """Return what either has of some keys."""
+        found = dict(self.first.get(keys))
+        more = self.second.get([key for key in keys if key not in found])
+        if more:
+            self.first.put(more)
+        return {**found, **more}
+
+    def put(self, entries: Mapping[str, bytes]) -> None:
+        """Keep entries in the first."""
+        self.first.put(entries)
+
+
 def at_home() -> Keeper:
     """Return this user's cache folder: $SIGDASK_CACHE, or sigdask in $XDG_CACHE_HOME or ~/.cache; "off" is none."""
     named = os.environ.get(VARIABLE, "")
