@@ -39,8 +39,8 @@ def deadly(systems, gold):
     return [np.zeros((len(outputs), 1), np.int64) for outputs in systems]
 
 
-def metric_of(name="lengths", counter=lengths, **options):
-    extraction = Extraction(counter, options)
+def metric_of(name="lengths", counter=lengths, block=4096, **options):
+    extraction = Extraction(counter, options, block=block)
     return Metric(name, lambda counts: extraction.count(counts, []), extraction)
 
 

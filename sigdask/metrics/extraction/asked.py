@@ -26,7 +26,7 @@ Counter = Callable[..., list[Array]]
 """(outputs of each system, gold items, **options) to an array of each system, shape (n_items, n_fields)."""
 
 
-@known_as("Extraction", "counter options packages of power")
+@known_as("Extraction", "counter options packages of power block")
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """How statistics of items are counted, each item and system for itself.
@@ -44,6 +44,8 @@ class Extraction:
         A field that data have of which it can be counted.
     power : int
         How its cost grows with the length of an output.
+    block : int
+        Items that are kept together: what a change costs at least, and a kill at most.
     """
 
     counter: Counter
@@ -51,6 +53,7 @@ class Extraction:
     packages: tuple[str, ...] = ()
     of: str = "segments"
     power: int = 1
+    block: int = 4096
 
     @property
     def key(self) -> str:
@@ -64,6 +67,10 @@ class Extraction:
     def suits(self, counts: Counts) -> bool:
         """Say whether the data have what it is counted of."""
         return self.of in counts.fields and counts.outputs is not None and counts.outputs.gold is not None
+
+    def blocks(self, n_items: int) -> list[slice]:
+        """Return the items that are kept together."""
+        return [slice(first, min(first + self.block, n_items)) for first in range(0, n_items, self.block)]
 
     def count(self, systems: Sequence[list[Any]], gold: list[Any]) -> list[Array]:
         """Count the items of some systems."""

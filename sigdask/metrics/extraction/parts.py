@@ -6,7 +6,7 @@ A part is some items of several systems, so that what a counter makes of the gol
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -69,31 +69,51 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Items that are kept together, and the systems whose statistics of them nobody has.
+
+    Attributes
+    ----------
+    items : slice
+        Which.
+    systems : dict of str to int
+        The key of what is missing to the system that it is of.
+    """
+
+    items: slice
+    systems: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Missing:
-    """Systems whose statistics nobody has.
+    """What nobody has of some data by one extraction.
 
     Attributes
     ----------
     extraction : Extraction
         What is counted.
-    keys : tuple of str
-        Under which the statistics of each system are kept.
     outputs : tuple of object array, shape (n_items,)
         Of each system.
     gold : object array, shape (n_items,)
         What is right.
+    blocks : tuple of Block
+        Where something is missing.
     """
 
     extraction: Extraction
-    keys: tuple[str, ...]
     outputs: tuple[Array, ...]
     gold: Array
+    blocks: tuple[Block, ...]
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """What outputs cost beside each other, shape (n_systems, n_items)."""
-        lengths = [[len(output) for output in outputs] for outputs in self.outputs]
-        return (np.array(lengths, np.float64) + BESIDE_TEXT) ** self.extraction.power
+        """What outputs cost beside each other, shape (n_systems, n_items); 0 where nothing is missing."""
+        found = np.zeros((len(self.outputs), len(self.gold)))
+        for block in self.blocks:
+            for s in block.systems.values():
+                lengths = np.array([len(output) for output in self.outputs[s][block.items]], np.float64)
+                found[s, block.items] = (lengths + BESIDE_TEXT) ** self.extraction.power
+        return found
 
     def part(self, systems: Sequence[int], items: slice | NDArray[np.intp]) -> Part:
         """Return some items of some systems."""
@@ -101,21 +121,23 @@ class Missing:
 
     def seconds(self, weights: NDArray[np.float64]) -> float:
         """Time a few items, and say what all take in one process, about."""
-        n_items = len(self.gold)
-        order = np.argsort(weights[0], kind="stable")
-        self.part([0], order[:1]).count()  # imports what it needs
+        one = int(np.argmax(weights.any(axis=1)))
+        lacking = np.flatnonzero(weights[one])
+        n_items = len(lacking)
+        order = lacking[np.argsort(weights[one, lacking], kind="stable")]
+        self.part([one], order[:1]).count()  # imports what it needs
         spent = weighed = 0.0
         probed = _spread(n_items, PROBED)
         for k in order[probed[np.argsort(abs(probed - n_items // 2), kind="stable")]]:
-            spent += _timed(self.part([0], np.array([k])))
-            weighed += weights[0, k]
+            spent += _timed(self.part([one], np.array([k])))
+            weighed += weights[one, k]
             if spent > PROBE_SECONDS:
                 break
         more = int(min(PROBED_MORE, PROBED * PROBE_SECONDS / spent))
         if more > PROBED:
             some = order[_spread(n_items, more)]
-            systems = range(min(len(self.keys), PROBED if more == PROBED_MORE else 1))
-            spent, weighed = _timed(self.part(systems, some)), weights[: len(systems), some].sum()
+            like = np.flatnonzero(weights[:, some].all(axis=1))[: PROBED if more == PROBED_MORE else 1].tolist()
+            spent, weighed = _timed(self.part(like, some)), weights[like][:, some].sum()
         return float(spent * weights.sum() / weighed)
 
 
@@ -136,53 +158,58 @@ class _Piece:
     """A part, and where what it counts belongs."""
 
     missing: Missing
-    systems: tuple[int, ...]
+    block: Block
+    keys: tuple[str, ...]
     first: int
     stop: int
     seconds: float
 
     @property
     def n_outputs(self) -> int:
-        return len(self.systems) * (self.stop - self.first)
+        return len(self.keys) * (self.stop - self.first)
 
     @property
     def part(self) -> Part:
-        return self.missing.part(self.systems, slice(self.first, self.stop))
+        return self.missing.part([self.block.systems[key] for key in self.keys], slice(self.first, self.stop))
 
 
-def _cut(missing: Missing, weights: NDArray[np.float64], cost: float, most: float) -> Iterator[_Piece]:
-    """Cut what is missing into pieces that take `most` seconds, some systems after the other."""
-    n_systems, n_items = weights.shape
-    n_groups = int(np.clip(round(cost / GROUP_SECONDS), 1, n_systems))
-    for group in np.array_split(np.arange(n_systems), n_groups):
-        until = np.cumsum(weights[group].sum(axis=0)) * cost / weights.sum()  # seconds, shape (n_items,)
-        n_pieces = int(np.clip(np.ceil(until[-1] / most), 1, n_items))
+def _cut(missing: Missing, block: Block, costs: Array, most: float) -> Iterator[_Piece]:
+    """Cut a block into pieces that take `most` seconds, some systems after the other; costs (n_systems, n_items)."""
+    keys, start = tuple(block.systems), block.items.start
+    own = costs[list(block.systems.values()), block.items]
+    n_groups = int(np.clip(round(own.sum() / GROUP_SECONDS), 1, len(keys)))
+    for group in np.array_split(np.arange(len(keys)), n_groups):
+        until = np.cumsum(own[group].sum(axis=0))  # seconds, shape (n_items,)
+        n_pieces = int(np.clip(np.ceil(until[-1] / most), 1, len(until)))
         inner = np.searchsorted(until, until[-1] * np.arange(1, n_pieces) / n_pieces)
-        borders = np.unique([0, *inner.tolist(), n_items]).tolist()
-        for first, stop in pairwise(borders):
+        for first, stop in pairwise(np.unique([0, *inner.tolist(), len(until)]).tolist()):
             seconds = until[stop - 1] - (until[first - 1] if first else 0)
-            yield _Piece(missing, tuple(group.tolist()), first, stop, float(seconds))
+            yield _Piece(missing, block, tuple(keys[k] for k in group), start + first, start + stop, float(seconds))
 
 
 def made(missing: Sequence[Missing], run: Executor, tell: Tell, what: str) -> Iterator[tuple[str, Array]]:
-    """Count what is missing and yield the key and statistics of each system as it is finished."""
+    """Count what is missing and yield the key and statistics of each block and system as they are finished."""
     weights = [each.weights for each in missing]
-    costs = [each.seconds(w) for each, w in zip(missing, weights, strict=True)]
-    most = float(np.clip(sum(costs) / (8 * run.n), PART_SECONDS / 20, PART_SECONDS))
-    pieces = [p for each, w, c in zip(missing, weights, costs, strict=True) for p in _cut(each, w, c, most)]
-    total, expected = sum(piece.n_outputs for piece in pieces), sum(costs)
-    tell(Extracting(what, 0, total, expected / run.n, run.n))
+    expected = [each.seconds(w) for each, w in zip(missing, weights, strict=True)]
+    most = float(np.clip(sum(expected) / (8 * run.n), PART_SECONDS / 20, PART_SECONDS))
+    pieces = [
+        piece
+        for each, w, seconds in zip(missing, weights, expected, strict=True)
+        for block in each.blocks
+        for piece in _cut(each, block, w * (seconds / w.sum()), most)
+    ]
+    total, all_seconds = sum(piece.n_outputs for piece in pieces), sum(expected)
+    tell(Extracting(what, 0, total, all_seconds / run.n, run.n))
     start, done, behind = time.monotonic(), 0, 0.0
     found: dict[str, dict[int, Array]] = {}
-    for number, arrays in run([piece.part for piece in pieces], expected):
+    for number, arrays in run([piece.part for piece in pieces], all_seconds):
         piece = pieces[number]
-        for s, array in zip(piece.systems, arrays, strict=True):
-            key = piece.missing.keys[s]
+        for key, array in zip(piece.keys, arrays, strict=True):
             own = found.setdefault(key, {})
             own[piece.first] = array
-            if sum(map(len, own.values())) == len(piece.missing.gold):
+            if sum(map(len, own.values())) == piece.block.items.stop - piece.block.items.start:
                 yield key, np.concatenate([own[first] for first in sorted(own)])
                 del found[key]
         done, behind = done + piece.n_outputs, behind + piece.seconds
-        left = (time.monotonic() - start) * (expected - behind) / behind
+        left = (time.monotonic() - start) * (all_seconds - behind) / behind
         tell(Extracting(what, done, total, max(left, 0.0), run.n))

@@ -15,7 +15,7 @@ from sigdask.metrics.extraction.asked import Extraction
 from sigdask.metrics.extraction.content import digest_of, key_of
 from sigdask.metrics.extraction.keeping import NOWHERE, Keeper
 from sigdask.metrics.extraction.packed import pack, unpack
-from sigdask.metrics.extraction.parts import Executor, Here, Missing, made
+from sigdask.metrics.extraction.parts import Block, Executor, Here, Missing, made
 from sigdask.metrics.extraction.telling import Lines, Tell
 from sigdask.writing import listed
 
@@ -67,14 +67,19 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wish:
-    """Statistics of all systems of some data by one extraction, under the keys of each."""
+    """Statistics of all systems of some data by one extraction; keys by block and system."""
 
     test_set: int
     replicate: int
     metric: str
     extraction: Extraction
     outputs: Outputs
-    keys: tuple[str, ...]
+    blocks: list[slice]
+    keys: list[list[str]]
+
+    @property
+    def all_keys(self) -> list[str]:
+        return [key for keys in self.keys for key in keys]
 
 
 def extracted(asked: Sequence[tuple[Counts, Sequence[Any]]], source: Source = ALONE) -> list[Extracted]:
@@ -92,7 +97,7 @@ def extracted(asked: Sequence[tuple[Counts, Sequence[Any]]], source: Source = AL
     wishes = [wish for number, (counts, metrics) in enumerate(asked) for wish in _wishes(number, counts, metrics)]
     found = _at_hand(wishes, source.keeper)
     missing, names = _missing(wishes, found)
-    new = {key for each in missing for key in each.keys}
+    new = {key for each in missing for block in each.blocks for key in block.systems}
     if missing:
         _make(missing, listed(names), source, found)
     return [
@@ -111,17 +116,32 @@ def _wishes(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_Wi
         asked = [each for key, each in wanted.items() if each[1].suits(own) and key not in own.extracted]
         if not asked or own.outputs is None or own.outputs.gold is None:
             continue
-        gold, *systems = map(digest_of, (own.outputs.gold, *own.outputs.systems))
-        known = [system for system in systems if system is not None]
-        if gold is None or len(known) < len(systems):
-            continue  # of what cannot be known by its content, `bind` makes the statistics itself
+        of_blocks: dict[int, list[list[str]] | None] = {}
         for name, extraction in asked:
-            keys = tuple(key_of(extraction.key, gold, system) for system in known)
-            yield _Wish(number, r, name, extraction, own.outputs, keys)
+            blocks = extraction.blocks(own.n_items)
+            if extraction.block not in of_blocks:
+                of_blocks[extraction.block] = _digests(own.outputs.gold, own.outputs.systems, blocks)
+            known = of_blocks[extraction.block]
+            if known is None:
+                continue  # of what cannot be known by its content, `bind` makes the statistics itself
+            keys = [[key_of(extraction.key, digest) for digest in of_block] for of_block in known]
+            yield _Wish(number, r, name, extraction, own.outputs, blocks, keys)
+
+
+def _digests(gold: Array, systems: Sequence[Array], blocks: Sequence[slice]) -> list[list[str]] | None:
+    """Return the digests of each system's outputs beside the gold items, by block; None where some have none."""
+    found = []
+    for items in blocks:
+        right, *given = (digest_of(column[items]) for column in (gold, *systems))
+        known = [key_of(right, digest) for digest in given if right is not None and digest is not None]
+        if len(known) < len(systems):
+            return None
+        found.append(known)
+    return found
 
 
 def _at_hand(wishes: Sequence[_Wish], keeper: Keeper) -> dict[str, Array]:
-    keys = dict.fromkeys(key for wish in wishes for key in wish.keys)
+    keys = dict.fromkeys(key for wish in wishes for key in wish.all_keys)
     kept = keeper.get(list(keys)) if keys else {}
     found = {key: unpack(key, content) for key, content in kept.items()}
     return {key: array for key, array in found.items() if array is not None}
@@ -132,13 +152,15 @@ def _missing(wishes: Sequence[_Wish], found: Mapping[str, Array]) -> tuple[list[
     listed_already = set(found)
     missing, names = [], []
     for wish in wishes:
-        own = zip(wish.keys, wish.outputs.systems, strict=True)
-        lacking = {key: outputs for key, outputs in own if key not in listed_already}
-        if lacking:
-            assert wish.outputs.gold is not None
-            missing.append(Missing(wish.extraction, tuple(lacking), tuple(lacking.values()), wish.outputs.gold))
-            names.append(wish.metric)
+        blocks = []
+        for items, keys in zip(wish.blocks, wish.keys, strict=True):
+            lacking = {key: s for s, key in enumerate(keys) if key not in listed_already}
             listed_already |= lacking.keys()
+            blocks += [Block(items, lacking)] if lacking else []
+        if blocks:
+            assert wish.outputs.gold is not None
+            missing.append(Missing(wish.extraction, wish.outputs.systems, wish.outputs.gold, tuple(blocks)))
+            names.append(wish.metric)
     return missing, list(dict.fromkeys(names))
 
 
@@ -160,15 +182,18 @@ def _make(missing: Sequence[Missing], what: str, source: Source, found: dict[str
 def _with(counts: Counts, wishes: Sequence[_Wish], found: Mapping[str, Array], new: set[str]) -> Extracted:
     of_replicates: list[dict[str, Array]] = [dict(own.extracted) for own in counts.replicates or (counts,)]
     systems: dict[str, dict[str, None]] = {}
+    n_kept = 0
     for wish in wishes:
-        of_replicates[wish.replicate][wish.extraction.key] = np.stack([found[key] for key in wish.keys], axis=1)
-        for key, system in zip(wish.keys, counts.systems, strict=True):
-            if key in new:
-                systems.setdefault(wish.metric, {})[system] = None
+        of_systems = list(zip(*wish.keys, strict=True))
+        statistics = [np.concatenate([found[key] for key in keys]) for keys in of_systems]
+        of_replicates[wish.replicate][wish.extraction.key] = np.stack(statistics, axis=1)
+        changed = [system for system, keys in zip(counts.systems, of_systems, strict=True) if not new.isdisjoint(keys)]
+        n_kept += len(of_systems) - len(changed)
+        if changed:
+            systems.setdefault(wish.metric, {}).update(dict.fromkeys(changed))
     if counts.replicates:
         parts = zip(counts.replicates, of_replicates, strict=True)
         counts = replace(counts, replicates=tuple(replace(own, extracted=made) for own, made in parts))
     else:
         counts = replace(counts, extracted=of_replicates[0])
-    n_kept = sum(key not in new for wish in wishes for key in wish.keys)
     return Extracted(counts, {metric: tuple(names) for metric, names in systems.items()}, n_kept)

@@ -62,7 +62,9 @@ def same(a, b):
 
 
 def cases(texts, rankings):
-    return [(find(name), texts) for name in TEXT] + [(find(name, rankings), rankings) for name in RANKED]
+    """Metrics and data, each in blocks that do not fit the number of items."""
+    found = [(find(name), texts) for name in TEXT] + [(find(name, rankings), rankings) for name in RANKED]
+    return [(replace(metric, extraction=replace(metric.extraction, block=16)), counts) for metric, counts in found]
 
 
 def small_parts(monkeypatch):
@@ -176,6 +178,19 @@ def test_what_two_test_sets_and_two_systems_share_is_made_once(texts):
     found = extracted([(texts, [metric]), (twice, [metric])], Source(tell=told.append))
     assert [own.counts.extracted[metric.extraction.key].shape for own in found] == [(40, 4, 2)] * 2
     assert told[0].total == 4 * 40
+
+
+def test_of_a_changed_system_the_blocks_that_changed_are_made(texts, tmp_path):
+    metric, told = metric_of(block=7), []
+    extracted([(texts, [metric])], Source(Folder(tmp_path)))
+    assert len([*tmp_path.glob("extracted/*/*")]) == 4 * 6
+    outputs = [column.copy() for column in texts.outputs.systems]
+    outputs[1][[8, 39]] = "other"
+    changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
+    [own] = extracted([(changed, [metric])], Source(Folder(tmp_path), tell=told.append))
+    assert (own.made, own.n_kept, told[0].total) == ({"lengths": ("s1",)}, 3, 7 + 5)
+    want = lengths([column.tolist() for column in outputs], texts.outputs.gold.tolist())
+    assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
 
 
 def test_data_that_a_metric_does_not_suit_are_left_to_its_own_words(tmp_path):
@@ -349,8 +364,9 @@ def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, powe
 
     monkeypatch.setattr(parts.time, "perf_counter", lambda: clock[0])
     counts = texts_of(400, 3)
-    extraction = Extraction(counter, power=power)
-    missing = parts.Missing(extraction, ("a", "b", "c"), counts.outputs.systems, counts.outputs.gold)
+    extraction = Extraction(counter, power=power, block=150)
+    blocks = tuple(parts.Block(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.blocks(400))
+    missing = parts.Missing(extraction, counts.outputs.systems, counts.outputs.gold, blocks)
     expected, spent = missing.seconds(missing.weights), clock[0]
     clock[0] = 0.0
     missing.part(range(3), slice(None)).count()
