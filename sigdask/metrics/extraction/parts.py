@@ -21,12 +21,14 @@ from sigdask.metrics.extraction.telling import Extracting, Tell
 PART_SECONDS = 2.0
 """How long a part takes at most, about: between two of them progress is told."""
 
-GROUP_SECONDS = 20.0
+GROUP_SECONDS = 5.0
 """Work on systems that are finished together, about: what a kill costs."""
 
 PROBED, PROBED_MORE = 5, 64
-PROBE_SECONDS = 0.25
-"""Items that are timed, those of middle length first, and more where they are quick; for about this long at most."""
+"""Items that are timed, those of middle length first, and more where it is worth it."""
+
+PROBE_SECONDS, PROBE_SHARE, PROBE_MOST = 0.25, 0.01, 2.0
+"""How long that takes at most, about: of work that takes long a hundredth of it."""
 
 BESIDE_TEXT = 20
 """What an item costs beside its length, in characters."""
@@ -128,12 +130,13 @@ class Missing:
         self.part([one], order[:1]).count()  # imports what it needs
         spent = weighed = 0.0
         probed = _spread(n_items, PROBED)
-        for k in order[probed[np.argsort(abs(probed - n_items // 2), kind="stable")]]:
+        for tried, k in enumerate(order[probed[np.argsort(abs(probed - n_items // 2), kind="stable")]], start=1):  # noqa: B007
             spent += _timed(self.part([one], np.array([k])))
             weighed += weights[one, k]
             if spent > PROBE_SECONDS:
                 break
-        more = int(min(PROBED_MORE, PROBED * PROBE_SECONDS / spent))
+        worth = np.clip(spent * weights.sum() / weighed * PROBE_SHARE, PROBE_SECONDS, PROBE_MOST)
+        more = int(min(PROBED_MORE, tried * worth / spent))
         if more > PROBED:
             some = order[_spread(n_items, more)]
             like = np.flatnonzero(weights[:, some].all(axis=1))[: PROBED if more == PROBED_MORE else 1].tolist()

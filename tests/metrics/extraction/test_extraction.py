@@ -371,7 +371,7 @@ def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, powe
     clock[0] = 0.0
     missing.part(range(3), slice(None)).count()
     assert expected == pytest.approx(clock[0])
-    assert spent < max(clock[0] / 2, 10 * parts.PROBE_SECONDS)
+    assert spent < max(clock[0] / 2, 10 * parts.PROBE_MOST)
 
 
 def test_nothing_is_kept_where_nothing_is_asked_to(texts):
