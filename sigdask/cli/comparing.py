@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 @option("--documents", metavar="FILE", more="Exchange them by --unit document.")
 @option("--cluster")
 @option("--workers", type=click.IntRange(min=1), metavar="N")
+@click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs.")
 @click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
@@ -131,7 +132,7 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     from sigdask.options import OPTIONS, WhatCompared, filled
 
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
-    return filled(WhatCompared(**given, second_run=not options["no_second_run"]))  # type: ignore[typeddict-item]
+    return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
 def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any]) -> Results:
