@@ -52,9 +52,7 @@ def cut(counted, n_bytes, monkeypatch, *, first, n_trials):
 def test_pairs_are_counted_alike_from_blocks_of_any_size(per_block, monkeypatch):
     for panel in panels():
         whole = panel.tally(run=1, first=5, n_trials=3000)
-        twin, [n_blocks] = cut(
-            panel, per_block * panel.nbytes // N_SYSTEMS, monkeypatch, first=5, n_trials=3000
-        )
+        twin, [n_blocks] = cut(panel, per_block * panel.nbytes // N_SYSTEMS, monkeypatch, first=5, n_trials=3000)
         assert n_blocks == -(-(N_SYSTEMS - 1) // per_block)
         assert twin.values.size == 0
         tally = twin.tally(run=1, first=5, n_trials=3000)

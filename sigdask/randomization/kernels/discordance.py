@@ -1,5 +1,5 @@
-"""In how many units two systems differ: by the bits of what each contributes, 64 units at a time."""
-# ruff: noqa: ANN001, ANN202
+"""How many units differ between the systems of a pair, by bits 64 at a time, and how: of all pairs at once."""
+# ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sigdask.randomization.kernels.bits import popcount
+
+UNITS = 8192
+"""Units whose values are laid out system by system at a time."""
 
 WORD = 64
 ROOM_BYTES = 2**20
@@ -30,9 +33,11 @@ def discordant(
     fields : sequence of int
         Where a difference counts.
     pairs : int64 array, shape (n_pairs, 2)
-    weights : int64 array, shape (n_units,)
+    weights : int64 array, shape (n_units,), or shape (0,) where each unit counts as one
         None of them negative.
     """
+    if not len(weights):
+        weights = np.ones(len(values), np.int64)
     counts = np.zeros(len(pairs), np.int64)
     lowest = [values[:, :, f].min(initial=0) for f in fields]
     n_bits = [
@@ -87,3 +92,42 @@ def _add_discordant(bits, weights, pairs, counts):
             for w in range(differs.shape[0]):
                 found += np.int64(popcount(differs[w] & weights[k, w]))
             counts[p] += found << k
+
+
+@njit(nogil=True, cache=True)
+def add_signs(values, pairs, least, most, wins, losses):
+    """Count the units in which the first system of a pair has more, and less, and how far apart they are.
+
+    Parameters
+    ----------
+    values : int array, shape (n_systems, n_units)
+        In a type that holds their differences as well.
+    pairs : int64 array, shape (n_pairs, 2)
+    least, most : int64 array, shape (n_pairs,)
+        The smallest and the largest difference but 0, without its sign: made smaller and larger.
+    wins, losses : int64 array, shape (n_pairs,)
+        Added to.
+    """
+    number = values.dtype.type
+    for p in range(pairs.shape[0]):
+        if least[p] < most[p]:  # not alike: what follows cannot change that
+            continue
+        a, b = values[pairs[p, 0]], values[pairs[p, 1]]
+        more, less, above, below = 0, 0, number(0), number(0)
+        for u in range(values.shape[1]):
+            more += a[u] > b[u]
+            less += a[u] < b[u]
+            d = number(a[u] - b[u])
+            above = max(above, d)
+            below = min(below, d)
+        wins[p] += more
+        losses[p] += less
+        most[p] = max(most[p], np.int64(above), -np.int64(below))
+        if more + less and most[p] > 1:  # differences of 1 are all alike
+            nearest = least[p]
+            for u in range(values.shape[1]):
+                d = abs(np.int64(number(a[u] - b[u])))
+                nearest = min(nearest, d) if d else nearest
+            least[p] = nearest
+        elif more + less:
+            least[p] = min(least[p], most[p])

@@ -69,7 +69,8 @@ class Columns:
     def numbers(self, units: slice) -> NDArray[Any]:
         """Return them for some units, shape (n_columns, n_units), in the panel's own type."""
         values = self.panel.values[units]
-        found = values[:, self.systems, self.fields] - values[:, 0][:, self.fields]
+        bases = np.array([self.panel.base_of(s) for s in self.systems.tolist()], np.int64)
+        found = values[:, self.systems, self.fields] - values[:, bases, self.fields]
         return np.asarray((found * self.signs).T)
 
 
@@ -80,8 +81,9 @@ def _arranged(panel: ScoredSums) -> Layout:
     seen: dict[bytes, int] = {}
     places, largest, exact = [], 0, True
     for s in range(1, n_systems):
-        for f in range(n_fields):
-            column = panel.values[:, s, f] - panel.values[:, 0, f]  # within the type, which holds differences
+        base = panel.base_of(s)
+        for f in range(n_fields) if s != base else ():
+            column = panel.values[:, s, f] - panel.values[:, base, f]  # within the type, which holds differences
             nonzero = column != 0
             start = int(nonzero.argmax()) if len(nonzero) else 0
             if not nonzero.any():

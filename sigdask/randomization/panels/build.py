@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.grouping import numbered, of_pairs, rows_of
 from sigdask.counts.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
@@ -17,23 +18,32 @@ from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 MOST_SUMMED = 2**62
+
 LARGEST_SUM = 1e304
 """Of real scores: differences of sums, and some multiples of them, then stay within float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedPanel:
-    """A panel and where its pairs stand among those asked for (`of_pairs[p]` is the p-th pair's place)."""
+    """A panel and where its pairs stand among those asked for.
+
+    Attributes
+    ----------
+    panel : Panel
+        What is counted.
+    of_pairs : int64 array, shape (n_pairs,)
+        The place of each of its pairs.
+    """
 
     panel: Panel
-    of_pairs: tuple[int, ...]
+    of_pairs: NDArray[np.int64]
 
 
 def build(
     counts: Counts,
     units: Units,
     metrics: Sequence[BoundMetric],
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair] | NDArray[np.int64],
     *,
     subset: NDArray[np.bool_] | None = None,
 ) -> list[PlacedPanel]:
@@ -47,7 +57,7 @@ def build(
         Of the whole test set.
     metrics : sequence of BoundMetric
         Bound to `counts`, all on the same items (`BoundMetric.held`).
-    pairs : sequence of (int, int)
+    pairs : sequence of (int, int), or int64 array, shape (n_pairs, 2)
         Indices of the systems compared.
     subset : bool array, shape (n_items,), optional
         The items that count.
@@ -57,29 +67,96 @@ def build(
     list of PlacedPanel
         One for each set of pairs that have the same items and scale; most often one.
     """
-    found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
-    names, fields = tuple(found), list(found.values())
-    scales = _scales(fields, _rounding(metrics, counts), counts)
-    held = metrics[0].held
+    return Sharing.of(counts, metrics, np.asarray(pairs, np.int64).reshape(-1, 2)).panels(units, subset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharing:
+    """Which pairs of a test set share panels: found once for all its subsets.
+
+    Attributes
+    ----------
+    counts : Counts
+        The aligned systems.
+    fields : tuple of array, shape (n_items, n_systems) or (n_items, 1)
+        What the metrics sum.
+    metrics : tuple of PanelMetric
+        On the same items.
+    held : bool array, shape (n_items, n_systems), or None
+        Which items these are.
+    pairs : int64 array, shape (n_pairs, 2)
+        Systems compared.
+    groups : tuple of (int64 array, tuple of Lattice)
+        Pairs that have the same items and lattices.
+    """
+
+    counts: Counts
+    fields: tuple[NDArray[Any], ...]
+    metrics: tuple[PanelMetric, ...]
+    held: NDArray[np.bool_] | None
+    pairs: NDArray[np.int64]
+    groups: tuple[tuple[NDArray[np.int64], tuple[Lattice, ...]], ...]
+
+    @staticmethod
+    def of(counts: Counts, metrics: Sequence[BoundMetric], pairs: NDArray[np.int64]) -> Sharing:
+        """Group pairs by their items and lattices, for metrics on the same items."""
+        found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
+        names, fields, held = tuple(found), tuple(found.values()), metrics[0].held
+        scales = _scales(fields, _rounding(metrics, counts), counts)
+        of_scales = [_of_scales(own, pairs, counts.n_items) for own in scales.values()]
+        numbers = numbered(of_items(counts, pairs, held), *(codes for codes, _ in of_scales))
+        groups = []
+        for members in rows_of(numbers):
+            own = dict(zip(scales, (lattices[int(codes[members[0]])] for codes, lattices in of_scales), strict=True))
+            groups.append((members, tuple(own.get(f, COUNTS) for f in range(len(fields)))))
+        bound = tuple(
+            PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
+        )
+        return Sharing(counts, fields, bound, held, pairs, tuple(groups))
+
+    def panels(self, units: Units, subset: NDArray[np.bool_] | None = None) -> list[PlacedPanel]:
+        """Make the panels of all items, or of a subset of them."""
+        placed = []
+        for members, lattices in self.groups:
+            pairs = self.pairs[members]
+            mask = self.counts.in_common(pairs[0].tolist(), subset, self.held)
+            placed.append(PlacedPanel(_panel(units, self.fields, lattices, pairs, self.metrics, mask), members))
+        return placed
+
+
+def of_items(counts: Counts, pairs: NDArray[np.int64], held: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """Return numbers of pairs by the items that both systems have, shape (n_pairs,)."""
     gaps = [own for own in (counts.present, held) if own is not None]
-    by_system = np.ascontiguousarray(np.logical_and.reduce(gaps).T) if gaps else None
-    both = np.asarray(pairs, np.int64).reshape(-1, 2)
-    bound = tuple(
-        PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
-    )
-    placed = []
-    for lattices, members in _groups(both, counts, by_system, fields, scales):
-        mask = counts.in_common(pairs[members[0]], subset, held)
-        panel = _panel(units, fields, lattices, both[members], bound, mask)
-        placed.append(PlacedPanel(panel, tuple(members.tolist())))
-    return placed
+    if not gaps:
+        return np.zeros(len(pairs), np.int64)
+    by_system = np.packbits(np.logical_and.reduce(gaps).T, axis=1)  # (n_systems, n_bytes)
+    alike: dict[bytes, int] = {}
+    codes = np.array([alike.setdefault(row.tobytes(), len(alike)) for row in by_system], np.int64)
+    return of_pairs(codes, pairs, lambda i, j: (by_system[i] & by_system[j]).tobytes())
+
+
+def _of_scales(
+    scales: Sequence[Scale], pairs: NDArray[np.int64], n_items: int
+) -> tuple[NDArray[np.int64], list[Lattice]]:
+    """Return numbers of pairs by the lattice of one field, and the lattices by their numbers."""
+    digits = max((s.digits for s in scales if s.digits is not None), default=None)
+    alike: dict[Scale, int] = {}
+    codes = np.array([alike.setdefault(scale, len(alike)) for scale in scales], np.int64)
+    lattices: dict[Lattice, None] = {}
+
+    def lattice(i: int, j: int) -> Lattice:
+        found = lattice_for(scales[i], scales[j], n_items, digits=digits)
+        lattices.setdefault(found)
+        return found
+
+    return of_pairs(codes, pairs, lattice), list(lattices)
 
 
 def joint(
     counts: Counts,
     units: Units,
     metric: BoundMetric,
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair] | NDArray[np.int64],
     subset: NDArray[np.bool_] | None = None,
 ) -> Panel:
     """Make one panel of all systems of some pairs, on the same items and one lattice.
@@ -89,7 +166,7 @@ def joint(
     counts, units, metric, pairs, subset
         As in `build`, with one metric; the panel's pairs stand as given.
     """
-    systems = sorted({s for pair in pairs for s in pair})
+    systems = np.unique(pairs).tolist()
     lists = {s: counts.in_common([s], subset, metric.held) for s in systems}
     mask = np.logical_or.reduce(list(lists.values()))
     if (missing := next((s for s in systems if (lists[s] != mask).any()), None)) is not None:
@@ -155,67 +232,6 @@ def _place(counts: Counts, system: int, item: int) -> str:
     return f"system {counts.systems[system]!r}, item {where}"
 
 
-def _groups(
-    pairs: NDArray[np.int64],
-    counts: Counts,
-    by_system: NDArray[np.bool_] | None,
-    fields: Sequence[NDArray[Any]],
-    scales: dict[int, list[Scale]],
-) -> Iterator[tuple[tuple[Lattice, ...], NDArray[np.int64]]]:
-    """Yield the lattices and members of each group of pairs that share a panel, in the order of their first pairs.
-
-    What a pair shares depends on the kinds of its two systems alone, so it is looked up once for each pair of kinds.
-    """
-    kinds = _kinds(counts.n_systems, by_system, scales)
-    n_kinds = int(kinds.max(initial=0)) + 1
-    first_of_kind = np.unique(kinds, return_index=True)[1]
-    codes, kind_of = np.unique(kinds[pairs] @ np.array([n_kinds, 1]), return_inverse=True)
-    groups: dict[Any, int] = {}
-    numbers = [
-        groups.setdefault(
-            _sharing((first_of_kind[i], first_of_kind[j]), counts, by_system, fields, scales), len(groups)
-        )
-        for i, j in zip(*divmod(codes, n_kinds), strict=True)
-    ]
-    group_of = np.array(numbers, np.int64)[kind_of.ravel()]
-    order = np.argsort(group_of, kind="stable")
-    ends = np.flatnonzero(np.diff(group_of[order])) + 1
-    members = sorted((own for own in np.split(order, ends) if len(own)), key=lambda own: int(own[0]))
-    lattices = [own for _, own in groups]
-    for own in members:
-        yield lattices[group_of[own[0]]], own
-
-
-def _kinds(n_systems: int, by_system: NDArray[np.bool_] | None, scales: dict[int, list[Scale]]) -> NDArray[np.int64]:
-    """Return numbers that tell the systems apart by their items and scales, shape (n_systems,)."""
-    seen: dict[Any, int] = {}
-    kinds = np.zeros(n_systems, np.int64)
-    for s in range(n_systems):
-        items = b"" if by_system is None else np.packbits(by_system[s]).tobytes()
-        kinds[s] = seen.setdefault((items, *(own[s] for own in scales.values())), len(seen))
-    return kinds
-
-
-def _sharing(
-    pair: Pair,
-    counts: Counts,
-    by_system: NDArray[np.bool_] | None,
-    fields: Sequence[NDArray[Any]],
-    scales: dict[int, list[Scale]],
-) -> tuple[bytes, tuple[Lattice, ...]]:
-    """Return what pairs must have in common to share a panel: their items (bits, 8 a byte) and their lattices."""
-    i, j = pair
-    lattices = []
-    for f in range(len(fields)):
-        if f not in scales:
-            lattices.append(COUNTS)
-            continue
-        digits = [s.digits for s in scales[f] if s.digits is not None]
-        lattices.append(lattice_for(scales[f][i], scales[f][j], counts.n_items, digits=max(digits, default=None)))
-    both = b"" if by_system is None else np.packbits(by_system[i] & by_system[j]).tobytes()
-    return both, tuple(lattices)
-
-
 def _panel(
     units: Units,
     fields: Sequence[NDArray[Any]],
@@ -224,10 +240,12 @@ def _panel(
     metrics: tuple[PanelMetric, ...],
     mask: NDArray[np.bool_],
 ) -> Panel:
-    systems, places = np.unique(pairs, return_inverse=True)
-    where, index = np.unique(units.index[mask], return_inverse=True)
+    systems = np.flatnonzero(np.bincount(pairs.ravel()))
+    where, index = _used(units, mask)
     sizes = np.bincount(index, minlength=len(where))
     summed, totals = _summed(fields, lattices, systems, mask, index, sizes)
+    places = np.zeros(int(systems[-1]) + 1, np.int64)
+    places[systems] = np.arange(len(systems))
     kept = np.zeros(len(where), np.bool_)
     for s in range(1, len(systems)):
         kept |= (summed[:, s] != summed[:, 0]).any(axis=1)
@@ -237,7 +255,7 @@ def _panel(
         values=_smallest(summed if kept.all() else _rows(summed, kept)),
         totals=totals,
         lattices=tuple(lattices),
-        pairs=places.reshape(-1, 2).astype(np.int64),
+        pairs=places[pairs],
         metrics=metrics,
         sizes=sizes[kept],
         n_items=int(np.count_nonzero(mask)),
@@ -281,6 +299,15 @@ def _holding(values: NDArray[Any]) -> np.dtype[Any]:
     """Return the smallest type that holds the difference of any two of some integers and of those of 0."""
     most = 2 * max(int(values.max(initial=0)), -int(values.min(initial=0)))
     return np.dtype(next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64))
+
+
+def _used(units: Units, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the addresses of the units of some items, and the place of each item's unit among them."""
+    own = units.index if mask.all() else units.index[mask]
+    has = np.zeros(units.n_units, np.bool_)
+    has[own] = True
+    where = np.flatnonzero(has)
+    return where, own if len(where) == len(has) else (np.cumsum(has) - 1)[own]
 
 
 def _smallest(values: NDArray[Any]) -> NDArray[Any]:
