@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.adjustment import apart, family_of, joint_p_values, placed, rates, with_trials
 from sigdask.comparison.exchange import Asking
-from sigdask.comparison.results import Result, ResultAcrossSets
+from sigdask.comparison.results import ResultAcrossSets
+from sigdask.comparison.table import Floats, Table
 from sigdask.counts.grouping import numbered
 from sigdask.errors import InputError
 from sigdask.options import Alternative
@@ -50,7 +51,7 @@ class AcrossSets:
         return AcrossSets(family, members, Job(family, n_trials, label=f"{len(members)} comparisons over all sets"))
 
     def verdicts(
-        self, tallies: Tallies, results: Sequence[Result], one_sided: Sequence[tuple[float, float]], alpha: float
+        self, tallies: Tallies, found: Table, p_greater: Floats, p_less: Floats
     ) -> tuple[ResultAcrossSets, ...]:
         """Return the verdict on each pair and metric.
 
@@ -58,46 +59,53 @@ class AcrossSets:
         ----------
         tallies : mapping of Job to Tally
             That of `job` among them.
-        results : sequence of Result
-            Of the comparisons.
-        one_sided : sequence of (float, float)
-            Their p greater and p less.
-        alpha : float
-            Level of replication.
+        found : Table
+            Of the comparisons, with the level of replication.
+        p_greater, p_less : float64 array, shape (n_comparisons,)
+            Their p of either direction.
         """
-        tally, two_sided = tallies[self.job], self.family.side == 0
-        tail = TAILS.index(results[0].alternative)
-        extreme = tally.counts[:, 0, tail]
+        tally = tallies[self.job]
+        tail = TAILS.index(found.alternative[0])
         single = rates(self.family, tally, tail)
         joint = joint_p_values(self.family, "max-t", tally)
         p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
         several = len(self.members) > 1
-        level = alpha / 2 if two_sided else alpha
-        verdicts = []
-        for h, row in enumerate(self.members):
-            places = row[row >= 0].tolist()
-            own = [results[k] for k in places]
-            greater, less = (replicated([one_sided[k][side] for k in places], level) for side in (0, 1))
-            verdicts.append(
-                ResultAcrossSets(
-                    a=own[0].a,
-                    b=own[0].b,
-                    metric=own[0].metric,
-                    n_sets=len(own),
-                    difference=sum(r.difference for r in own) / len(own),
-                    n_trials=tally.n_trials,
-                    n_extreme=int(extreme[h]),
-                    p_value=float(p[h]),
-                    p_adjusted=float(adjusted[h]) if several else None,
-                    p_adjusted_interval=(float(low[h]), float(high[h])) if several else None,
-                    method="exact" if self.family.enumerated else "approximate",
-                    greater_in=greater[0],
-                    p_greater=greater[1],
-                    less_in=less[0],
-                    p_less=less[1],
-                )
+        level = found.alpha / 2 if self.family.side == 0 else found.alpha
+        greater, less = self._replicated(p_greater, level), self._replicated(p_less, level)
+        differences = np.where(self.members < 0, 0.0, found.difference[self.members]).tolist()
+        return tuple(
+            ResultAcrossSets(
+                a=found.a[k],
+                b=found.b[k],
+                metric=found.metric[k].name,
+                n_sets=n_sets,
+                difference=sum(differences[h]) / n_sets,
+                n_trials=tally.n_trials,
+                n_extreme=int(tally.counts[h, 0, tail]),
+                p_value=float(p[h]),
+                p_adjusted=float(adjusted[h]) if several else None,
+                p_adjusted_interval=(float(low[h]), float(high[h])) if several else None,
+                method="exact" if self.family.enumerated else "approximate",
+                greater_in=int(greater[0][h]),
+                p_greater=float(greater[1][h]),
+                less_in=int(less[0][h]),
+                p_less=float(less[1][h]),
             )
-        return tuple(verdicts)
+            for h, (k, n_sets) in enumerate(zip(self.members[:, 0].tolist(), self._sizes.tolist(), strict=True))
+        )
+
+    @property
+    def _sizes(self) -> Integers:
+        """Sets of each pair and metric, shape (n_hypotheses,)."""
+        return np.asarray(np.count_nonzero(self.members >= 0, axis=1))
+
+    def _replicated(self, p: Floats, level: float) -> tuple[Integers, Floats]:
+        """Return in how many sets each pair and metric replicates, and p of that many."""
+        shown, of_shown = np.zeros(len(self.members), np.int64), np.ones(len(self.members))
+        for size in np.unique(self._sizes).tolist():
+            here = self._sizes == size
+            shown[here], of_shown[here] = replicated(p[self.members[here, :size]], level)
+        return shown, of_shown
 
 
 def across_sets(asking: Asking, alternative: Alternative, *, raw: bool = False) -> AcrossSets:

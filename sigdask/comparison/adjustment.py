@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.exchange import Asking
-from sigdask.comparison.results import FamilyNote, Result
+from sigdask.comparison.results import FamilyNote
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
@@ -59,24 +59,24 @@ class Adjustment:
         job = Job(family, n_trials, label=f"the family of {family.shape[0]} comparisons")
         return Adjustment(method, family, n_trials, job)
 
-    def p_values(self, single: Sequence[Result], tallies: Tallies) -> Adjusted | None:
+    def p_values(self, p: Array, low: Array, high: Array, tallies: Tallies) -> Adjusted | None:
         """Return adjusted p-values and their intervals, none below the p-value of the single comparison.
 
         Parameters
         ----------
-        single : sequence of Result
-            The comparisons.
+        p, low, high : float64 array, shape (n_comparisons,)
+            The p-values of the comparisons, and the ends of their intervals.
         tallies : mapping of Job to Tally
             That of `job` among them.
         """
-        if self.method == "none" or not len(single):
+        if self.method == "none" or not len(p):
             return None
-        own = _singles([r.p_value for r in single], [r.p_interval for r in single])
+        own = p, low, high
         if self.family is None or self.job is None:
-            p, low, high = map(OF_P_VALUES[self.method], own)
+            found = tuple(map(OF_P_VALUES[self.method], own))
         else:
-            p, low, high = joint_p_values(self.family, self.method, tallies[self.job])
-        return np.maximum(p, own[0]), np.maximum(low, own[1]), np.maximum(high, own[2])
+            found = joint_p_values(self.family, self.method, tallies[self.job])
+        return np.maximum(found[0], p), np.maximum(found[1], low), np.maximum(found[2], high)
 
     def counted(self, tallies: Tallies) -> Adjustment:
         """Return it with the trials that were counted, fewer than asked for where a deadline came first."""
@@ -103,15 +103,8 @@ def rates(family: Family | Relabelling, tally: Tally, tail: int) -> Adjusted:
     extreme, n = tally.counts[:, 0, tail], tally.n_trials
     if family.enumerated and n < family.n_arrangements:
         return np.ones(len(extreme)), np.zeros(len(extreme)), np.ones(len(extreme))
-    p = np.array([p_value(int(k), n, exact=family.enumerated) for k in extreme])
-    limits = {int(k): interval(int(k), n) for k in np.unique(extreme)} if not family.enumerated else {}
-    found = [limits.get(int(k), (q, q)) for k, q in zip(extreme, p, strict=True)]
-    return _singles(p, found)
-
-
-def _singles(p: Sequence[float] | Array, limits: Sequence[tuple[float, float]]) -> Adjusted:
-    low, high = np.array(limits, np.float64).reshape(-1, 2).T
-    return np.asarray(p, np.float64), low, high
+    p = p_value(extreme, n, exact=family.enumerated)
+    return (p, p, p) if family.enumerated else (p, *interval(extreme, n))
 
 
 def chosen(adjust: Adjust | None, asking: Asking) -> Adjust:

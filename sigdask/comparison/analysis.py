@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import left_out
 from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.judging import Judging, p_values
 from sigdask.comparison.nesting import hanging, highest
 from sigdask.comparison.notes import Note
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import Beside, Result
-from sigdask.comparison.summary import Failed, Inference, rows_of
-from sigdask.comparison.table import Hanging
+from sigdask.comparison.table import Floats, Hanging, OtherUnit, Table
 from sigdask.counts import Counts
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job, Tallies
@@ -77,29 +76,14 @@ class Analysis:
         """What must be counted."""
         return [job for exchange in self.exchanges for job in exchange.jobs]
 
-    def results(
-        self,
-        tallies: Tallies,
-        alternative: Alternative,
-        alpha: float,
-        n_sampled: int,
-        failed: Failed | None = None,
-    ) -> list[Result]:
+    def table(self, judging: Judging, tallies: Tallies) -> Table:
         """Judge the counts of `jobs`."""
-        judged = [_judged(exchange, tallies, alternative, alpha, n_sampled, failed) for exchange in self.exchanges]
-        besides = list(zip(*([_beside(r) for r in results] for results in judged[1:]), strict=True))
-        return [
-            replace(r, dependence=_of_row(self.dependences, k), beside=besides[k] if besides else ())
-            for k, r in enumerate(judged[0])
-        ]
+        main, *others = (judging.table(one.comparisons, one.slots, one.jobs, tallies) for one in self.exchanges)
+        return replace(main, dependence=self.dependences, beside=tuple(map(_beside, others)))
 
-    def one_sided(self, tallies: Tallies) -> list[tuple[float, float]]:
-        """Return (p greater, p less) of each comparison."""
-        by_side = [Inference(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
-        return [
-            (by_side[0].p_value(c, slots, tallies), by_side[1].p_value(c, slots, tallies))
-            for c, slots in rows_of(self.main)
-        ]
+    def p_values(self, tallies: Tallies, alternative: Alternative) -> Floats:
+        """Return p of each comparison alone, of one alternative."""
+        return p_values(self.main.comparisons, self.main.slots, self.main.jobs, tallies, alternative)
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -135,21 +119,8 @@ class Analysis:
         return notes
 
 
-def _judged(
-    exchange: Exchange, tallies: Tallies, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
-) -> list[Result]:
-    inference = Inference(exchange.asked, alternative, alpha, n_sampled, failed)
-    return [inference.result(c, slots, tallies) for c, slots in rows_of(exchange)]
-
-
-def _beside(r: Result) -> Beside:
-    return Beside(r.unit, r.n_units, r.method, r.n_trials, r.n_extreme, r.p_value)
-
-
-def _of_row(dependences: Sequence[Hanging], row: int) -> tuple[Dependence, ...]:
-    """Return how one comparison's differences hang together."""
-    at = [(found, int(np.searchsorted(found.rows, row))) for found in dependences]
-    return tuple(_of_place(found, k) for found, k in at if k < len(found.rows) and found.rows[k] == row)
+def _beside(found: Table) -> OtherUnit:
+    return OtherUnit(found.unit, found.n_units, found.exact, found.n_trials, found.n_extreme, found.p_value)
 
 
 def _of_place(found: Hanging, k: int) -> Dependence:

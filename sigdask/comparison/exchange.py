@@ -85,7 +85,7 @@ def _together(some: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
 def _add_runs(comparisons: Comparisons, own: Integers, runs: Iterable[Standing], jobs: list[Job]) -> None:
     """Add the runs of a panel's sampled pairs."""
     first = int(own[0])
-    rows, at = np.unique(comparisons.row[own], return_inverse=True)
+    rows, at = np.unique(comparisons.row[own].astype(np.int64), return_inverse=True)
     panel = _panel(comparisons, own).part(rows)
     label = comparisons.label(first) + (f" and {len(own) - 1} more" if len(own) > 1 else "")
     for run, standing in enumerate(runs):

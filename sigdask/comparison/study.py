@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from sigdask.comparison.across_sets import AcrossSets, across_sets
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
+from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.listing import Slots, Standing
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import FamilyNote, Result, Results
-from sigdask.comparison.summary import Failed, adjusted
+from sigdask.comparison.results import FamilyNote, ResultAcrossSets, Results
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
@@ -108,57 +109,67 @@ class Study:
     def results(
         self,
         tallies: Sequence[Tally],
-        revised: Callable[[int, Result], Result] = lambda _, result: result,
+        revised: Callable[[Table], Table] = lambda found: found,
         failed: Failed | None = None,
     ) -> Results:
         """Judge the tallies of `jobs`, which are in the same order.
 
-        `revised` is given each result and its number before p is adjusted.
+        `revised` is given all that was found before p is adjusted.
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
         """
         counted: Tallies = dict(zip(self.jobs, tallies, strict=True))
         n_sampled = sum(int(analysis.main.comparisons.sampled.sum()) for analysis in self.analyses)
-        results = [
-            result
+        judged = [
+            analysis.table(Judging(alternative, self.alpha, n_sampled, failed), counted)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
-            for result in analysis.results(counted, alternative, self.alpha, n_sampled, failed)
         ]
-        results = [revised(k, result) for k, result in enumerate(results)]
         families = [(made.counted(counted), places) for made, places in self.families]
-        of_families = [n for made, places in families for n in _adjust(results, made, places, counted, self.alpha)]
-        across = self.across
-        one_sided = [p for analysis in self.analyses for p in analysis.one_sided(counted)] if across else []
+        found = _adjusted(revised(Table.joined(judged)), families, counted)
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
-            *of_families,
+            *(note for made, places in families for note in obstacles(made, found.take(places))),
             *(note for analysis in self.analyses for note in analysis.notes),
         ]
         return Results(
-            results=tuple(results),
+            table=found,
             seed=self.seed,
             alpha=self.alpha,
             notes=distinct(notes),
-            family=_note(families, results),
-            together=across.verdicts(counted, results, one_sided, self.alpha) if across else (),
+            family=_note(families, found),
+            together=self._together(counted, found),
         )
 
+    def _together(self, tallies: Tallies, found: Table) -> tuple[ResultAcrossSets, ...]:
+        if self.across is None:
+            return ()
+        p_greater, p_less = (
+            np.concatenate([analysis.p_values(tallies, side) for analysis in self.analyses])
+            for side in ("greater", "less")
+        )
+        return self.across.verdicts(tallies, found, p_greater, p_less)
 
-def _note(families: Sequence[tuple[Adjustment, Integers]], results: Sequence[Result]) -> FamilyNote | None:
+
+Families = Sequence[tuple[Adjustment, Integers]]
+
+
+def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
+    """Put the adjusted p of families beside what was found."""
+    columns = [column.copy() for column in (found.p_adjusted, found.p_adjusted_low, found.p_adjusted_high)]
+    for made, places in families:
+        own = made.p_values(found.p_value[places], found.p_low[places], found.p_high[places], tallies)
+        for column, values in zip(columns, own or (), strict=False):
+            column[places] = values
+    p, low, high = columns
+    return replace(found, p_adjusted=p, p_adjusted_low=low, p_adjusted_high=high)
+
+
+def _note(families: Families, found: Table) -> FamilyNote | None:
     """Say how p-values were adjusted: of several families alike, the largest."""
-    adjusted = [(made, places) for made, places in families if any(results[k].p_adjusted is not None for k in places)]
+    adjusted = [(made, places) for made, places in families if not np.isnan(found.p_adjusted[places]).all()]
     if not adjusted:
         return None
     made, places = max(adjusted, key=lambda each: len(each[1]))
     return made.note(len(places))
-
-
-def _adjust(results: list[Result], made: Adjustment, places: Integers, tallies: Tallies, alpha: float) -> list[Note]:
-    """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    found = made.p_values([results[k] for k in places], tallies)
-    if found is not None:
-        for k, p, low, high in zip(places, *found, strict=True):
-            results[k] = adjusted(results[k], float(p), (float(low), float(high)))
-    return obstacles(made, [results[k] for k in places], alpha)
 
 
 def prepare(

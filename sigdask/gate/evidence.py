@@ -10,8 +10,8 @@ import numpy as np
 
 from sigdask import metrics as known
 from sigdask.comparison.comparisons import Asked, bind, list_comparisons
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of

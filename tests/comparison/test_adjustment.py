@@ -341,10 +341,10 @@ def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, leve
     exchanges = [Exchange.of(c, Wanted(["mean"]), second_run=False) for c in counts]
     comparisons = Asking.of(*exchanges)
     made = across_sets(comparisons, alternative)
-    results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
+    found = replace(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative).table, alpha=0.1)
     tally = made.job.panel.tally(run=0, first=0, n_trials=99)
     for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
-        [verdict] = made.verdicts({made.job: tally}, results, [(p, 1.0), (1.0, 1.0)], 0.1)
+        [verdict] = made.verdicts({made.job: tally}, found, np.array([p, 1.0]), np.ones(2))
         assert (verdict.greater_in, verdict.p_greater) == (shown, pytest.approx(2 * p))
 
 
@@ -352,11 +352,11 @@ def test_another_seed_turns_no_verdict_that_the_interval_settles():
     # STATISTICS: the 99 % interval of 0 of 105 trials ends at 1 - 0.005^(1/105) = 0.0492, of 0 of 103 at 0.0501
     assert interval(0, 105)[1] < 0.05 < interval(0, 103)[1]
     few = many(n_items=30, n_systems=12, seed=0)
-    results = list(compare_all(few, metrics=["mean"], trials=999))
+    found = compare_all(few, metrics=["mean"], trials=999).table
     exchange = Exchange.of(few, Wanted(["mean"], trials=999), second_run=False)
     made = adjustment("max-t", Asking.of(exchange), "two-sided")
-    assert [note for note in obstacles(made, results, 0.05) if note.kind == "family-undecided"]
-    again = obstacles(replace(made, n_trials=0), results, 0.05)
+    assert [note for note in obstacles(made, found) if note.kind == "family-undecided"]
+    again = obstacles(replace(made, n_trials=0), found)
     assert not [note for note in again if note.kind == "family-undecided"]
 
 

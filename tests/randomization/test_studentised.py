@@ -390,8 +390,8 @@ def test_only_families_whose_statistics_changed_have_other_digests():
     counts = Counts.from_scores({n: rng.integers(0, 9, 40) for n in "abc"})
     raw, studentised = made("max-t:raw", counts), made("max-t", counts)
     # of 0.1.0's max-t of the same data
-    assert raw.digests()[0, 0] == DIGEST_OF_0_1_0
-    assert studentised.digests()[0, 0] != DIGEST_OF_0_1_0
+    assert raw.digests()[0, 0].tobytes().hex() == DIGEST_OF_0_1_0
+    assert studentised.digests()[0, 0].tobytes().hex() != DIGEST_OF_0_1_0
     assert made("single-step-max-t", counts).digests()[0, 0] == studentised.digests()[0, 0]
     one = {"pairs": [("a", "b")]}  # a family of one is compared with itself alone
     assert made("max-t", counts, **one).digests()[0, 0] == made("max-t:raw", counts, **one).digests()[0, 0]

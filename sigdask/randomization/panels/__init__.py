@@ -53,7 +53,7 @@ class AnyPanel(Protocol):
         """Return the panel of some of its pairs and metrics; of a family itself."""
         ...
 
-    def digests(self) -> NDArray[np.object_]:
+    def digests(self) -> NDArray[np.void]:
         """Return what is counted, by content: of each pair and metric, or of a family as a whole, shape (1, 1)."""
         ...
 
@@ -94,26 +94,33 @@ class ComparedPanel(AnyPanel, Protocol):
         """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics)."""
         ...
 
-    def scores_of(self, row: int, column: int, /) -> tuple[float, float]:
-        """Return the observed scores of both systems of a pair."""
+    @property
+    def scores_of_pairs(self) -> NDArray[np.float64]:
+        """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         ...
 
-    def tie_width(self, row: int, column: int, a: float, b: float, /) -> float:
-        """Return how far apart the observed scores of a pair may be and still be a tie."""
+    @property
+    def tie_widths(self) -> NDArray[np.float64]:
+        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
+        ...
+
+    @property
+    def signs(self) -> NDArray[np.int64]:
+        """Wins and losses where all nonzero differences of a mean are equally large, shape (n_pairs, n_metrics, 2).
+
+        -1 where they are not, and of scores that are no means.
+        """
+        ...
+
+    @property
+    def undefined(self) -> NDArray[np.float64]:
+        """What a 0/0 is scored where either score of a pair holds one, else NaN, shape (n_pairs, n_metrics, 2)."""
         ...
 
     def is_mean(self, column: int, /) -> bool:
         """Whether a score is a mean over what no swap can change."""
         ...
 
-    def signs(self, row: int, column: int, /) -> tuple[int, int] | None:
-        """Return wins and losses where all nonzero differences of a mean are equally large."""
-        ...
-
     def step(self, column: int, /) -> float:
         """Return how finely scores are told apart; 0 where that is exactly."""
-        ...
-
-    def undefined(self, row: int, column: int, /) -> tuple[float | None, float | None]:
-        """Return what a 0/0 is scored where the score of either system of a pair holds one."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from sigdask.counts.lattice import COUNTS, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, any_formula, movement
+from sigdask.randomization.kernels.discordance import UNITS, add_differing, add_signs
 from sigdask.randomization.shuffles import Key
+
+EACH = np.empty(0, np.int64)
+"""Weights of units that count as one each."""
 
 
 @known_as("PanelMetric", "name form fields higher_is_better")
@@ -122,7 +126,7 @@ class ScoredSums:
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
         """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
-        return self._discordant(np.ones_like(self.sizes))
+        return self._discordant(EACH)
 
     @cached_property
     def slack(self) -> NDArray[np.int64]:
@@ -202,12 +206,41 @@ class ScoredSums:
         return [f for f, w in zip(own.fields, self.ratio(metric).numerators[0], strict=True) if w]
 
     def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = np.empty(self.shape, np.int64)
-        for p, (i, j) in enumerate(self.pairs):
-            differs = self.values[:, i] != self.values[:, j]  # (n_kept, n_fields)
+        """Return the weights of the units that differ, shape (n_pairs, n_metrics); no weights are 1 each."""
+        found = np.zeros(self.shape[::-1], np.int64)
+        for units in self._blocks():
             for m, metric in enumerate(self.metrics):
-                found[p, m] = weights @ differs[:, list(metric.fields)].any(axis=1)
+                values = np.ascontiguousarray(self.values[units][:, :, list(metric.fields)].transpose(1, 2, 0))
+                add_differing(values, self.pairs, weights[units], found[m])
+        return found.T
+
+    def _blocks(self) -> Iterator[slice]:
+        """Yield the units, as many at a time as are laid out otherwise."""
+        for start in range(0, len(self.addresses), UNITS):
+            yield slice(start, start + UNITS)
+
+    @cached_property
+    def signs(self) -> NDArray[np.int64]:
+        """Wins and losses where all nonzero differences of a mean are equally large, shape (n_pairs, n_metrics, 2).
+
+        -1 where they are not, and of scores that are no means.
+        """
+        found = np.full((*self.shape, 2), -1, np.int64)
+        for m in np.flatnonzero(self.linear):
+            alike, both = self._signs(int(m))
+            alike &= self.slack[:, m] == 0  # differences of the size of the slack have no sign
+            found[alike, m] = both[alike]
         return found
+
+    def _signs(self, metric: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return whether the nonzero differences of each pair are equally large, and wins and losses."""
+        n = len(self.pairs)
+        least, most = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+        wins, losses = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        for units in self._blocks():
+            values = self.numerators_of(metric, self.values[units])  # (n_units, n_systems)
+            add_signs(np.ascontiguousarray(_smallest(values).T), self.pairs, least, most, wins, losses)
+        return (most == 0) | (least == most), np.column_stack([wins, losses])
 
     @cached_property
     def linear(self) -> tuple[bool, ...]:
@@ -255,6 +288,13 @@ class ScoredSums:
     def sizes_of(self, _systems: slice) -> NDArray[np.int64]:
         """Return the items in each kept unit of some systems, shape (n_kept, n_systems); or (n_kept, 1)."""
         return self.sizes[:, None]
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds their differences as well."""
+    reach = int(values.max(initial=0)) - int(values.min(initial=0))
+    kind = next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if reach <= np.iinfo(kind).max)
+    return np.asarray(values - values.min(initial=0), kind)
 
 
 def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequence[int]) -> NDArray[Any]:

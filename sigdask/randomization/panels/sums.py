@@ -119,7 +119,7 @@ class Panel(ScoredSums):
 
     def digests(self) -> Digests:
         """Return what each pair and metric is, by content, shape (n_pairs, n_metrics)."""
-        return np.array([of_pairs(self, m) for m in range(len(self.metrics))], object).reshape(self.shape[::-1]).T
+        return np.stack([of_pairs(self, m) for m in range(len(self.metrics))], axis=1)
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
@@ -128,46 +128,39 @@ class Panel(ScoredSums):
         """
         return np.column_stack([swap_deviations(self, m) for m in range(len(self.metrics))])
 
-    def scores_of(self, row: int, column: int) -> tuple[float, float]:
-        """Return the observed scores of both systems of a pair."""
-        i, j = self.pairs[row]
-        return float(self.scores[i, column]), float(self.scores[j, column])
+    @property
+    def scores_of_pairs(self) -> NDArray[np.float64]:
+        """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
+        return np.moveaxis(self.scores[self.pairs], 1, 2)
 
-    def tie_width(self, row: int, column: int, a: float, b: float) -> float:
-        """Return how far apart the observed scores of a pair may be and still be a tie."""
-        width = float(TIE) * (abs(a) + abs(b))
-        if self.linear[column]:
-            return max(width, float(self.slack[row, column]) * self.unit_of(column))
-        return width + float(self.observed_movement[row, column])
+    @property
+    def tie_widths(self) -> NDArray[np.float64]:
+        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
+        width = float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2)
+        for m, linear in enumerate(self.linear):
+            if linear:
+                width[:, m] = np.maximum(width[:, m], self.slack[:, m] * self.unit_of(m))
+            else:
+                width[:, m] += self.observed_movement[:, m]
+        return np.asarray(width)
 
     def is_mean(self, column: int) -> bool:
         """Whether a score is a mean over what no swap can change."""
         return self.linear[column]
-
-    def signs(self, row: int, column: int) -> tuple[int, int] | None:
-        """Return wins and losses where all nonzero differences of a mean are equally large."""
-        if not self.linear[column] or self.slack[row, column]:  # differences of the size of the slack have no sign
-            return None
-        i, j = self.pairs[row]
-        differences = self.numerators_of(column, self.values[:, i] - self.values[:, j])
-        nonzero = differences[differences != 0]
-        if len(set(np.abs(nonzero).tolist())) > 1:
-            return None
-        return int(np.count_nonzero(nonzero > 0)), int(np.count_nonzero(nonzero < 0))
 
     def step(self, column: int) -> float:
         """Return how finely scores are told apart; 0 where that is exactly."""
         lattices = [self.lattices[f] for f in self.metrics[column].fields]
         return max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
 
-    def undefined(self, row: int, column: int) -> tuple[float | None, float | None]:
-        """Return what a 0/0 is scored where the score of either system of a pair holds one."""
-        metric, (i, j) = self.metrics[column], self.pairs[row]
-        if not isinstance(metric.form, Ratios):
-            return None, None
-        holds = metric.form.undefined(self.totals[[i, j]][:, list(metric.fields)])
-        first, second = (metric.form.zero_division if one else None for one in holds)
-        return first, second
+    @property
+    def undefined(self) -> NDArray[np.float64]:
+        """What a 0/0 is scored where either score of a pair holds one, else NaN, shape (n_pairs, n_metrics, 2)."""
+        found = np.full((len(self.totals), len(self.metrics)), np.nan)
+        for m, metric in enumerate(self.metrics):
+            if isinstance(metric.form, Ratios):
+                found[metric.form.undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
+        return np.moveaxis(found[self.pairs], 1, 2)
 
     def enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], Panel]]:
         """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each."""
