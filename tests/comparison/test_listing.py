@@ -86,8 +86,10 @@ def test_every_comparison_finds_its_counts_where_its_slots_say():
         exact = made.slots.exact
         assert made.jobs[exact.job[k]].n_trials == n_arrangements
         found = tallies[exact.job[k]].counts[exact.row[k], exact.column[k]]
-        whole = alone.enumeration(0, 0).tally(run=0, first=0, n_trials=n_arrangements)
-        assert (found == whole.counts[0, 0]).all()
+        whole = alone.enumeration(0, 0)
+        assert (found == whole.tally(run=0, first=0, n_trials=n_arrangements).counts[0, 0]).all()
+        assert made.jobs[exact.job[k]].panel.digests()[exact.row[k], 0] == whole.digests()[0, 0]
+    assert len(made.jobs) < len(c.panels) * 4  # of three subsets and many panels, those of one size are one job
 
 
 def test_a_study_says_where_the_counts_of_all_its_results_stand():
