@@ -18,6 +18,9 @@ from sigdask.statistics.rounding import p_equals
 
 ALARM = 1e-4
 
+KNOWN_DIGITS = 6
+"""Digits of a p that a count is held against."""
+
 Verdict = Literal["agrees", "disagrees", "not applicable"]
 
 
@@ -130,17 +133,12 @@ def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     """
     if exact:
         fits = bool(equals_share(n_extreme, n_trials, p))
-        detail = of_arrangements(known_text(p), n_extreme, n_trials)
+        detail = of_arrangements(p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials)
     else:
         tail = float(count_fits(n_extreme, n_trials, p))
         fits = tail >= ALARM / n_comparisons
-        detail = of_trials(known_text(p), n_extreme, n_trials, p_equals(tail))
+        detail = of_trials(p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials, p_equals(tail))
     return Check(name, "agrees" if fits else "disagrees", p, detail)
-
-
-def known_text(p: float) -> str:
-    """Write a p-value that a count is held against."""
-    return p_equals(p, digits=6)
 
 
 def of_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:

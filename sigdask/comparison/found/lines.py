@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -23,25 +24,12 @@ KEYS = (
 """Of each result, which stay."""
 
 
-def template(*keys: str) -> Callable[..., str]:
-    """Return what makes an object of the texts of its members.
-
-    Examples
-    --------
-    >>> template("a", "b")("1", "null")
-    '{"a":1,"b":null}'
-    """
-    members = ",".join(f'"{key}":{{}}' for key in keys)
-    return f"{{{{{members}}}}}".format
-
-
-ROW, INTERVAL = template(*KEYS), "[{},{}]".format
-RUN = template("n_trials", "n_extreme", "p_value", "agreement_p")
-EXACT = template("p_lo", "p_hi", "method", "guarantee")
-CHECK = template("name", "verdict", "p_value", "detail")
-DEPENDENCE = template("column", "n_groups", "icc", "design_effect", "p_value")
-BESIDE = template("unit", "n_units", "method", "n_trials", "n_extreme", "p_value")
-STOPPED = template("rule", "n_asked", "is_early", "is_significant", "epsilon", "h")
+RUN = ("n_trials", "n_extreme", "p_value", "agreement_p")
+EXACT = ("p_lo", "p_hi", "method", "guarantee")
+CHECK = ("name", "verdict", "p_value", "detail")
+DEPENDENCE = ("column", "n_groups", "icc", "design_effect", "p_value")
+BESIDE = ("unit", "n_units", "method", "n_trials", "n_extreme", "p_value")
+STOPPED = ("rule", "n_asked", "is_early", "is_significant", "epsilon", "h")
 
 Texts = list[str]
 
@@ -52,11 +40,24 @@ def of(table: Table) -> Iterator[str]:
         yield ",\n".join(_rows(table.take(slice(first, first + views.AT_ONCE))))
 
 
+def objects(keys: Sequence[str], *columns: Iterable[str]) -> Iterator[str]:
+    """Yield an object for each row of the texts of its members.
+
+    Examples
+    --------
+    >>> [*objects(("a", "b"), ["1", "2"], ["null", "3"])]
+    ['{"a":1,"b":null}', '{"a":2,"b":3}']
+    """
+    between = [f',"{key}":' for key in keys]
+    between[0] = "{" + between[0][1:]
+    parts = (part for before, column in zip(between, columns, strict=True) for part in (repeat(before), column))
+    return map("".join, zip(*parts, repeat("}")))  # repeats have no end
+
+
 def _rows(table: Table) -> Iterator[str]:
     notes = sentences.notes(table)
-    adjusted = numbers(table.p_adjusted_low), numbers(table.p_adjusted_high)
-    return map(
-        ROW,
+    return objects(
+        KEYS,
         coded(table.test_set),
         coded(table.subset),
         coded(table.unit),
@@ -75,7 +76,7 @@ def _rows(table: Table) -> Iterator[str]:
         numbers(table.n_trials),
         numbers(table.n_extreme),
         numbers(table.p_value),
-        map(INTERVAL, numbers(table.p_low), numbers(table.p_high)),
+        _intervals(table.p_low, table.p_high),
         numbers(table.p_adjusted),
         numbers(table.r12),
         _second_runs(table),
@@ -86,7 +87,7 @@ def _rows(table: Table) -> Iterator[str]:
         _sparse(len(table), {row: as_line(dicts(own)) for row, own in notes.items()}, "[]"),
         coded(table.metric, lambda score: score.signature),
         _stopped(table),
-        _where(~np.isnan(table.p_adjusted_low), INTERVAL, *adjusted),
+        _where(~np.isnan(table.p_adjusted_low), _intervals(table.p_adjusted_low, table.p_adjusted_high)),
         _sparse(len(table), {row: as_line(texts(own)) for row, own in notes.items()}, "[]"),
     )
 
@@ -100,8 +101,20 @@ def numbers(values: NDArray[Any]) -> Texts:
 
 
 def words(values: Sequence[str]) -> Texts:
-    """Return the JSON of each text."""
-    return [as_line(value) for value in values]
+    r"""Return the JSON of each text.
+
+    Examples
+    --------
+    >>> words(['","', "", "\\"]) == [as_line('","'), as_line(""), as_line("\\")]
+    True
+    """
+    if not values:
+        return []
+    try:
+        whole = orjson.dumps(values).decode()
+    except TypeError:
+        return [as_line(value) for value in values]
+    return [f'"{text}"' for text in whole[2:-2].split('","')]  # within a text, quotes follow a backslash
 
 
 def coded(column: Coded[Any], of: Callable[[Any], Any] = lambda value: value) -> Texts:
@@ -114,9 +127,15 @@ def _method(exact: NDArray[np.bool_]) -> Texts:
     return coded(Coded(exact.astype(np.int32), views.METHODS))
 
 
-def _where(rows: NDArray[np.bool_], make: Callable[..., str], *columns: Texts) -> Texts:
+def _intervals(low: NDArray[np.float64], high: NDArray[np.float64]) -> Texts:
+    return [f"[{start},{end}]" for start, end in zip(numbers(low), numbers(high), strict=True)]
+
+
+def _where(rows: NDArray[np.bool_], made: Iterable[str]) -> Texts:
     """Return what is made of columns where rows have it, else null."""
-    return [make(*values) if has else "null" for has, *values in zip(rows.tolist(), *columns, strict=True)]
+    if not rows.any():
+        return ["null"] * len(rows)
+    return [text if has else "null" for has, text in zip(rows.tolist(), made, strict=True)]
 
 
 def _sparse(n: int, found: dict[int, str], otherwise: str) -> Texts:
@@ -129,13 +148,13 @@ def _sparse(n: int, found: dict[int, str], otherwise: str) -> Texts:
 def _second_runs(table: Table) -> Texts:
     trials, extreme = table.second_trials, table.second_extreme
     p = views.second_p(trials, extreme)
-    return _where(trials > 0, RUN, *map(numbers, (trials, extreme, p, table.agreement_p)))
+    return _where(trials > 0, objects(RUN, *map(numbers, (trials, extreme, p, table.agreement_p))))
 
 
 def _exact(table: Table) -> Texts:
     how, guarantee = coded(table.exact_by, lambda by: by and by[0]), coded(table.exact_by, lambda by: by and by[1])
     limits = numbers(table.exact_low), numbers(table.exact_high)
-    return _where(~np.isnan(table.exact_low), EXACT, *limits, how, guarantee)
+    return _where(~np.isnan(table.exact_low), objects(EXACT, *limits, how, guarantee))
 
 
 def _checks(table: Table) -> Texts:
@@ -148,13 +167,13 @@ def _check(table: Table, name: str) -> dict[int, str]:
     verdicts = coded(Coded(checked.verdict[rows].astype(np.int32), views.VERDICTS))
     said = sentences.details(table, name)
     details = words([said[row] for row in rows.tolist()])
-    names = [as_line(name)] * len(rows)
-    return dict(zip(rows.tolist(), map(CHECK, names, verdicts, numbers(checked.p_value[rows]), details), strict=True))
+    made = objects(CHECK, repeat(as_line(name)), verdicts, numbers(checked.p_value[rows]), details)
+    return dict(zip(rows.tolist(), made, strict=True))
 
 
 def _dependence(own: Hanging) -> dict[int, str]:
     columns = map(numbers, (own.n_groups, own.icc, own.design_effect, own.p_value))
-    made = map(DEPENDENCE, [as_line(own.column)] * len(own.rows), *columns)
+    made = objects(DEPENDENCE, repeat(as_line(own.column)), *columns)
     return dict(zip(own.rows.tolist(), made, strict=True))
 
 
@@ -162,7 +181,7 @@ def _beside(own: OtherUnit) -> dict[int, str]:
     rows = np.flatnonzero(own.n_units)
     columns = (numbers(column[rows]) for column in (own.n_trials, own.n_extreme, own.p_value))
     units = coded(Coded(own.unit.codes[rows], own.unit.values))
-    made = map(BESIDE, units, numbers(own.n_units[rows]), _method(own.exact[rows]), *columns)
+    made = objects(BESIDE, units, numbers(own.n_units[rows]), _method(own.exact[rows]), *columns)
     return dict(zip(rows.tolist(), made, strict=True))
 
 
@@ -183,10 +202,9 @@ def _stopped(table: Table) -> Texts:
 
 def _of_rule(own: Stops) -> dict[int, str]:
     rows = np.flatnonzero(own.n_asked)
-    n = len(rows)
     decided = coded(Coded(own.is_significant[rows].astype(np.int32), (False, True, None)))
-    made = map(
-        STOPPED, [as_line(own.rule)] * n, numbers(own.n_asked[rows]), numbers(own.is_early[rows]), decided,
-        [as_line(own.epsilon)] * n, [as_line(own.h)] * n,
-    )  # fmt: skip
+    asked, early, epsilon, h = numbers(own.n_asked[rows]), numbers(own.is_early[rows]), own.epsilon, own.h
+    made = objects(
+        STOPPED, repeat(as_line(own.rule)), asked, early, decided, repeat(as_line(epsilon)), repeat(as_line(h))
+    )
     return dict(zip(rows.tolist(), made, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -101,22 +100,23 @@ def joined(tables: Sequence[Table]) -> Table:
 
 
 def merged(orders: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return all names in an order that is that of each; as they come first where there is no such.
+    """Return all names in an order that is that of each, as they come first where there is a choice or no such order.
 
     Examples
     --------
     >>> merged([("b",), ("a", "b"), ("c",)])
-    ['c', 'a', 'b']
+    ['a', 'b', 'c']
     """
-    distinct = dict.fromkeys(orders)
-    graph: TopologicalSorter[str] = TopologicalSorter()
-    for order in distinct:
+    before: dict[str, set[str]] = {}
+    for order in dict.fromkeys(orders):
         for k, name in enumerate(order):
-            graph.add(name, *order[:k])
-    try:
-        return [*graph.static_order()]
-    except CycleError:
-        return [*dict.fromkeys(name for order in distinct for name in order)]
+            before.setdefault(name, set()).update(order[:k])
+    found: list[str] = []
+    while before:
+        ready = (name for name, earlier in before.items() if not earlier & before.keys())
+        found.append(next(ready, next(iter(before))))
+        del before[found[-1]]
+    return found
 
 
 def _columns_joined(parts: Sequence[Part]) -> Part:

@@ -44,7 +44,8 @@ def rankings(table: Table) -> list[Ranking]:
 
 def ranked(table: Table) -> Iterator[Table]:
     """Yield the rows of each ranking."""
-    return (own for rows in groups(table) if _all_pairs(own := table.take(rows)))
+    parts = (table if len(rows) == len(table) else table.take(rows) for rows in groups(table))
+    return filter(_all_pairs, parts)
 
 
 def groups(table: Table) -> Iterator[NDArray[np.int64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.notes import Note
 from sigdask.statistics.bounds import trials_to_decide
-from sigdask.statistics.crosscheck import known_text, of_arrangements, of_runs, of_trials
-from sigdask.statistics.rounding import limits_text, p_equals
+from sigdask.statistics.crosscheck import KNOWN_DIGITS, of_arrangements, of_runs, of_trials
+from sigdask.statistics.rounding import limits_text, p_equals, rounded_up
 
 if TYPE_CHECKING:
     from sigdask.comparison.table import Checked, Table
@@ -48,25 +48,25 @@ def details(table: Table, name: str) -> list[str]:
 
 def _runs(table: Table, rows: NDArray[np.intp]) -> Sequence[str]:
     _, extreme = table.counted
-    agreement = worded(table.agreement_p[rows], p_equals)
+    agreement = p_values(table.agreement_p[rows])
     columns = (extreme[rows], table.second_extreme[rows], table.second_trials[rows])
     return [*map(of_runs, *(column.tolist() for column in columns), agreement)]
 
 
 def _known(table: Table, checked: Checked, rows: NDArray[np.intp]) -> Sequence[str]:
     trials, extreme = (column[rows].tolist() for column in table.counted)
-    known = worded(checked.p_value[rows], known_text)
-    fits = worded(checked.fit[rows], p_equals)
+    known = p_values(checked.p_value[rows], KNOWN_DIGITS)
+    fits = p_values(checked.fit[rows])
     return [
         of_arrangements(p, k, n) if exact else of_trials(p, k, n, fit)
         for p, k, n, fit, exact in zip(known, extreme, trials, fits, table.exact[rows].tolist(), strict=True)
     ]
 
 
-def worded(values: NDArray[np.float64], text: Callable[[float], str]) -> list[str]:
-    """Return the text of each number, made once for equal ones."""
-    distinct, places = np.unique(values, return_inverse=True)
-    made = [text(value) for value in distinct.tolist()]
+def p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:
+    """Return `p_equals` of each number; the text of equal ones, rounded, is made once."""
+    distinct, places = np.unique(rounded_up(values, digits), return_inverse=True)
+    made = [p_equals(value, digits=digits) for value in distinct.tolist()]
     return [made[place] for place in places.tolist()]
 
 
