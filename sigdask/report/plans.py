@@ -6,14 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import dicts, distinct, texts
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.results import Results
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
-from sigdask.report.files import write_whole
+from sigdask.report.files import write_parts, write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import chance, render
@@ -21,7 +23,7 @@ from sigdask.report.text import printable
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
-from sigdask.writing import as_json, duration, plain
+from sigdask.writing import Lines, duration, json_parts, plain
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -113,8 +115,8 @@ def report_text(report: Report, *, everything: bool = False, width: int | None =
 
 
 def report_dict(report: Report) -> dict[str, Any]:
-    """Return what `--json` writes: the results of all test sets, the run, and what changed."""
-    made = [results.to_dict() for results in report.results.values()]
+    """Return what `--json` writes, but for the results themselves: rankings, the run, and what changed."""
+    made = [results.around() for results in report.results.values()]
     whole: dict[str, Any] = {**made[0]} if made else {}
     families = [each["family"] for each in made]
     whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
@@ -141,9 +143,10 @@ def _inputs(report: Report) -> dict[str, dict[str, str]]:
     return found
 
 
-def report_json(report: Report) -> str:
-    """Return the JSON text that `--json` writes."""
-    return as_json(report_dict(report))
+def report_json(report: Report) -> Iterator[str]:
+    """Yield the JSON text that `--json` writes, in parts: the results of all test sets, the run, and what changed."""
+    lines = (part for results in report.results.values() for part in results.json_lines())
+    return json_parts(report_dict(report) | {"results": Lines(lines)})
 
 
 def write_files(
@@ -161,7 +164,7 @@ def write_files(
         The verdict of the plan's gate, as text.
     """
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
-        (json, lambda path: write_whole(path, report_json(report) + "\n")),
+        (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report))),
     ]

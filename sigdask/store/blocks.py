@@ -68,7 +68,7 @@ def blocks_of(connection: Connection, plan: str, where: str) -> Iterator[Block]:
         columns = unpacked(row.columns)
         until = np.full(size_of(columns), HOLDS)
         for run, places in ended.get(row.id, ()):
-            until[unpacked(places)[PLACES]] = run
+            until[np.asarray(unpacked(places)[PLACES])] = run
         yield Block(row.id, row.since, bool(row.earlier), columns, until)
 
 

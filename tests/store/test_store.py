@@ -18,10 +18,10 @@ import pytest
 from command import called
 from nights import write_plan
 from servers import start_postgres
-from sigdask.comparison.found.result import Stopped
 from sqlalchemy import text
 
 from sigdask.api import compare
+from sigdask.comparison.found.result import Stopped
 from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table

@@ -32,6 +32,9 @@ COUNTING = 2
 
 BYTES = 20
 
+MOST_NUMBERS = 2**16
+"""Contributions that are hashed at a time."""
+
 Digests = NDArray[np.void]
 """Of `BYTES` bytes each."""
 
@@ -75,14 +78,15 @@ def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDAr
     it does not matter which units a panel keeps for the sake of other systems.
     """
     sums = np.zeros((len(panel.totals), 2), np.uint64)
+    step = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
     for seed in range(2):
         base = mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
-        base = mixed(base ^ panel.sizes.astype(np.uint64))
-        for s in range(len(panel.totals)):
-            hashed = base
+        for start in range(0, len(sums), step):
+            some = slice(start, start + step)
+            hashed = mixed(base[:, None] ^ panel.sizes_of(some).astype(np.uint64))  # (n_kept, n_systems), or 1
             for f, scale in zip(own, scales, strict=True):
-                hashed = mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
-            sums[s, seed] = hashed.sum(dtype=np.uint64)
+                hashed = mixed(hashed ^ (panel.values[:, some, f].astype(np.uint64) * scale))
+            sums[some, seed] = hashed.sum(axis=0, dtype=np.uint64)
     return sums
 
 
