@@ -14,6 +14,7 @@ from sigdask.comparison.listing import Comparisons
 from sigdask.comparison.table import Hanging
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.texts import Factor
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import gradients
@@ -42,7 +43,7 @@ def highest(counts: Counts, levels: Sequence[str]) -> str:
     columns = [level for level in dict.fromkeys(levels) if level != "item"]
     if not columns:
         return "item"
-    coarsest_last = sorted(columns, key=lambda column: -len(set(counts.group(column))))
+    coarsest_last = sorted(columns, key=lambda column: -len(counts.group(column).levels))
     for fine, coarse in pairwise(coarsest_last):
         if (stray := _stray(counts.group(fine), counts.group(coarse))) is not None:
             raise InputError(
@@ -51,10 +52,12 @@ def highest(counts: Counts, levels: Sequence[str]) -> str:
     return coarsest_last[-1]
 
 
-def _stray(fine: Sequence[str], coarse: Sequence[str]) -> str | None:
+def _stray(fine: Factor, coarse: Factor) -> str | None:
     """Return a group of `fine` that lies in several of `coarse`, if any."""
-    within: dict[str, str] = {}
-    return next((f for f, c in zip(fine, coarse, strict=True) if within.setdefault(f, c) != c), None)
+    within = np.zeros(len(fine.levels), np.int64)
+    within[fine.codes[::-1]] = coarse.codes[::-1]  # where each group is met first
+    strays = np.flatnonzero(within[fine.codes] != coarse.codes)
+    return fine[int(strays[0])] if len(strays) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,11 +74,11 @@ def levels_of(counts: Counts, units: Units) -> list[Level]:
     for column in counts.groups:
         if column == counts.unit:
             continue
-        names, codes = np.unique(np.array(counts.group(column), dtype=str), return_inverse=True)
+        group = counts.group(column)
         of_units = np.full(units.n_units, -1, np.int64)
-        of_units[units.index] = codes
-        nested = bool((of_units[units.index] == codes).all())
-        if nested and 2 <= len(names) < units.n_units:
+        of_units[units.index] = group.codes
+        nested = bool((of_units[units.index] == group.codes).all())
+        if nested and 2 <= len(group.levels) < units.n_units:
             found.append(Level(column, of_units))
     return found
 

@@ -19,6 +19,7 @@ from sigdask.comparison.table import Table
 from sigdask.engine import Progress
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
+from sigdask.metrics.extraction import Source
 from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
 from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
@@ -26,7 +27,7 @@ from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
 from sigdask.overnight.stopping import Early
-from sigdask.overnight.work import Batch, read_batches
+from sigdask.overnight.work import Batch, read_batches, source_of
 from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
@@ -130,7 +131,7 @@ def run_plan(
     deadline : float, optional
         When to stop, in seconds since 1970.
     progress : callable, optional
-        Called with trials done and trials in all.
+        Called with trials done and trials in all; its `extracting`, where it has one, with how far extraction is.
     note : callable
         Told what the user should know while it runs.
 
@@ -154,7 +155,8 @@ def run_plan(
             note(text)
         try:
             with stop.waiting():
-                driver = _Driver.of(plan, opened, stop)
+                source = source_of(opened, where, workers or plan.workers, progress, note)
+                driver = _Driver.of(plan, opened, stop, source)
         except Stopped:
             return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
@@ -177,17 +179,20 @@ class _Driver:
     ledger: Ledger
     early: Early | None
     watches: list[Watch]
+    extracted: dict[str, Any]
 
     @staticmethod
-    def of(plan: Plan, store: Store, stop: Stop) -> _Driver:
-        batches = read_batches(plan)
+    def of(plan: Plan, store: Store, stop: Stop, source: Source) -> _Driver:
+        batches, extracted = read_batches(plan, source)
         ledger = Ledger(store, [job for batch in batches for job in batch.study.jobs])
         early = _early(plan, batches, ledger)
         watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
-        return _Driver(plan, store, stop, batches, ledger, early, watches)
+        return _Driver(plan, store, stop, batches, ledger, early, watches, extracted)
 
     def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
+        if self.extracted:
+            details["extracted"] = self.extracted
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
         self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
         counting = Counting(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)

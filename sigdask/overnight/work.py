@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import addresses
+from sigdask.clusters import Cluster
+from sigdask.clusters.description import Named
 from sigdask.comparison import comparisons
 from sigdask.comparison.listing import Standing
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
+from sigdask.engine import Progress
+from sigdask.engine.extracting import Spread
 from sigdask.gate import Key
+from sigdask.metrics.extraction import Behind, Extracted, Lines, Source, at_home, extracted
 from sigdask.plan import Plan, TestSet
+from sigdask.store import Store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,13 +84,35 @@ def _first_of(one: Standing, other: Standing) -> Standing:
     return Standing(*(np.where(is_first, getattr(one, n), getattr(other, n)) for n in ("job", "row", "column")))
 
 
-def read_batches(plan: Plan) -> list[Batch]:
-    """Read the test sets of a plan and list what they want counted."""
+def source_of(
+    store: Store, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Callable[[str], None]
+) -> Source:
+    """Return where a run has what its metrics take from outputs: its store, the cache of `check`, its cluster."""
+    tell = getattr(progress, "extracting", None) or Lines(note)
+    return Source(Behind(store.shelf, at_home()), Spread(cluster, workers), tell)
+
+
+def read_batches(plan: Plan, source: Source) -> tuple[list[Batch], dict[str, Any]]:
+    """Read the test sets of a plan and list what they want counted.
+
+    Returns
+    -------
+    (list of Batch, dict)
+        And, for the run's record, what its metrics took from outputs (`source`): by test set.
+    """
     addresses.look_in(plan.path.parent)
-    read = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    files = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    found = extracted([(c, _wanted(plan, t, c, ()).found(c)) for t, c in files], source)
+    read = [(test_set, own.counts) for (test_set, _), own in zip(files, found, strict=True)]
     whole = plan.family == "plan" and plan.adjust != "none"
     groups = [read] if whole else [[each] for each in read]
-    return [Batch.of({test_set.name: counts for test_set, counts in group}, study_of(plan, group)) for group in groups]
+    batches = [Batch.of({t.name: counts for t, counts in group}, study_of(plan, group)) for group in groups]
+    return batches, {t.name: _record(own) for (t, _), own in zip(files, found, strict=True) if own.made or own.n_kept}
+
+
+def _record(own: Extracted) -> dict[str, Any]:
+    """Say whose outputs were counted now, by metric, and how many were found in the store."""
+    return {"made": {metric: list(systems) for metric, systems in own.made.items()}, "kept": own.n_kept}
 
 
 def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:

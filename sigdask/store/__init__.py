@@ -19,6 +19,7 @@ from sigdask.errors import StoreError
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.store import history, results, tallies
 from sigdask.store.database import Database, open_to_read, open_to_write
+from sigdask.store.extracted import Shelf
 from sigdask.store.history import Progress, Run
 from sigdask.store.lease import Lease
 from sigdask.store.results import Found
@@ -41,6 +42,8 @@ class Store:
         What opens it again.
     notes : tuple of str
         What the user should know of it.
+    shelf : Shelf
+        What metrics took from outputs.
     """
 
     def __init__(self, database: Database, plan: str, patient: Callable[[], bool] = lambda: True) -> None:
@@ -51,6 +54,7 @@ class Store:
         self.notes = database.notes
         self._patient = patient
         self._run = 0
+        self.shelf = Shelf(database, self._surely)
         what = "" if database.is_sqlite else plan  # a file takes one writer at a time
         self._lease = Lease(database, what)
 

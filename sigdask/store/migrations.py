@@ -98,6 +98,14 @@ def _columnar(connection: Connection) -> None:
     _runs(BINARY[connection.dialect.name])(connection)
 
 
+EXTRACTED = """
+CREATE TABLE extracted (
+    digest VARCHAR(40) PRIMARY KEY, used DOUBLE PRECISION NOT NULL, size BIGINT NOT NULL, content {blob} NOT NULL);
+CREATE INDEX extracted_by_use ON extracted (used);
+"""
+"""Statistics of outputs are kept with what was counted of them."""
+
+
 def _runs(script: str) -> Callable[[Connection], None]:
     def migrate(connection: Connection) -> None:
         sqlite = connection.dialect.name == "sqlite"
@@ -112,7 +120,7 @@ def _runs(script: str) -> Callable[[Connection], None]:
     return migrate
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2), _columnar)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2), _columnar, _runs(EXTRACTED))
 """The k-th brings a store from version k to version k + 1."""
 
 NEWEST = len(MIGRATIONS)

@@ -241,7 +241,7 @@ def _panel(
     mask: NDArray[np.bool_],
 ) -> Panel:
     systems = np.flatnonzero(np.bincount(pairs.ravel()))
-    where, index = np.unique(units.index[mask], return_inverse=True)
+    where, index = _used(units, mask)
     sizes = np.bincount(index, minlength=len(where))
     summed, totals = _summed(fields, lattices, systems, mask, index, sizes)
     places = np.zeros(int(systems[-1]) + 1, np.int64)
@@ -299,6 +299,15 @@ def _holding(values: NDArray[Any]) -> np.dtype[Any]:
     """Return the smallest type that holds the difference of any two of some integers and of those of 0."""
     most = 2 * max(int(values.max(initial=0)), -int(values.min(initial=0)))
     return np.dtype(next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64))
+
+
+def _used(units: Units, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the addresses of the units of some items, and the place of each item's unit among them."""
+    own = units.index if mask.all() else units.index[mask]
+    has = np.zeros(units.n_units, np.bool_)
+    has[own] = True
+    where = np.flatnonzero(has)
+    return where, own if len(where) == len(has) else (np.cumsum(has) - 1)[own]
 
 
 def _smallest(values: NDArray[Any]) -> NDArray[Any]:

@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Made
 from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.counts.precision import Numbers
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
 from sigdask.randomization.panels.scored_sums import ScoredSums
@@ -134,10 +136,7 @@ def digest(value: Any) -> str:
 
 def _add(made: Any, value: Any) -> None:
     """Add a value's type and content, each part delimited."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Numbers) and not value.rounding:
-        value = dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
+    value = _as_hashed(value)
     known = _known(type(value))
     made.update(f"<{known.tag if known else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -158,6 +157,15 @@ def _add(made: Any, value: Any) -> None:
         text = value if isinstance(value, str) else repr(value)
         made.update(f"{len(text)}:{text}".encode())
     made.update(b">")
+
+
+def _as_hashed(value: Any) -> Any:
+    """Return what a value was before it became an array or a view."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Numbers) and not value.rounding:
+        return dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
+    return tuple(value) if isinstance(value, Texts | Factor | Made) else value
 
 
 def _known(it: Any) -> Identity | None:

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import canonical
+from sigdask.counts.checks import canonical_column
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.counts.lattice import TIE
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios
@@ -73,14 +74,17 @@ class Units:
         if names is None:
             key = stream_key(seed, counts.name, counts.n_items)
             return Units(key, np.arange(counts.n_items), counts.n_items)
-        for position, name in enumerate(names):
-            if not name:
-                raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
-        forms = [canonical(name) for name in names]
-        order = sorted(set(forms))
-        address = {form: k for k, form in enumerate(order)}
-        index = np.array([address[form] for form in forms], dtype=np.int64)
-        return Units(stream_key(seed, counts.name, [form.decode() for form in order]), index, len(order))
+        texts = names.levels if isinstance(names, Factor) else Texts.of(names)
+        if not texts.sizes.all():
+            position = next(k for k, name in enumerate(names) if not name)
+            raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
+        forms = canonical_column(texts)
+        order, tied = forms.sorted
+        address = np.empty(len(forms), np.int64)
+        address[order] = np.cumsum(~tied) - 1
+        units = forms[order[~tied]]
+        index = address[names.codes] if isinstance(names, Factor) else address
+        return Units(stream_key(seed, counts.name, units), index, len(units))
 
 
 @known_as("Panel", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")

@@ -165,7 +165,7 @@ def test_sets_of_one_unit_are_told_apart_by_their_terms():
                 key=(5, 6), addresses=np.arange(1), holdings=(np.array(held), np.zeros(0, int)),
                 golden=np.array([True, False]), pairs=np.array([[0, 1]]), metrics=(form,), n_items=1,
             ).digests(
-        )[0, 0]
+        )[0, 0].tobytes()
         for held in ([0], [1], [0, 1])
     }  # fmt: skip
     assert len(found) == 3
