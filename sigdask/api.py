@@ -8,8 +8,9 @@ from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.request import AnyMetric, Wanted
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.results import Results
 from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs

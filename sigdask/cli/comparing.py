@@ -88,7 +88,7 @@ def compare(**options: Any) -> None:
             LOG.warning(found.text)
     if json_file != "-":
         _show(results, everything=options["everything"])
-    write_json(json_file, results.to_json)
+    write_json(json_file, results.json_parts)
     if options["html_file"] is not None:
         from sigdask.report.html import write_page
 

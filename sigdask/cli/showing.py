@@ -7,8 +7,9 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,14 +120,16 @@ def check_writable(path: Path, option: str) -> None:
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 
 
-def write_json(json_file: str | None, text: Callable[[], str]) -> None:
-    """Write JSON where it is asked for."""
+def write_json(json_file: str | None, parts: Callable[[], Iterable[str]]) -> None:
+    """Write JSON where it is asked for, part after part as it is made."""
     if json_file == "-":
-        say_json(text())
+        for part in parts():
+            click.echo(printable_json(part), nl=False)
+        click.echo()
     elif json_file is not None:
-        from sigdask.report.files import write_whole
+        from sigdask.report.files import write_parts
 
         try:
-            write_whole(Path(json_file), text() + "\n")
+            write_parts(Path(json_file), chain(parts(), ["\n"]))
         except UnfinishedError as error:
             raise UnfinishedError(f"--json {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.found.result import Result
 from sigdask.gate.rules import Evidence, Fdr, Finding, Key, Rule, key_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.found.result import Result
 from sigdask.gate.coverage import Basis, covered_by, speaks_of
 from sigdask.gate.non_inferior import within_margin
 from sigdask.gate.not_worse import not_worse

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from scipy import special
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.found.result import Result
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Basis, Covered, failures_first, where
 from sigdask.gate.rules import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of

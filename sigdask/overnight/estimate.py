@@ -126,7 +126,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
     study = study_of(plan, [(asked, counts)], metrics)
     [analysis] = study.analyses
     comparisons = analysis.main.comparisons
-    sampled = [c.n_trials for c in comparisons if c.sampled]
+    sampled = comparisons.n_trials[comparisons.sampled]
     return Cost(
         test_set=asked.name,
         format=_format(asked),
@@ -136,7 +136,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_units=analysis.main.asked.units.n_units,
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
-        n_trials=max(sampled, default=0),
+        n_trials=int(sampled.max(initial=0)),
         seconds=_seconds(study.jobs),
         warnings=counts.warnings,
     )

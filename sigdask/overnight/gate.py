@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.found.result import Result
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError

@@ -14,6 +14,7 @@ from sigdask import addresses
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
 from sigdask.comparison import comparisons
+from sigdask.comparison.listing import Standing
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
@@ -22,7 +23,6 @@ from sigdask.engine.extracting import Spread
 from sigdask.gate import Key
 from sigdask.metrics.extraction import Behind, Extracted, Lines, Source, at_home, extracted
 from sigdask.plan import Plan, TestSet
-from sigdask.randomization.jobs import Cell
 from sigdask.store import Store
 
 
@@ -38,14 +38,17 @@ class Batch:
         What is counted and judged.
     set_of : int64 array, shape (n_results,)
         The test set of each result, a place among them.
-    cells : list of tuple of Cell
-        Where each result's counts stand, those that its p is of first.
+    of_p : Standing
+        Where the counts stand that each result's p is of; jobs by their places in the study's.
+    standings : tuple of Standing
+        Where all counts of the results stand: of both runs, of all arrangements, of other units, of families.
     """
 
     counts: dict[str, Counts]
     study: Study
     set_of: NDArray[np.int64]
-    cells: list[tuple[Cell, ...]]
+    of_p: Standing
+    standings: tuple[Standing, ...]
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
@@ -55,13 +58,30 @@ class Batch:
     @staticmethod
     def of(counts: dict[str, Counts], study: Study) -> Batch:
         """Make a batch of test sets, in the order of the study."""
-        sizes = [len(analysis.asking) for analysis in study.analyses]
-        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), study.cells)
+        sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
+        slots = (study.slots, *study.beside)
+        standings = [standing for own in slots for standing in (own.first, own.second, own.exact)]
+        of_p = _first_of(study.slots.first, study.slots.exact)
+        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), of_p, (*standings, study.of_families))
+
+    def __len__(self) -> int:
+        return len(self.set_of)
+
+    @property
+    def is_sampled(self) -> NDArray[np.bool_]:
+        """Whether p of each result is of a sample, not of all arrangements."""
+        return np.asarray(self.study.slots.first.job >= 0)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the test sets."""
         return tuple(self.counts)
+
+
+def _first_of(one: Standing, other: Standing) -> Standing:
+    """Return where counts stand: the first, and where there are none the other."""
+    is_first = one.job >= 0
+    return Standing(*(np.where(is_first, getattr(one, n), getattr(other, n)) for n in ("job", "row", "column")))
 
 
 def source_of(
