@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from gated import gather
 from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.comparison.comparisons import Asked, list_comparisons
 from sigdask.counts import Counts, Outputs
 from sigdask.gate import NonInferior, NotWorse, key_of
-from sigdask.gate.evidence import gather
 from sigdask.gate.margin_tests import normal_p, shifted
 from sigdask.metrics import black_box, find, metric
 from sigdask.randomization import deviations
