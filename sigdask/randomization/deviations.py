@@ -53,7 +53,7 @@ def swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
     """
     unit = _unit(panel, metric)
     if (sums := power_sums(panel, metric, rows, exact=True)) is not None:
-        return np.sqrt(sums[1]) * unit
+        return np.asarray(np.sqrt(sums[1]) * unit)
     found = [np.sqrt((d**2).sum(axis=1)) * power * unit for d, power in map(_sized, _in_runs(panel, metric, rows))]
     return np.concatenate([np.empty(0), *found])
 
