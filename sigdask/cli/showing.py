@@ -21,6 +21,7 @@ from sigdask.report.layout import BETWEEN, fitted
 from sigdask.report.text import printable_json
 
 if TYPE_CHECKING:
+    from sigdask.comparison.table import Table
     from sigdask.metrics.extraction import Extracting
 
 LOG = logging.getLogger("sigdask")
@@ -106,12 +107,20 @@ def say_json(text: str) -> None:
     click.echo(printable_json(text))
 
 
-def check_outputs(*, json: str | None = None, html: str | None = None) -> None:
-    """Refuse, before anything is counted, files that cannot be written."""
-    if json not in {None, "-"}:
-        check_writable(Path(str(json)), "--json")
-    if html is not None:
-        check_writable(Path(html), "--html")
+def check_outputs(**files: str | None) -> None:
+    """Refuse, before anything is counted, files that cannot be written; at most one is standard output."""
+    piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
+    if len(piped) > 1:
+        raise InputError(f"{' and '.join(piped)}: standard output takes one of them; give the others files")
+    if files.get("parquet") is not None:
+        from sigdask.comparison.found.columns import parquet_library
+
+        parquet_library()
+        if piped == ["--parquet -"] and sys.stdout.isatty():
+            raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
+    for name, file in files.items():
+        if file is not None and f"--{name} -" not in piped:
+            check_writable(Path(file), f"--{name}")
 
 
 def check_writable(path: Path, option: str) -> None:
@@ -120,16 +129,49 @@ def check_writable(path: Path, option: str) -> None:
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 
 
-def write_json(json_file: str | None, parts: Callable[[], Iterable[str]]) -> None:
+def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
     """Write JSON where it is asked for, part after part as it is made."""
-    if json_file == "-":
+    if file == "-":
         for part in parts():
             click.echo(printable_json(part), nl=False)
         click.echo()
-    elif json_file is not None:
+    elif file is not None:
         from sigdask.report.files import write_parts
 
-        try:
-            write_parts(Path(json_file), chain(parts(), ["\n"]))
-        except UnfinishedError as error:
-            raise UnfinishedError(f"--json {error}") from None
+        with _named("--json"):
+            write_parts(Path(file), chain(parts(), ["\n"]))
+
+
+def write_csv(file: str | None, table: Table) -> None:
+    """Write CSV where it is asked for; on a terminal, names are made harmless."""
+    from sigdask.comparison.found.columns import csv_parts
+    from sigdask.report.files import write_parts
+    from sigdask.report.text import printable
+
+    if file == "-":
+        for part in csv_parts([table]):
+            click.echo(printable(part, keep="\n") if sys.stdout.isatty() else part, nl=False)
+    elif file is not None:
+        with _named("--csv"):
+            write_parts(Path(file), csv_parts([table]))
+
+
+def write_parquet(file: str | None, table: Table) -> None:
+    """Write Parquet where it is asked for."""
+    from sigdask.comparison.found import columns
+    from sigdask.report import files
+
+    if file == "-":
+        columns.write_parquet([table], sys.stdout.buffer)
+    elif file is not None:
+        with _named("--parquet"):
+            files.write_parquet(Path(file), [table])
+
+
+@contextmanager
+def _named(option: str) -> Iterator[None]:
+    """Name the option whose file cannot be written."""
+    try:
+        yield
+    except UnfinishedError as error:
+        raise UnfinishedError(f"{option} {error}") from None

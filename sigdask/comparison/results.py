@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from operator import eq
+from pathlib import Path
 from typing import Any, overload
 
 from sigdask.comparison.found import lines
-from sigdask.comparison.found.columns import data_frame
+from sigdask.comparison.found.columns import csv_parts, data_frame, write_parquet
 from sigdask.comparison.found.ranking import Ranking, rankings
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import Note, dicts, texts
@@ -192,6 +193,16 @@ class Results(Sequence[Result]):
             `DataFrame(columns)` or `table(columns)`.
         """
         return data_frame(self.table, library)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file, one row a comparison; the columns are those of `to_frame`."""
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            file.writelines(csv_parts([self.table]))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""
+        with Path(path).open("wb") as file:
+            write_parquet([self.table], file)
 
 
 def _result_dict(result: Result) -> dict[str, Any]:

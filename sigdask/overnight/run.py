@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -222,11 +222,11 @@ class _Driver:
                 raise UnfinishedError("; ".join(counting.problems))
             return [ledger.tally(job) for job in jobs]
 
-        results = [result for own in outcome.results.values() for result in own]
+        found = Table.joined([results.table for results in outcome.results.values()])
         counts = {name: read for batch in self.batches for name, read in batch.counts.items()}
         try:
             verdict, untold = judge_night(
-                self.plan, self.store, outcome.number, results, counts, count=count, waiting=stop.waiting
+                self.plan, self.store, outcome.number, found, counts, count=count, waiting=stop.waiting
             )
         except Stopped:
             why = f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
@@ -240,7 +240,7 @@ class _Driver:
         found = views.report(self.store.location, self.plan.name, outcome.number)
         gate = None if outcome.gate is None else render(outcome.gate)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        unwritten = tuple(write_files(found, json=files.json, text=files.text, html=files.html, gate=gate))
+        unwritten = tuple(write_files(found, **asdict(files), gate=gate))
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:

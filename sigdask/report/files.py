@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from sigdask.comparison.found import columns
+from sigdask.comparison.table import Table
 from sigdask.errors import UnfinishedError
 
 
@@ -23,6 +25,12 @@ def write_parts(path: Path, parts: Iterable[str]) -> None:
     with whole(path) as file:
         for part in parts:
             file.write(part.encode())
+
+
+def write_parquet(path: Path, tables: Iterable[Table]) -> None:
+    """Write what was found as Parquet, as `whole` does."""
+    with whole(path) as file:
+        columns.write_parquet(tables, file)
 
 
 @contextmanager

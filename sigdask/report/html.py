@@ -102,7 +102,7 @@ def page(
     shown = [(name, results) for name, results in sets.items() if len(results)]
     table = Table.joined([results.table for _, results in shown]) if shown else Table.of((), 0.05)
     alarming = np.flatnonzero(table.disagrees)
-    room = _Room()
+    room = _Room(MOST_IN_RANKINGS, MOST_SQUARES)
     text: str = _template().render(
         title=title,
         created=created,
@@ -142,13 +142,15 @@ def _limits(r: Result, alpha: float) -> str:
 class _Room:
     """What the page has left for systems in rankings, and for squares."""
 
-    systems: int = MOST_IN_RANKINGS
-    squares: int = MOST_SQUARES
+    systems: int
+    squares: int
+    is_first: bool = True
 
     def takes(self, ranking: Ranking) -> bool:
         """Whether a ranking is listed; the first one always is."""
-        fits = self.systems == MOST_IN_RANKINGS or len(ranking.systems) <= self.systems
+        fits = self.is_first or len(ranking.systems) <= self.systems
         self.systems -= len(ranking.systems) * fits
+        self.is_first = False
         return fits
 
     def draws(self, n_systems: int) -> bool:

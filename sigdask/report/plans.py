@@ -10,12 +10,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
-from sigdask.report.files import write_parts, write_whole
+from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import chance, render
@@ -150,7 +151,14 @@ def report_json(report: Report) -> Iterator[str]:
 
 
 def write_files(
-    report: Report, *, json: Path | None, text: Path | None, html: Path | None, gate: str | None = None
+    report: Report,
+    *,
+    json: Path | None = None,
+    csv: Path | None = None,
+    parquet: Path | None = None,
+    text: Path | None = None,
+    html: Path | None = None,
+    gate: str | None = None,
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
 
@@ -158,13 +166,16 @@ def write_files(
     ----------
     report : Report
         What was found.
-    json, text, html : Path, optional
+    json, csv, parquet, text, html : Path, optional
         Where to; None is not written.
     gate : str, optional
         The verdict of the plan's gate, as text.
     """
+    tables = [results.table for results in report.results.values()]
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
         (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
+        (csv, lambda path: write_parts(path, csv_parts(tables))),
+        (parquet, lambda path: write_parquet(path, tables)),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report))),
     ]

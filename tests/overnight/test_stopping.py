@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 from command import called
+from gated import judge_plan
 from nights import tallies_in, write_plan
 
 from sigdask.comparison.found.sentences import NOT_FOUND
 from sigdask.overnight import run_plan, stopping
-from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
 from sigdask.statistics.stopping import places, sequence_interval
 from sigdask.store.views import report, status

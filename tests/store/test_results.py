@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sigdask.comparison.found.result import Result
 from sqlalchemy import text
 
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import Note
 from sigdask.comparison.table import Coded, Table
 from sigdask.overnight import run_plan

@@ -1,9 +1,12 @@
-"""Columns as others take them: data frames."""
+"""Columns as others take them: data frames, CSV and Parquet, the files written in parts."""
 
 from __future__ import annotations
 
+import csv
 import importlib
-from typing import Any
+import io
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 
 import numpy as np
 
@@ -13,6 +16,9 @@ from sigdask.errors import InputError, missing_extra
 
 FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
 """Libraries of data frames that come with an extra."""
+
+AT_ONCE = 65_536
+"""Rows of a part: of Parquet, a row group."""
 
 OPTIONAL = ("p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p")
 """Columns of numbers that rows may be without: NaN in an array."""
@@ -88,6 +94,66 @@ def data_frame(table: Table, library: str) -> Any:
     if library != "pandas":  # which takes NaN for what is missing; others know better
         found |= {name: views.optional(found[name]) for name in OPTIONAL}
     return make(found)
+
+
+def csv_parts(tables: Iterable[Table]) -> Iterator[str]:
+    """Yield the text of a CSV file with a row for each comparison, under the names of a data frame's columns."""
+    header = True
+    for part in _parts(tables):
+        found = columns(part)
+        out = io.StringIO()
+        write = csv.writer(out, lineterminator="\n")
+        if header:
+            write.writerow(found)
+        header = False
+        write.writerows(zip(*map(_cells, found.values()), strict=True))
+        yield out.getvalue()
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the values of a column, None where there is none."""
+    return views.optional(column) if column.dtype == np.float64 else column.tolist()
+
+
+def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
+    """Write a Parquet file with a row for each comparison, the columns those of a data frame."""
+    pyarrow = parquet_library()
+    writer = None
+    try:
+        for part in _parts(tables):
+            batch = pyarrow.table({name: _arrow(pyarrow, name, column) for name, column in columns(part).items()})
+            if writer is None:
+                writer = pyarrow.parquet.ParquetWriter(file, batch.schema)
+            writer.write_table(batch)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def parquet_library() -> Any:
+    """Return pyarrow, with what writes Parquet."""
+    try:
+        importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise missing_extra("pyarrow", FRAMES["pyarrow"], "Parquet") from None
+    return importlib.import_module("pyarrow")
+
+
+def _arrow(pyarrow: Any, name: str, column: Any) -> Any:
+    if column.dtype == object:
+        return pyarrow.array(column, pyarrow.string()).dictionary_encode()
+    return pyarrow.array(column, from_pandas=name in OPTIONAL)  # NaN is null
+
+
+def _parts(tables: Iterable[Table]) -> Iterator[Table]:
+    """Yield tables in parts; of no row at all, an empty one, which has columns as well."""
+    n = 0
+    for table in tables:
+        for first in range(0, len(table), AT_ONCE):
+            yield table.take(slice(first, first + AT_ONCE))
+        n += len(table)
+    if not n:
+        yield Table.of((), 0.05)
 
 
 def _missing_frame(library: str) -> InputError:

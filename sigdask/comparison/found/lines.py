@@ -119,8 +119,9 @@ def words(values: Sequence[str]) -> Texts:
 
 def coded(column: Coded[Any], of: Callable[[Any], Any] = lambda value: value) -> Texts:
     """Return the JSON of (what is taken `of`) each row's value, made once for each."""
-    made = [as_line(of(value)) for value in column.values]
-    return [made[code] for code in column.codes.tolist()]
+    used, places = np.unique(column.codes, return_inverse=True)
+    made = [as_line(of(column.values[code])) for code in used.tolist()]
+    return [made[place] for place in places.tolist()]
 
 
 def _method(exact: NDArray[np.bool_]) -> Texts:

@@ -159,7 +159,7 @@ def _missing(wishes: Sequence[_Wish], found: Mapping[str, Array]) -> tuple[list[
             blocks += [Block(items, lacking)] if lacking else []
         if blocks:
             assert wish.outputs.gold is not None
-            missing.append(Missing(wish.extraction, wish.outputs.systems, wish.outputs.gold, tuple(blocks)))
+            missing.append(Missing(wish.extraction, tuple(wish.outputs.systems), wish.outputs.gold, tuple(blocks)))
             names.append(wish.metric)
     return missing, list(dict.fromkeys(names))
 

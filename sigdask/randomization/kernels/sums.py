@@ -188,7 +188,7 @@ def _pieces(
 def _in_blocks(target: int, values: NDArray[np.int64], dtype: Any) -> Iterator[tuple[int, Piece]]:
     """Yield the pieces of a column, shape (n_blocks, 128), of the blocks that it is not 0 in."""
     lowest, highest = values.min(axis=1), values.max(axis=1)
-    negative = lowest < 0
+    negative: NDArray[np.bool_] = lowest < 0
     n_bits = [max((~low if low < 0 else 0).bit_length(), high.bit_length()) + (low < 0)
               for low, high in zip(lowest.tolist(), highest.tolist(), strict=True)]  # fmt: skip
     planes = range(max(n_bits, default=0))

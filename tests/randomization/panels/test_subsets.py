@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from gated import gather
 from panel_of import rng_of
 
 from sigdask.api import compare_all
@@ -15,7 +16,6 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.gate import NonInferior
-from sigdask.gate.evidence import gather
 
 TASKS = {"arc": ("acc", 8), "drop": ("f1", 6), "gsm8k": ("exact_match", 7), "hellaswag": ("acc", 9)}
 
