@@ -23,16 +23,11 @@ from sigdask.statistics.stopping import (
     NOT_YET,
     BesagClifford,
     ConfidenceSequence,
-    Hidden,
     Recount,
     Stopping,
-    decide,
-    hidden,
     places,
     saving,
-    sequence_interval,
-    sequential_p,
-    stopping_block,
+    sequence_intervals,
 )
 from sigdask.store import Found
 
@@ -76,6 +71,8 @@ class Early:
         The ledger's comparisons that the rule looks at.
     tail, limit : int64 array, shape (n,)
         The tail that is judged, and the trials asked for.
+    found : int64 array, shape (n,)
+        After how many trials the h-th exceedance came; 0 where that is not found.
     """
 
     def __init__(self, ledger: Ledger, rule: Stopping, batches: Sequence[Batch]) -> None:
@@ -92,7 +89,7 @@ class Early:
         np.maximum.at(self.limit, number, limit)
         self.job, self.row, self.column = (own[first] for own in cell)
         self.blocks: dict[int, Blocks] = {}
-        self.found: dict[int, int] = {}
+        self.found = np.zeros(len(self.places), np.int64)
 
     def _cells(self, batch: Batch) -> NDArray[np.int64]:
         """Return place, tail and limit of a batch's sampled results, and job, row and column, shape (6, n)."""
@@ -110,28 +107,33 @@ class Early:
         self.blocks = {run: self._read(run) for run in RUNS if run in ledger.wanted}
         first = self.blocks[0]
         ends = np.cumsum(first.n_trials, axis=0)  # (n_rounds, n)
-        stop = self._stops(first)
-        n = ends[-1] if len(ends) else np.zeros(len(self.places), np.int64)
-        upto = np.minimum(self.limit, [round_of(int(k))[1] for k in n])
+        stop = self._stops(self._looked_at)
+        upto = np.minimum(self.limit, _round_of(first.n_trials.sum(axis=0))[1])
         if len(ends):
             upto = np.where(stop == NOT_YET, upto, np.take_along_axis(ends, np.maximum(stop, 0)[None], axis=0)[0])
         for run, blocks in self.blocks.items():
             ledger.end_at(run, self.places, upto, stop != NOT_YET, *_prefix(blocks, upto))
 
-    def _stops(self, first: Blocks) -> NDArray[np.int64]:
-        stop = np.full(len(self.places), NOT_YET, np.int64)
-        for k in range(len(self.places)):
-            whole = first.n_trials[:, k] > 0
-            trials = first.n_trials[whole, k]
-            if len(trials) and self._is_partial(int(trials.sum()), int(self.limit[k])):
-                trials = trials[:-1]  # the rule looks at the ends of rounds alone
-            extreme = first.counts[: len(trials), k, self.tail[k]]
-            stop[k] = int(stopping_block(self.rule, extreme, trials)) if len(trials) else NOT_YET
-        return stop
+    @property
+    def _looked_at(self) -> Looked:
+        """The first run as rules look at it: at the ends of rounds alone."""
+        first = self.blocks[0]
+        n = first.n_trials.sum(axis=0)
+        is_partial = (n < self.limit) & (_round_of(n)[0] != n)
+        last = np.count_nonzero(first.n_trials, axis=0) - 1
+        return self._looked((np.arange(len(first.n_trials))[:, None] < last) | ~is_partial)
 
-    @staticmethod
-    def _is_partial(n: int, limit: int) -> bool:
-        return n < limit and round_of(n)[0] != n
+    def _looked(self, some: NDArray[np.bool_] | bool = True) -> Looked:
+        """Return the trials and exceedances of the first run, of all its rounds or of some."""
+        first = self.blocks[0]
+        n_trials = first.n_trials * some
+        return Looked(n_trials, first.counts[:, np.arange(len(self.places)), self.tail] * some)
+
+    def _stops(self, looked: Looked) -> NDArray[np.int64]:
+        """Return the round in or at whose end the rule stops each comparison, -1 where it does not."""
+        reached = self.rule.reached(looked.n_extreme.cumsum(axis=0), looked.n_trials.cumsum(axis=0))
+        reached = reached & (looked.n_trials > 0)
+        return np.where(reached.any(axis=0), reached.argmax(axis=0), NOT_YET) if len(reached) else looked.none
 
     def _read(self, run: int) -> Blocks:
         """Return the rounds that end within the trials asked for, and what was counted again of the next one."""
@@ -156,13 +158,13 @@ class Early:
                     seen[key] = int(table.n_trials[row])
         ids = self.ledger.ids[self.places]
         for k, (number, tail, limit) in enumerate(zip(*map(_listed, (ids, self.tail, self.limit)), strict=True)):
-            if (n_trials := seen.get((number, TAILS[tail], limit))) is not None:
-                self.found[k] = n_trials
+            self.found[k] = seen.get((number, TAILS[tail], limit), self.found[k])
 
     def find(self) -> None:
         """Count again where h-th exceedances lie that are not found yet; may be interrupted, and gone on with."""
         for (job, column, first, n_trials, tail), wanted in self._groups().items():
-            self.found.update(places(first, n_trials, wanted, self._recount(job, column, tail)))
+            for k, place in places(first, n_trials, wanted, self._recount(job, column, tail)):
+                self.found[k] = place
 
     @property
     def is_settled(self) -> bool:
@@ -172,24 +174,24 @@ class Early:
     def _groups(self) -> dict[tuple[Job, int, int, int, int], dict[int, int]]:
         """Return what is to be found, by what shares shuffles: job, column, block, tail."""
         groups: dict[tuple[Job, int, int, int, int], dict[int, int]] = {}
-        if isinstance(self.rule, BesagClifford) and self.blocks:
-            for k in range(len(self.places)):
-                block = self._hidden(self.rule, k)
-                if block is not None and k not in self.found:
-                    job = self.jobs[int(self.job[k])]
-                    key = (job, int(self.column[k]), block.first, block.n_trials, int(self.tail[k]))
-                    groups.setdefault(key, {})[k] = block.wanted
+        hidden = self._hidden()
+        sought = np.flatnonzero((hidden.wanted > 0) & (self.found == 0))
+        columns = (sought, self.job, self.column, hidden.first, hidden.n_trials, self.tail, hidden.wanted)
+        for k, job, *block, wanted in zip(_listed(sought), *(_listed(own[sought]) for own in columns[1:]), strict=True):
+            groups.setdefault((self.jobs[job], *block), {})[k] = wanted
         return groups
 
-    def _hidden(self, rule: BesagClifford, k: int) -> Hidden | None:
-        trials, extreme = self._prefix(k)
-        return hidden(rule, extreme, trials) if len(trials) else None
-
-    def _prefix(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return trials and exceedances of the rounds kept of one comparison's first run."""
-        first = self.blocks[0]
-        whole = int(np.count_nonzero(first.n_trials[:, k]))
-        return first.n_trials[:whole, k], first.counts[:whole, k, self.tail[k]]
+    def _hidden(self) -> Hidden:
+        """Return where h-th exceedances lie, by Besag and Clifford's rule."""
+        none = np.zeros(len(self.places), np.int64)
+        if not isinstance(self.rule, BesagClifford) or not self.blocks:
+            return Hidden(none, none, none)
+        looked = self._looked()
+        stop = self._stops(looked)
+        before = np.arange(len(looked.n_trials))[:, None] < stop
+        inside = np.arange(len(looked.n_trials))[:, None] == stop
+        wanted = np.where(stop == NOT_YET, 0, self.rule.h - (looked.n_extreme * before).sum(axis=0))
+        return Hidden((looked.n_trials * before).sum(axis=0), (looked.n_trials * inside).sum(axis=0), wanted)
 
     def _recount(self, job: Job, column: int, tail: int) -> Recount:
         whole = job.panel
@@ -204,11 +206,8 @@ class Early:
 
     def is_found(self, spots: Spots) -> NDArray[np.bool_]:
         """Say of results whether what the rule says of each is final as far as it is counted."""
-        found = np.ones(len(self.places) + 1, np.bool_)  # the last is all that the rule does not look at
-        if isinstance(self.rule, BesagClifford) and self.blocks:
-            for k in range(len(self.places)):
-                found[k] = k in self.found or self._hidden(self.rule, k) is None
-        return found[self.numbers(spots)]
+        is_final = (self.found > 0) | (self._hidden().wanted == 0)
+        return np.append(is_final, True)[self.numbers(spots)]  # the last is all that the rule does not look at
 
     def numbers(self, spots: Spots) -> NDArray[np.int64]:
         """Return the numbers of results among those that the rule looks at, -1 of others."""
@@ -226,72 +225,105 @@ class Early:
         if not self.blocks:
             return table
         number = self.numbers(spots)
-        said = np.array([self._said(k) for k in range(len(self.places))], SAID)
-        row = np.where(number >= 0, said["is_said"][number], False) if len(said) else np.zeros(len(table), np.bool_)
+        said = self._decided(self.rule) if isinstance(self.rule, ConfidenceSequence) else self._p(self.rule)
+        row = (number >= 0) & np.append(said.is_said, False)[number]
         if not row.any():
             return table
-        own = said[number]
-        own["n_asked"] = self.limit[number]
 
-        def put(name: str, where: NDArray[np.bool_], otherwise: Any) -> NDArray[Any]:
-            return np.where(where, own[name], otherwise)
+        def put(own: NDArray[Any], otherwise: Any, where: NDArray[np.bool_] = row) -> NDArray[Any]:
+            return np.where(where, own[number], otherwise)
 
-        has_limits = row & ~np.isnan(own["low"])
-        is_sequence = isinstance(self.rule, ConfidenceSequence)
         stops = Stops(
-            rule=CONFIDENCE_SEQUENCE if is_sequence else BESAG_CLIFFORD,
-            n_asked=put("n_asked", row, 0),
-            is_early=row & own["is_early"],
-            is_significant=put("is_significant", row, np.int8(-1)),
+            rule=CONFIDENCE_SEQUENCE if isinstance(self.rule, ConfidenceSequence) else BESAG_CLIFFORD,
+            n_asked=put(self.limit, 0),
+            is_early=put(said.is_early, otherwise=False),
+            is_significant=put(said.is_significant, np.int8(-1)),
             epsilon=self.rule.epsilon if isinstance(self.rule, ConfidenceSequence) else None,
             h=self.rule.h if isinstance(self.rule, BesagClifford) else None,
-            is_unknown=row & own["is_unknown"],
+            is_unknown=put(said.is_unknown, otherwise=False),
             n_counted=np.where(row, table.n_trials, 0),
             n_counted_extreme=np.where(row, table.n_extreme, 0),
         )
+        has_limits = row & put(said.has_limits, otherwise=False)
         return replace(
             table,
-            n_trials=put("n_trials", row, table.n_trials),
-            n_extreme=put("n_extreme", row, table.n_extreme),
-            p_value=put("p_value", row, table.p_value),
-            p_low=put("low", has_limits, table.p_low),
-            p_high=put("high", has_limits, table.p_high),
+            n_trials=put(said.n_trials, table.n_trials),
+            n_extreme=put(said.n_extreme, table.n_extreme),
+            p_value=put(said.p_value, table.p_value),
+            p_low=put(said.low, table.p_low, has_limits),
+            p_high=put(said.high, table.p_high, has_limits),
             stops=(*table.stops, stops),
         )
 
-    def _said(self, k: int) -> tuple[Any, ...]:
-        """Return what the rule says of one comparison, as `SAID` has it."""
-        trials, extreme = self._prefix(k)
-        if isinstance(self.rule, BesagClifford):
-            return self._p(self.rule, k, trials, extreme)
-        limit = int(self.limit[k])
-        if self._is_partial(int(trials.sum()), limit):
-            trials, extreme = trials[:-1], extreme[:-1]
-        decided = decide(self.rule, extreme, trials, limit=limit) if len(trials) else None
-        if decided is None:
-            return NOTHING
-        significant = -1 if decided.is_significant is None else int(decided.is_significant)
-        is_early = decided.n_trials < limit
-        return True, 0, decided.n_trials, decided.n_extreme, np.nan, *decided.p_interval, is_early, significant, False
+    def _decided(self, rule: ConfidenceSequence) -> Said:
+        """Return the decisions of a confidence sequence."""
+        looked = self._looked_at
+        stop = self._stops(looked)
+        inside = (np.arange(len(looked.n_trials))[:, None] <= stop) | (stop == NOT_YET)
+        n, k = (looked.n_trials * inside).sum(axis=0), (looked.n_extreme * inside).sum(axis=0)
+        is_said = (n > 0) & ((stop != NOT_YET) | (n >= self.limit))
+        low, high = sequence_intervals(k, np.maximum(n, 1), rule.epsilon)
+        significant = np.where(stop == NOT_YET, -1, k < rule.alpha * n).astype(np.int8)
+        no = np.zeros(len(n), np.bool_)
+        return Said(is_said, n, k, np.full(len(n), np.nan), low, high, ~no, n < self.limit, significant, no)
 
-    def _p(self, rule: BesagClifford, k: int, trials: NDArray[np.int64], extreme: NDArray[np.int64]) -> tuple[Any, ...]:
+    def _p(self, rule: BesagClifford) -> Said:
         """Return Besag and Clifford's p, or its bound where the trial is not found yet."""
-        place = self.found.get(k)
-        said = sequential_p(rule, extreme, trials, place, limit=int(self.limit[k]))
-        if said is None:
-            return NOTHING
-        n, early = said.n_trials, said.is_early
-        limits = sequence_interval(said.n_extreme, n, INTERVAL_RISK) if early else (np.nan, np.nan)
-        return True, 0, n, said.n_extreme, said.p_value, *limits, early, -1, early and place is None
+        looked, hidden = self._looked(), self._hidden()
+        early, n = hidden.wanted > 0, looked.n_trials.sum(axis=0)
+        last = np.where(early, np.where(self.found > 0, self.found, hidden.first + hidden.wanted), n)
+        k = np.where(early, rule.h, looked.n_extreme.sum(axis=0))
+        p = np.where(early, rule.h / np.maximum(last, 1), (k + 1) / (n + 1))
+        low, high = np.full(len(n), np.nan), np.full(len(n), np.nan)
+        low[early], high[early] = sequence_intervals(k[early], last[early], INTERVAL_RISK)
+        undecided = np.full(len(n), -1, np.int8)
+        is_said = early | ((n > 0) & (n >= self.limit))
+        return Said(is_said, last, k, p, low, high, early, early, undecided, early & (self.found == 0))
 
 
-SAID = np.dtype([
-    ("is_said", "?"), ("n_asked", "i8"), ("n_trials", "i8"), ("n_extreme", "i8"), ("p_value", "f8"), ("low", "f8"),
-    ("high", "f8"), ("is_early", "?"), ("is_significant", "i1"), ("is_unknown", "?"),
-])  # fmt: skip
-"""What a rule says of a comparison; limits are NaN where those of all trials stay."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """Trials and exceedances of the rounds of the first run, shape (n_rounds, n); 0 where none are."""
 
-NOTHING = (False, 0, 0, 0, np.nan, np.nan, np.nan, False, -1, False)
+    n_trials: NDArray[np.int64]
+    n_extreme: NDArray[np.int64]
+
+    @property
+    def none(self) -> NDArray[np.int64]:
+        """The round of what does not stop, for all."""
+        return np.full(self.n_trials.shape[1], NOT_YET, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hidden:
+    """The rounds that h-th exceedances lie in, of which it is the wanted-th; 0 where it has not come: shape (n,)."""
+
+    first: NDArray[np.int64]
+    n_trials: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What a rule says of the comparisons that it looks at: arrays of shape (n,), as in `Stops` and `Table`."""
+
+    is_said: NDArray[np.bool_]
+    n_trials: NDArray[np.int64]
+    n_extreme: NDArray[np.int64]
+    p_value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    has_limits: NDArray[np.bool_]
+    is_early: NDArray[np.bool_]
+    is_significant: NDArray[np.int8]
+    is_unknown: NDArray[np.bool_]
+
+
+def _round_of(n: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rounds that trials belong to: their first trials, and the first of the next."""
+    distinct, place = np.unique(n, return_inverse=True)
+    found = np.array([round_of(int(k)) for k in distinct], np.int64).reshape(-1, 2)[place]
+    return found[:, 0], found[:, 1]
 
 
 def _listed(values: NDArray[np.int64]) -> list[int]:

@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from sigdask.errors import InputError
 
@@ -265,14 +264,34 @@ def sequence_interval(n_extreme: int, n_trials: int, epsilon: float) -> tuple[fl
     >>> 0.04 < low < 264 / 4096 < high < 0.09
     True
     """
+    low, high = sequence_intervals(np.array([n_extreme]), np.array([n_trials]), epsilon)
+    return float(low[0]), float(high[0])
 
-    def above(p: float) -> Any:
-        return log_likelihood(n_extreme, n_trials, p) - math.log(epsilon)
 
-    most_likely = n_extreme / n_trials
-    low = 0.0 if above(SMALLEST) > 0 else float(optimize.brentq(above, SMALLEST, most_likely, xtol=1e-15))
-    high = 1.0 if above(LARGEST) > 0 else float(optimize.brentq(above, most_likely, LARGEST, xtol=1e-15))
-    return low, high
+def sequence_intervals(
+    n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64], epsilon: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return `sequence_interval` of many counts, by halving: to the last bits of the larger end."""
+    k, n = n_extreme.astype(np.float64), n_trials.astype(np.float64)
+    choose = -special.betaln(k + 1, n - k + 1) - math.log(epsilon)
+
+    def inside(p: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.asarray(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p) > 0)
+
+    def end(outer: float) -> NDArray[np.float64]:
+        """Return where the sequence ends between the most likely p and an outer one that it has left."""
+        within, without = k / n, np.full(len(k), outer)
+        for _ in range(HALVINGS):
+            middle = (within + without) / 2
+            is_in = inside(middle)
+            within, without = np.where(is_in, middle, within), np.where(is_in, without, middle)
+        return np.asarray((within + without) / 2)
+
+    low = np.where(inside(np.full(len(k), SMALLEST)), 0.0, end(0.0))
+    return low, np.where(inside(np.full(len(k), LARGEST)), 1.0, end(1.0))
+
+
+HALVINGS = 64
 
 
 def saving(n_counted: int, n_asked: int) -> float:
