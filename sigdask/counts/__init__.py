@@ -45,7 +45,7 @@ class Outputs:
 @known_as(
     "Counts",
     "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
-    apart_from="held files",
+    apart_from="held files extracted",
 )
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -90,6 +90,8 @@ class Counts:
         Where systems have several replicates (optimizer runs, seeds): the counts of each; a score
         is the mean of theirs. The items here are those of one replicate, swapped in all of them
         together, or those of all, one after the other.
+    extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
+        What metrics have taken from the outputs, by what it is (`sigdask.metrics.extraction`).
     """
 
     systems: tuple[str, ...]
@@ -108,6 +110,7 @@ class Counts:
     warnings: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
+    extracted: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_names(self.systems)
@@ -256,6 +259,7 @@ class Counts:
             present=None if self.present is None else self.present[order],
             held={name: own[order] for name, own in self.held.items()},
             outputs=outputs,
+            extracted={key: own[order] for key, own in self.extracted.items()},
         )
 
     @staticmethod
@@ -305,6 +309,7 @@ class Counts:
             present=None if present is None else np.tile(present, (times, 1)),
             held={},
             outputs=None,
+            extracted={},
             warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
             files=tuple(dict.fromkeys(f for r in ordered for f in r.files)),
             replicates=tuple(ordered),

@@ -1,8 +1,8 @@
 """Sums of integer contributions over the swapped units, for ranges of trials.
 
 For system s and field f of a panel, `moved[s, f][t]` is the sum over the units swapped in trial t
-of (values of s) - (values of the first system). Only differences matter: the pseudo-system of pair
-(i, j) sums to total_i + moved_j - moved_i. Columns that are zero everywhere cost nothing, equal
+of (values of s) - (values of the first system, or of the first of its pair). Only differences matter: the
+pseudo-system of pair (i, j) sums to total_i + moved_j - moved_i. Columns that are zero everywhere cost nothing, equal
 columns (up to sign) are summed once.
 
 Two exact ways to sum one column over 128 units, whichever was measured to be faster:
@@ -134,8 +134,9 @@ def _arranged(panel: ScoredSums) -> Layout:
     column_of = np.full((n_systems, n_fields), -1, np.int64)
     sign_of = np.ones((n_systems, n_fields), np.int64)
     for s in range(1, n_systems):
-        for f in range(n_fields):
-            column = panel.values[:, s, f].astype(np.int64) - panel.values[:, 0, f]
+        base = panel.base_of(s)
+        for f in range(n_fields) if s != base else ():
+            column = panel.values[:, s, f].astype(np.int64) - panel.values[:, base, f]
             nonzero = np.flatnonzero(column)
             if not len(nonzero):
                 continue
@@ -187,7 +188,7 @@ def _pieces(
 def _in_blocks(target: int, values: NDArray[np.int64], dtype: Any) -> Iterator[tuple[int, Piece]]:
     """Yield the pieces of a column, shape (n_blocks, 128), of the blocks that it is not 0 in."""
     lowest, highest = values.min(axis=1), values.max(axis=1)
-    negative = lowest < 0
+    negative = np.asarray(lowest < 0)
     n_bits = [max((~low if low < 0 else 0).bit_length(), high.bit_length()) + (low < 0)
               for low, high in zip(lowest.tolist(), highest.tolist(), strict=True)]  # fmt: skip
     planes = range(max(n_bits, default=0))

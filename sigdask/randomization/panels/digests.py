@@ -11,7 +11,7 @@ import ast
 import functools
 import hashlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FunctionType
@@ -34,11 +34,15 @@ COUNTING = 2
 
 BYTES = 20
 
-Digests = NDArray[np.object_]
+MOST_NUMBERS = 2**16
+"""Contributions that are hashed at a time."""
+
+Digests = NDArray[np.void]
+"""Of `BYTES` bytes each."""
 
 
-def of_pairs(panel: ScoredSums, m: int) -> list[str]:
-    """Return the digest of each pair under one metric."""
+def of_pairs(panel: ScoredSums, m: int) -> Digests:
+    """Return the digest of each pair under one metric, shape (n_pairs,)."""
     own = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in own]
     form = (panel.metrics[m].form, [_kind(x) for x in lattices], *widened(panel, m))
@@ -49,12 +53,24 @@ def of_pairs(panel: ScoredSums, m: int) -> list[str]:
     i, j = panel.pairs.T
     rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
     start = hashlib.blake2b(header.encode(), digest_size=BYTES)
-    found = []
-    for row in np.ascontiguousarray(rows, "<u8"):
-        one = start.copy()
-        one.update(row.tobytes())
-        found.append(one.hexdigest())
-    return found
+    return packed(_continued(start, row) for row in _pieces(rows.astype("<u8", copy=False)))
+
+
+def packed(digests: Iterable[bytes]) -> Digests:
+    """Return digests as an array, shape (n,)."""
+    return np.frombuffer(b"".join(digests), np.dtype((np.void, BYTES)))
+
+
+def _pieces(rows: NDArray[Any]) -> Iterator[bytes]:
+    """Yield the bytes of each row."""
+    whole, size = rows.tobytes(), rows.itemsize * rows.shape[1]
+    return (whole[at : at + size] for at in range(0, len(whole), size))
+
+
+def _continued(start: Any, more: bytes) -> bytes:
+    one = start.copy()
+    one.update(more)
+    return bytes(one.digest())
 
 
 def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -64,14 +80,15 @@ def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDAr
     it does not matter which units a panel keeps for the sake of other systems.
     """
     sums = np.zeros((len(panel.totals), 2), np.uint64)
+    step = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
     for seed in range(2):
         base = mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
-        base = mixed(base ^ panel.sizes.astype(np.uint64))
-        for s in range(len(panel.totals)):
-            hashed = base
+        for start in range(0, len(sums), step):
+            some = slice(start, start + step)
+            hashed = mixed(base[:, None] ^ panel.sizes_of(some).astype(np.uint64))  # (n_kept, n_systems), or 1
             for f, scale in zip(own, scales, strict=True):
-                hashed = mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
-            sums[s, seed] = hashed.sum(dtype=np.uint64)
+                hashed = mixed(hashed ^ (panel.values[:, some, f].astype(np.uint64) * scale))
+            sums[some, seed] = hashed.sum(axis=0, dtype=np.uint64)
     return sums
 
 
