@@ -306,6 +306,7 @@ class Factor(Sequence[str]):
         if not isinstance(which, slice | np.ndarray):
             return self.levels[int(self.codes[which])]
         kept: NDArray[Any] = self.codes[which]
+        used: NDArray[Any]
         used, codes = np.unique(kept, return_inverse=True)
         if len(used) == len(self.levels):
             return Factor(self.levels, codes.astype(self.codes.dtype))
