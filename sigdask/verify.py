@@ -102,8 +102,8 @@ def _sampled_against_exact(here: dict[str, Results]) -> Iterator[Audit]:
     for k, metric in enumerate(METRICS):
         result = here[ALTERNATIVES[metric]][k]
         p = float(yeh_exact(metric))
-        fits = count_fits(result.n_extreme, result.n_trials, p)
-        printed = count_fits(PRINTED[metric], 2**20, p)
+        fits = float(count_fits(result.n_extreme, result.n_trials, p))
+        printed = float(count_fits(PRINTED[metric], 2**20, p))
         detail = (
             f"{result.n_extreme:,} of {result.n_trials:,}, exact {p_equals(p, digits=6)} expects "
             f"{p * result.n_trials:,.1f} (fit {p_equals(fits)}; "

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 @option("--documents", metavar="FILE", more="Exchange them by --unit document.")
 @option("--cluster")
 @option("--workers", type=click.IntRange(min=1), metavar="N")
+@click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs.")
 @click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
@@ -122,13 +123,14 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     sources = [formats.parse_source(text) for text in options["systems"]]
     gold = Path(options["gold"]) if options["gold"] else None
     asked, own = formats.parse_format(options["format_"])
-    chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
-    try:
-        return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
-    except InputError as error:
-        if asked != "auto":
-            raise
-        raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
+    with formats.reading_once():
+        chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+        try:
+            return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+        except InputError as error:
+            if asked != "auto":
+                raise
+            raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
 
 
 def _how(options: dict[str, Any]) -> WhatCompared:
@@ -136,7 +138,7 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     from sigdask.options import OPTIONS, WhatCompared, filled
 
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
-    return filled(WhatCompared(**given, second_run=not options["no_second_run"]))  # type: ignore[typeddict-item]
+    return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
 def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any]) -> Results:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import time
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +22,7 @@ from sigdask.report.text import printable_json
 
 if TYPE_CHECKING:
     from sigdask.comparison.table import Table
-    from sigdask.engine import Progress
+    from sigdask.metrics.extraction import Extracting
 
 LOG = logging.getLogger("sigdask")
 
@@ -45,8 +46,8 @@ def width() -> int | None:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress | None]:
-    """Show trials done, rate and time left on a terminal; nothing in a pipe."""
+def progress_bar() -> Iterator[Bar | None]:
+    """Show on a terminal what is extracted, then trials done, rate and time left; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -54,20 +55,51 @@ def progress_bar() -> Iterator[Progress | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = (
-        TextColumn("{task.completed:,.0f} trials"),
+        TextColumn("{task.description}"),
         BarColumn(max(4, min(40, (columns(sys.stderr) or 80) - 50))),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
     with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, rate="")
-        start = time.monotonic()
+        yield Bar(bar)
 
-        def show(done: int, total: int) -> None:
-            rate = done / max(time.monotonic() - start, 1e-9)
-            bar.update(task, completed=done, total=total, rate=f"{rate:,.0f} trials/s")
 
-        yield show
+class Bar:
+    """A bar on a terminal: of outputs while they are extracted, then of trials.
+
+    Parameters
+    ----------
+    bar : rich.progress.Progress
+        What draws it.
+    """
+
+    def __init__(self, bar: Any) -> None:
+        from sigdask.metrics.extraction import Lines
+
+        self._bar = bar
+        self._lines = Lines(note, every=math.inf)
+        self._begin("")
+
+    def _begin(self, of: str) -> None:
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+        self._of, self._start = of, time.monotonic()
+        self._task = self._bar.add_task("", total=None, rate="")
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show trials."""
+        self._show("trials", f"{done:,} trials", done, total)
+
+    def extracting(self, how_far: Extracting) -> None:
+        """Show outputs; what they are of and what they take is said in a line that stays."""
+        self._lines(how_far)
+        self._show("outputs", f"{how_far.done:,} of {how_far.total:,} outputs", how_far.done, how_far.total)
+
+    def _show(self, of: str, text: str, done: int, total: int) -> None:
+        if of != self._of:
+            self._begin(of)
+        rate = done / max(time.monotonic() - self._start, 1e-9)
+        self._bar.update(self._task, description=text, completed=done, total=total, rate=f"{rate:,.0f} {of}/s")
 
 
 def say_json(text: str) -> None:

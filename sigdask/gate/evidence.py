@@ -87,15 +87,16 @@ def _spreads(
     counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], by: str | None, seed: int
 ) -> Iterator[tuple[Key, float]]:
     place = {name: k for k, name in enumerate(counts.systems)}
-    pairs = list(dict.fromkeys((place[r.a], place[r.b]) for r in results))
+    pairs = np.array(list(dict.fromkeys((place[r.a], place[r.b]) for r in results)), np.int64)
     asked = Asked(counts, Units.of(counts, seed), pairs, "randomization", None)
     wanted = {key_of(r) for r in results}
+    c = list_comparisons(asked, metrics, by)
     found: dict[int, Any] = {}
-    for c in list_comparisons(asked, metrics, by):
-        a, b = (counts.systems[k] for k in c.pair)
-        key: Key = (counts.name, c.subset["value"] if c.subset else None, a, b, c.metric.name)
+    for k in range(len(c)):
+        subset, panel = c.subset[k], int(c.panel[k])
+        a, b = (counts.systems[int(side[k])] for side in (c.a, c.b))
+        key: Key = (counts.name, subset.value if subset else None, a, b, c.metrics[int(c.metric[k])].name)
         if key in wanted:
-            if id(c.panel) not in found:
-                # the panel is kept, so that its id stays its own
-                found[id(c.panel)] = (c.panel, c.panel.swap_deviations())
-            yield key, float(found[id(c.panel)][1][c.row, c.column])
+            if panel not in found:
+                found[panel] = c.panels[panel].swap_deviations()
+            yield key, float(found[panel][c.row[k], c.column[k]])

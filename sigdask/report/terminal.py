@@ -275,7 +275,8 @@ def _beside(b: Beside, alpha: float) -> str:
     """Say what p is with another unit."""
     if b.method == "exact":
         return f"{p_equals(b.p_value, alpha)} (exact)"
-    limits = limits_text(*interval(b.n_extreme, b.n_trials), alpha)
+    low, high = map(float, interval(b.n_extreme, b.n_trials))
+    limits = limits_text(low, high, alpha)
     return f"{p_equals(b.p_value, alpha)} (99 % interval {limits}; {b.n_trials:,} trials)"
 
 

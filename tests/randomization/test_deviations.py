@@ -17,11 +17,9 @@ from sigdask.randomization.shuffles import swap_bits
 
 
 def panels_of(counts, *names):
-    asked = Asked(counts, Units.of(counts, 0), [(0, 1)], "randomization", None)
-    return [
-        (c.panel, c.row, c.column)
-        for c in list_comparisons(asked, [find(n) if isinstance(n, str) else n for n in names], None)
-    ]
+    asked = Asked(counts, Units.of(counts, 0), np.array([[0, 1]]), "randomization", None)
+    c = list_comparisons(asked, [find(n) if isinstance(n, str) else n for n in names], None)
+    return [(c.panels[c.panel[k]], c.row[k], c.column[k]) for k in range(len(c))]
 
 
 def sd_of(counts, name):

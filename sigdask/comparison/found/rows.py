@@ -102,7 +102,7 @@ def _checked(name: str, results: Sequence[Result], checks: Sequence[Check | None
 def _fit(name: str, result: Result, check: Check | None) -> float | None:
     if check is None or check.p_value is None or name == SECOND_RUN or result.method == "exact":
         return None
-    return count_fits(result.n_extreme, result.n_trials, check.p_value) if result.n_trials else None
+    return float(count_fits(result.n_extreme, result.n_trials, check.p_value)) if result.n_trials else None
 
 
 def _dependence(results: Sequence[Result]) -> tuple[Hanging, ...]:
