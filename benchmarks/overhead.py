@@ -31,12 +31,13 @@ def main():
 
 def spent(way, n_trials):
     """CPU and wall seconds of the trials, and CPU seconds of what had to be started before."""
-    process, panel = psutil.Process(), _panel(data.scores(1000))
-    panel.tally(n_trials=4096)
+    process, panel = psutil.Process(), _warm()
     if way == "2 processes":
         return _by_hand(n_trials // 2)
     before = _cpu(process)
     with connect("local" if way == "2 workers" else "threads", workers=int(way[0])) as cluster:
+        if cluster.client is not None:
+            cluster.client.run(_warm)  # every worker imports and loads kernels once, which is starting
         count_jobs([Job(panel, 100_000)], cluster=cluster)
         start, cpu = time.perf_counter(), _cpu(process)
         count_jobs([Job(panel, n_trials)], cluster=cluster)
@@ -52,9 +53,14 @@ def _by_hand(n_trials):
     return cpu, time.perf_counter() - start, 0.0
 
 
-def _count(n_trials):
+def _warm():
     panel = _panel(data.scores(1000))
     panel.tally(n_trials=100_000)
+    return panel
+
+
+def _count(n_trials):
+    panel = _warm()
     start = time.process_time()
     panel.tally(n_trials=n_trials)
     print(time.process_time() - start)

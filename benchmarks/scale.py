@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -99,23 +100,31 @@ def spent(command: list[str], folder: Path, *, env: dict[str, str] | None = None
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
     looking.join()
-    peak = max([used.ru_maxrss * 1024.0, *together])
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if used.ru_maxrss > own:  # a child begins with the most that this process ever held
+        together.append(used.ru_maxrss * 1024.0)
     with said.open("rb") as file:
         file.seek(max(0, said.stat().st_size - 400))
         end = file.read().decode("utf-8", "replace")
-    return Spent(process.returncode, wall, used.ru_utime + used.ru_stime, peak, end)
+    return Spent(process.returncode, wall, used.ru_utime + used.ru_stime, max(together), end)
 
 
 def _look(pid: int, together: list[float]) -> None:
-    """Note what a process and its children hold together, where there are children: pages that they share count once."""
+    """Note the most that a process held, and with its children what they hold together: shared pages count once."""
     try:
         process = psutil.Process(pid)
         while process.status() != psutil.STATUS_ZOMBIE:
+            together.append(_most_held(pid))
             if children := process.children(recursive=True):
                 together.append(float(sum(_held(each) for each in (process, *children))))
-            time.sleep(0.2)
-    except psutil.NoSuchProcess:
+            time.sleep(0.1)
+    except (psutil.NoSuchProcess, FileNotFoundError):
         return
+
+
+def _most_held(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 def _held(process: psutil.Process) -> int:

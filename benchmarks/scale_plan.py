@@ -22,7 +22,7 @@ def write_plan(folder: Path, *, n_systems: int = N_SYSTEMS, n_items: int = N_ITE
     path = folder / "night.toml"
     path.write_text(
         f'trials = {n_trials}\nseed = 1\nadjust = "holm"\n'
-        '[[test_set]]\nname = "scores"\nsystems = "scores.csv"\nmetrics = ["accuracy"]\n',
+        '[[test_set]]\nname = "scores"\nsystems = "scores.csv"\nmetrics = ["mean"]\n',
         encoding="utf-8",
     )
     return path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +16,12 @@ from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels import ComparedPanel
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels import AnyPanel, ComparedPanel
+from sigdask.randomization.panels.sums import Arrangements, Units
 
 Integers = NDArray[np.int64]
+Enumerated = tuple[Integers, AnyPanel]
+"""Comparisons, and the panel whose rows are all their arrangements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +69,10 @@ def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job],
     jobs: list[Job] = []
     for own in _together(np.flatnonzero(comparisons.sampled), comparisons.panel):
         _add_runs(comparisons, own, (slots.first, slots.second)[: 1 + second_run], jobs)
-    for own in _together(np.flatnonzero(comparisons.enumerated), comparisons.panel, comparisons.column):
-        _add_arrangements(comparisons, own, slots.exact, jobs)
+    for own in _together(np.flatnonzero(comparisons.enumerated), comparisons.metric):
+        for some, panel in _joined(_enumerations(comparisons, own)):
+            _stand(slots.exact, some, len(jobs), np.arange(len(some)), np.zeros(len(some), np.int64))
+            jobs.append(Job(panel, 2 ** int(comparisons.n_discordant[some[0]]), label=_label(comparisons, some)))
     return jobs, slots
 
 
@@ -84,26 +88,50 @@ def _together(some: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
 
 def _add_runs(comparisons: Comparisons, own: Integers, runs: Iterable[Standing], jobs: list[Job]) -> None:
     """Add the runs of a panel's sampled pairs."""
-    first = int(own[0])
     rows, at = np.unique(comparisons.row[own].astype(np.int64), return_inverse=True)
     panel = _panel(comparisons, own).part(rows)
-    label = comparisons.label(first) + (f" and {len(own) - 1} more" if len(own) > 1 else "")
     for run, standing in enumerate(runs):
         _stand(standing, own, len(jobs), at, comparisons.column[own])
-        jobs.append(Job(panel, int(comparisons.n_trials[first]), run, label=label))
+        jobs.append(Job(panel, int(comparisons.n_trials[own[0]]), run, label=_label(comparisons, own)))
 
 
-def _add_arrangements(comparisons: Comparisons, own: Integers, exact: Standing, jobs: list[Job]) -> None:
-    """Add the arrangements of a panel's pairs under one metric, many pairs together."""
-    row = comparisons.row[own]
-    place = np.zeros(int(row.max()) + 1, np.int64)
-    place[row] = own
-    for rows, panel in _panel(comparisons, own).enumerations(row.astype(np.int64), int(comparisons.column[own[0]])):
-        some = place[rows]
-        more = f" and {len(some) - 1} more" if len(some) > 1 else ""
-        _stand(exact, some, len(jobs), np.arange(len(some)), np.zeros(len(some), np.int64))
-        n_arrangements = 2 ** int(comparisons.n_discordant[some[0]])
-        jobs.append(Job(panel, n_arrangements, label=comparisons.label(int(some[0])) + more))
+def _label(comparisons: Comparisons, some: Integers) -> str:
+    """Return what is compared, for errors: the first, and how many more."""
+    more = f" and {len(some) - 1} more" if len(some) > 1 else ""
+    return comparisons.label(int(some[0])) + more
+
+
+def _enumerations(comparisons: Comparisons, own: Integers) -> Iterator[Enumerated]:
+    """Yield comparisons under one metric with the panels of all their arrangements, panel by panel."""
+    for of_panel in _together(own, comparisons.panel):
+        row = comparisons.row[of_panel].astype(np.int64)
+        place = np.zeros(int(row.max()) + 1, np.int64)
+        place[row] = of_panel
+        panel, column = _panel(comparisons, of_panel), int(comparisons.column[of_panel[0]])
+        yield from ((place[rows], arrangements) for rows, arrangements in panel.enumerations(row, column))
+
+
+def _joined(enumerations: Iterable[Enumerated]) -> Iterator[Enumerated]:
+    """Yield them with those together that may be: of many subsets, each has a few."""
+    waiting: dict[Hashable, list[tuple[Integers, Arrangements]]] = {}
+    for some, panel in enumerations:
+        shared = panel.shared if isinstance(panel, Arrangements) else None
+        if not isinstance(panel, Arrangements) or shared is None:
+            yield some, panel
+            continue
+        if sum(len(own) for own, _ in waiting.get(shared, ())) + len(some) > panel.most:
+            yield from _one(waiting.pop(shared, []))
+        waiting.setdefault(shared, []).append((some, panel))
+    for own in waiting.values():
+        yield from _one(own)
+
+
+def _one(parts: list[tuple[Integers, Arrangements]]) -> Iterator[Enumerated]:
+    """Yield one panel of several, if there are any."""
+    if parts:
+        (_, first), *others = parts
+        panel = first.joined([panel for _, panel in others]) if others else first
+        yield np.concatenate([own for own, _ in parts]), panel
 
 
 def _panel(comparisons: Comparisons, own: Integers) -> ComparedPanel:

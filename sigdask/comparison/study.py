@@ -23,7 +23,7 @@ from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.jobs import Cell, Job, Tallies
+from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 
 Integers = NDArray[np.int64]
@@ -96,15 +96,6 @@ class Study:
             found.append([shifted(one, before + sum(sizes[:k])) for one in (own.first, own.second, own.exact)])
             before += sum(sizes)
         return Slots(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
-
-    @property
-    def cells(self) -> list[tuple[Cell, ...]]:
-        """Where each result's counts stand, those that its p is of first."""
-        jobs = self.jobs
-        standings = [one for slots in (self.slots, *self.beside) for one in (slots.first, slots.second, slots.exact)]
-        columns = [(one.job.tolist(), one.row.tolist(), one.column.tolist()) for one in (*standings, self.of_families)]
-        each = zip(*(zip(*column, strict=True) for column in columns), strict=True)
-        return [tuple(Cell(jobs[job], row, column) for job, row, column in own if job >= 0) for own in each]
 
     def results(
         self,

@@ -227,7 +227,7 @@ class Counts:
             )
         if missing == "zero":
             present = None
-        fields = {"score": read.values, "items": np.ones((n_items, 1), np.int64)}
+        fields = {"score": read.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
         numbers = Numbers.of_columns({"score": read.columns}, fields, tuple(scores))
         return Counts(
             systems=tuple(scores),

@@ -134,7 +134,7 @@ class Texts(Sequence[str]):
         own = self.buffer[int(self.starts.min()) : int(self.stops.max())]
         return all(own[k : k + CHUNK].tobytes().isascii() for k in range(0, len(own), CHUNK))
 
-    def words(self, offset: int, rows: NDArray[np.intp] | None = None) -> NDArray[np.uint64]:
+    def words(self, offset: int, rows: NDArray[Any] | None = None) -> NDArray[np.uint64]:
         """Return eight bytes of each text from `offset` on, zeros after its end, as numbers that sort as they do."""
         windows: NDArray[Any] = np.ndarray((len(self.buffer) - WORD + 1,), ">u8", self.buffer, strides=(1,))
         found = np.empty(len(self) if rows is None else len(rows), np.uint64)
@@ -168,9 +168,9 @@ class Texts(Sequence[str]):
         return same
 
     @cached_property
-    def sorted(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The order of the texts by their bytes, and which of them, in this order, are the same as the one before."""
-        order = np.arange(len(self))
+        order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
         tied = np.ones(len(self), np.bool_)
         tied[:1] = False
         step = CHUNK // WORD
@@ -305,7 +305,8 @@ class Factor(Sequence[str]):
     def __getitem__(self, which: Any) -> str | Factor:
         if not isinstance(which, slice | np.ndarray):
             return self.levels[int(self.codes[which])]
-        used, codes = np.unique(self.codes[which], return_inverse=True)
+        kept: NDArray[Any] = self.codes[which]
+        used, codes = np.unique(kept, return_inverse=True)
         if len(used) == len(self.levels):
             return Factor(self.levels, codes.astype(self.codes.dtype))
         return Factor(self.levels[used], codes.astype(code_type(len(used))))

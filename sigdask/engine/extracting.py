@@ -18,8 +18,8 @@ from sigdask.clusters.description import Named
 from sigdask.counts.fields import Array
 from sigdask.engine.flight import Flight
 from sigdask.errors import ClusterLostError
-from sigdask.metrics.extraction import Here, Part
-from sigdask.metrics.extraction.processes import Processes
+from sigdask.metrics.extraction import Executor, Here, Part
+from sigdask.metrics.extraction.processes import POSSIBLE, Processes
 
 SHORT = 2.0
 """Seconds of work up to which processes cost more than they save."""
@@ -59,13 +59,18 @@ class Spread:
         if isinstance(self.cluster, Cluster) and self.cluster.client is not None:
             return _or_here(_on_client(self.cluster, parts), parts, seconds)
         if self._is_here or seconds / self.n < LONG:
-            return Processes(self.n)(parts, seconds)
+            return _beside(self.n)(parts, seconds)
         return _or_here(self._reached(parts), parts, seconds)
 
     def _reached(self, parts: Sequence[Part]) -> Counted:
         assert not isinstance(self.cluster, Cluster)
         with clusters.connect(self.cluster) as connected:
             yield from _on_client(connected, parts)
+
+
+def _beside(n: int) -> Executor:
+    """Return what counts on this machine, beside this process where it can."""
+    return Processes(n) if POSSIBLE else Here()
 
 
 def _threads_of(cluster: Named | Cluster) -> int | None:
@@ -87,7 +92,7 @@ def _or_here(elsewhere: Counted, parts: Sequence[Part], seconds: float) -> Count
         log.warning("extraction: the cluster left %d of %d parts, which are made here", len(lacking), len(parts))
         left = sorted(lacking)
         rest = [parts[number] for number in left]
-        yield from ((left[k], found) for k, found in Processes(clusters.cores())(rest, seconds))
+        yield from ((left[k], found) for k, found in _beside(clusters.cores())(rest, seconds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ class Early:
         spots = self.ledger.spots(jobs, batch.of_p)
         tail = np.array([TAILS.index(side) for side in batch.study.alternatives], np.int64)[batch.set_of]
         at = batch.of_p
-        return np.stack([spots.place, tail, spots.wanted, before + at.job, at.row, at.column])[:, batch.is_sampled]
+        whole = np.stack([spots.place, tail, spots.wanted, before + at.job, at.row, at.column])
+        return np.asarray(whole[:, batch.is_sampled])
 
     def look(self) -> None:
         """Look at what is kept, and want the next round of what goes on and no more of what stops."""

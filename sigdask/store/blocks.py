@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 HOLDS = 2**62
 """The run that ended what holds."""
 
-MOST_ROWS = 2**16
+MOST_ROWS = 2**17
 """Rows of a block."""
 
 COMPARISON, COMPLETE, POSITION = OWN = ("comparison",), ("complete",), ("position",)

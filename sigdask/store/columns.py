@@ -18,6 +18,7 @@ from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, 
 Name = tuple[str, ...]
 Column = NDArray[Any] | Coded[Any]
 Columns = dict[Name, Column]
+Rows = NDArray[np.int64]
 
 NOTES: Name = ("notes",)
 UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "notes")
@@ -102,12 +103,18 @@ def _dense(column: Any) -> dict[int, Any]:
     return {row: column[row] for row in np.flatnonzero(has).tolist()}
 
 
-def taken(columns: Columns, rows: NDArray[Any] | slice) -> Columns:
+def taken(columns: Columns, rows: Rows | slice) -> Columns:
     """Return some rows."""
-    return {
-        name: Coded(column.codes[rows], column.values) if isinstance(column, Coded) else column[rows]
-        for name, column in columns.items()
-    }
+    return {name: _taken(column, rows) for name, column in columns.items()}
+
+
+def _taken(column: Column, rows: Rows | slice) -> Column:
+    return Coded(column.codes[rows], column.values) if isinstance(column, Coded) else column[rows]
+
+
+def only(columns: Columns, which: NDArray[np.bool_]) -> Columns:
+    """Return the rows that are marked; where these are all, the columns as they are."""
+    return columns if which.all() else taken(columns, np.flatnonzero(which))
 
 
 def size_of(columns: Columns) -> int:
@@ -128,7 +135,7 @@ def joined(several: Sequence[Columns]) -> Columns:
 
 def _below(parts: Sequence[Any]) -> Column:
     if not isinstance(parts[0], Coded):
-        return np.concatenate(parts)
+        return np.asarray(np.concatenate(parts))
     places: dict[Any, int] = {}
     codes = [_recoded(part, places) for part in parts]
     return Coded(np.concatenate(codes), tuple(places))
@@ -147,11 +154,12 @@ def _filling(last: str, like: Column, n: int) -> Any:
     return np.full(n, kinds[like.dtype.kind], like.dtype)
 
 
-def same(one: Columns, other: Columns, names: Iterable[Name]) -> NDArray[np.bool_]:
-    """Say of each row whether it is the same in both, by some columns."""
-    found = np.ones(size_of(one), np.bool_)
+def same(one: Columns, other: Columns, names: Iterable[Name], rows: Rows, others: Rows) -> NDArray[np.bool_]:
+    """Say of rows of one and as many of another whether they are the same by some columns."""
+    found = np.ones(len(rows), np.bool_)
     for name in names:
-        found &= _equal(*_both(one, other, name))
+        a, b = _both(one, other, name)
+        found &= _equal(_taken(a, rows), _taken(b, others))
     return found
 
 

@@ -30,7 +30,7 @@ from sigdask.store.blocks import (
     keep,
     listed,
 )
-from sigdask.store.columns import Columns, Name, columns_of, joined, matches, same, size_of, table_of, taken
+from sigdask.store.columns import Columns, Name, columns_of, joined, matches, only, same, size_of, table_of, taken
 from sigdask.store.migrations import COLUMNAR, version_of
 from sigdask.store.packing import packed, unpacked
 
@@ -100,9 +100,9 @@ def record(connection: Connection, plan: str, number: int, found: Sequence[Found
     now, live = _of_run(found), _Live.of(list(_blocks(connection, plan, "AND until IS NULL")))
     before = matches(_identity(live.columns), _identity(now))  # of each row, the one that it succeeds
     rows = np.flatnonzero(before >= 0)
-    old, new = taken(live.columns, before[rows]), taken(now, rows)
-    is_same = same(old, new, {*old, *new} - {POSITION})
-    is_retold = ~is_same & live.is_earlier[before[rows]] & same(old, new, TOLD)
+    old = before[rows]
+    is_same = same(live.columns, now, {*live.columns, *now} - {POSITION}, old, rows)
+    is_retold = ~is_same & live.is_earlier[old] & same(live.columns, now, TOLD, old, rows)
     holds, otherwise = rows[is_same | is_retold], np.ones(size_of(now), np.bool_)
     otherwise[holds] = False
     ended = np.ones(size_of(live.columns), np.bool_)
@@ -110,7 +110,7 @@ def record(connection: Connection, plan: str, number: int, found: Sequence[Found
     gone = np.flatnonzero(ended)
     for block, which in _of_blocks(live, gone):
         end(connection, number, block, live.row[gone[which]])
-    _retell(connection, live, before[rows[is_retold]], taken(now, rows[is_retold]))
+    _retell(connection, live, old[is_retold], taken(now, rows[is_retold]))
     keep(connection, plan, number, taken(now, np.flatnonzero(otherwise)))
     return int(otherwise.sum()) + size_of(live.columns) - len(rows)
 
@@ -119,7 +119,7 @@ def results_at(connection: Connection, plan: str, number: int | None) -> Columns
     """Return the results that held after a run (None: that hold now), in order: the columns of a table, and `OWN`."""
     after = HOLDS - 1 if number is None else number
     holding = f"AND since <= {after} AND (until IS NULL OR until > {after})"
-    return _in_order(_rows(block, block.until > after) for block in _blocks(connection, plan, holding))
+    return _in_order(only(block.columns, block.until > after) for block in _blocks(connection, plan, holding))
 
 
 def found_at(connection: Connection, plan: str, alpha: float) -> Found:
@@ -134,11 +134,11 @@ def changes(connection: Connection, plan: str, after: int, upto: int) -> Changed
     ended = f"SELECT block FROM ended WHERE run > {after} AND run <= {upto}"  # noqa: S608  # integers
     touched = f"AND (since > {after} AND since <= {upto} OR id IN ({ended}))"
     blocks = list(_blocks(connection, plan, touched))
-    was = _in_order(_rows(b, (b.until > after) & (b.until <= upto)) for b in blocks if b.since <= after)
-    now = _in_order(_rows(b, b.until > upto) for b in blocks if after < b.since <= upto)
+    was = _in_order(only(b.columns, (b.until > after) & (b.until <= upto)) for b in blocks if b.since <= after)
+    now = _in_order(only(b.columns, b.until > upto) for b in blocks if after < b.since <= upto)
     before = matches(_identity(was), _identity(now))
     rows = np.flatnonzero(before >= 0)
-    alike = rows[same(taken(was, before[rows]), taken(now, rows), {*was, *now} - {POSITION})]  # changed, and back
+    alike = rows[same(was, now, {*was, *now} - {POSITION}, before[rows], rows)]  # changed, and back
     gone = np.setdiff1d(np.arange(size_of(was)), before)
     new = np.setdiff1d(np.arange(size_of(now)), alike)
     return Changed(was, now, np.concatenate([before[new], gone]), np.concatenate([new, np.full(len(gone), -1)]))
@@ -182,13 +182,13 @@ class _Live:
 
     @staticmethod
     def of(blocks: list[Block]) -> _Live:
-        rows = [np.flatnonzero(block.until == HOLDS) for block in blocks]
-        sizes = [len(own) for own in rows]
+        holds = [block.until == HOLDS for block in blocks]
+        sizes = [int(own.sum()) for own in holds]
         return _Live(
             blocks,
-            joined([taken(block.columns, own) for block, own in zip(blocks, rows, strict=True)]),
+            joined([only(block.columns, own) for block, own in zip(blocks, holds, strict=True)]),
             np.repeat(np.arange(len(blocks)), sizes),
-            np.concatenate([np.zeros(0, np.int64), *rows]),
+            np.concatenate([np.zeros(0, np.int64), *map(np.flatnonzero, holds)]),
             np.repeat(np.array([block.is_earlier for block in blocks], np.bool_), sizes),
         )
 
@@ -208,10 +208,6 @@ def _identity(columns: Columns) -> Columns:
         if metric is None
         else {**found, METRIC: Coded(metric.codes, tuple(score.name for score in metric.values))}
     )
-
-
-def _rows(block: Block, which: Truths) -> Columns:
-    return block.columns if which.all() else taken(block.columns, np.flatnonzero(which))
 
 
 def _in_order(parts: Iterable[Columns]) -> Columns:

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, exc, text
 
 from sigdask.errors import StoreError
 from sigdask.randomization.tallies import round_of
+from sigdask.store.database import rows_of
 
 AT_ONCE = 5000
 """Keys in one query."""
@@ -26,7 +27,7 @@ AT_ONCE = 5000
 TAILS = ("greater", "less", "two_sided")
 
 NEARLY = 2
-"""Times as many keys as are meant are read where they follow on each other."""
+"""Times as many keys as are meant may be read, where that is simpler."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,18 +82,22 @@ def ids_of(connection: Connection, digests: NDArray[np.void], labels: Sequence[s
 
 
 def _known(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the numbers of the comparisons that are entered, others' as well where most are asked for."""
+    [(last,)] = rows_of(connection, "SELECT max(id) FROM comparisons")
+    if NEARLY * len(digests) > (last or 0):
+        return {bytes(digest): number for digest, number in rows_of(connection, KNOWN)}
     found: dict[bytes, int] = {}
     for some in _chunks(digests):
         if connection.dialect.name == "postgresql":
-            rows = connection.exec_driver_sql(f"{_KNOWN} = ANY(%s::bytea[])", (some,))
+            rows = rows_of(connection, f"{KNOWN} WHERE digest = ANY(%s::bytea[])", (some,))
         else:
             literals = ",".join([f"x'{digest.hex()}'" for digest in some])
-            rows = connection.exec_driver_sql(f"{_KNOWN} IN ({literals})")
+            rows = rows_of(connection, f"{KNOWN} WHERE digest IN ({literals})")
         found.update((bytes(digest), number) for digest, number in rows)
     return found
 
 
-_KNOWN = "SELECT digest, id FROM comparisons WHERE digest"
+KNOWN = "SELECT digest, id FROM comparisons"
 
 
 def _enter(connection: Connection, new: Mapping[bytes, str]) -> None:
@@ -141,7 +146,7 @@ def _rows(
         if high - low > NEARLY * len(some):
             where = f"comparison IN ({','.join(map(str, some.tolist()))})"
         query = f"SELECT {', '.join(what)} FROM tallies WHERE run = {run} AND {where} {more}"  # noqa: S608  # integers
-        rows = connection.exec_driver_sql(query).all()
+        rows = rows_of(connection, query)
         values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(what))
         found.append(values[np.isin(values[:, 0], some)])
     return np.concatenate(found)

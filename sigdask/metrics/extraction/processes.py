@@ -22,6 +22,9 @@ from sigdask.metrics.extraction.parts import Part
 
 SERVE = "import sys; from sigdask.metrics.extraction.processes import serve; serve(int(sys.argv[1]))"
 
+POSSIBLE = os.name == "posix"
+"""Elsewhere a process cannot be handed a pipe by its number."""
+
 MOST_ATTEMPTS = 2
 """Processes that may die of a part: short of memory, the system ends some."""
 

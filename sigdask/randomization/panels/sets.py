@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
-from sigdask.counts.grouping import rows_of
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
@@ -231,7 +231,7 @@ def build_sets(
         Panels, and where their pairs stand among those asked for.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
-    groups = rows_of(of_items(counts, pairs))
+    groups = rows_of(numbered(of_items(counts, pairs)))
     return [(_panel(counts, units, metrics, pairs[members], subset), members) for members in groups]
 
 

@@ -8,7 +8,7 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -168,7 +168,8 @@ class Panel(ScoredSums):
 
     def enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], Panel]]:
         """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each."""
-        for own, size in self._alike(rows, column):
+        for own in self._alike(rows, column):
+            size = most_together(int(self.n_discordant[own[0], column]), len(self.metrics[column].fields))
             for start in range(0, len(own), size):
                 yield own[start : start + size], self._arrangements(own[start : start + size], column)
 
@@ -176,19 +177,16 @@ class Panel(ScoredSums):
         """Return the panel of all arrangements of one pair under one metric."""
         return self._arrangements(np.array([row]), column)
 
-    def _alike(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], int]]:
-        """Yield pairs whose arrangements are counted together, and how many of them at a time.
+    def _alike(self, rows: NDArray[np.int64], column: int) -> Iterator[NDArray[np.int64]]:
+        """Yield pairs whose arrangements are counted together.
 
-        They have as many discordant units, and the same denominator where no swap changes it. A score of
-        inexact sums is counted by itself, as its ties are as wide as all sums of its panel want.
+        They have as many discordant units, and denominators that swaps change in all of them or in none. A
+        score of inexact sums is counted by itself, as its ties are as wide as all sums of its panel want.
         """
-        n_discordant, below = self.n_discordant[rows, column], self.constants(rows, column)
-        alone = (below == 0) & self.is_rounded(column)
-        numbers = numbered(n_discordant, below, np.where(alone, np.arange(1, len(rows) + 1), 0))
-        for members in rows_of(numbers):
-            d = int(n_discordant[members[0]])
-            most = MOST_NUMBERS // max(2 * d * len(self.metrics[column].fields), 1)
-            yield rows[members], min(max(TOGETHER >> d, FEWEST_TOGETHER), MOST_TOGETHER, max(most, 1))
+        linear = self.constants(rows, column) > 0
+        alone = ~linear & self.is_rounded(column)
+        numbers = numbered(self.n_discordant[rows, column], linear, np.where(alone, np.arange(1, len(rows) + 1), 0))
+        yield from (rows[members] for members in rows_of(numbers))
 
     def _arrangements(self, rows: NDArray[np.int64], column: int) -> Arrangements:
         """Return the panel of all arrangements of pairs with as many discordant units each."""
@@ -245,14 +243,43 @@ def is_whole(rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int], sh
     return all(np.array_equal(some, np.arange(n)) for some, n in ((rows, shape[0]), (columns, shape[1])))
 
 
+def most_together(n_discordant: int, n_fields: int) -> int:
+    """Return how many pairs of so many discordant units are counted together at most."""
+    fitting = MOST_NUMBERS // max(2 * n_discordant * n_fields, 1)
+    return min(max(TOGETHER >> n_discordant, FEWEST_TOGETHER), MOST_TOGETHER, max(fitting, 1))
+
+
 @known_as("Arrangements", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
 @dataclass(frozen=True, eq=False)
 class Arrangements(Panel):
     """All arrangements of several pairs under one metric, of as many discordant units each.
 
     Pair k is of systems 2k and 2k + 1, and has units of its own: place u is the u-th that differs in it.
-    `sizes`, shape (n_kept, n_pairs), are of these.
+    `sizes`, shape (n_kept, n_pairs), are of these. Where pairs of several panels are joined, the numbers of
+    items and units are those of the first.
     """
+
+    @property
+    def shared(self) -> Hashable:
+        """What others of the same metric must have as well to be counted with these; None where none can be."""
+        alone = self.is_approximate(0)
+        return None if alone else (self.key, self.lattices, len(self.addresses), self.linear[0])
+
+    @property
+    def most(self) -> int:
+        """Pairs that are counted together at most."""
+        return most_together(len(self.addresses), self.values.shape[2])
+
+    def joined(self, others: Sequence[Arrangements]) -> Arrangements:
+        """Return the panel of these pairs and those of others of the same metric that share what they must."""
+        every = (self, *others)
+        return replace(
+            self,
+            values=np.concatenate([one.values for one in every], axis=1),
+            totals=np.concatenate([one.totals for one in every]),
+            pairs=np.arange(sum(len(one.totals) for one in every)).reshape(-1, 2),
+            sizes=np.concatenate([one.sizes for one in every], axis=1),
+        )
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
@@ -266,7 +293,7 @@ class Arrangements(Panel):
 
     @cached_property
     def linear(self) -> tuple[bool, ...]:
-        """Whether each pair has a denominator that no swap can change; then all have the same."""
+        """Whether each pair has a denominator that no swap can change."""
         return (bool(self.constants(np.arange(len(self.pairs)), 0).all()),)
 
     def base_of(self, system: int) -> int:

@@ -26,11 +26,12 @@ from sigdask.randomization.panels.sums import Units
 def digests_of(counts, metrics=("mean",), seed=0, **more):
     """By the names of pair and metric, of the first run."""
     study = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none")
-    c = study.analyses[0].main.comparisons
-    found = {}
-    for k, ((job, row, column), *_) in enumerate(study.cells):
+    c, slots, found = study.analyses[0].main.comparisons, study.slots, {}
+    for k in range(len(c)):
         names = tuple(counts.systems[side[k]] for side in (c.a, c.b))
-        found[*names, c.metrics[c.metric[k]].name] = job.panel.digests()[row, column].tobytes()
+        of_p = slots.first if c.sampled[k] else slots.exact
+        digests = study.jobs[of_p.job[k]].panel.digests()
+        found[*names, c.metrics[c.metric[k]].name] = digests[of_p.row[k], of_p.column[k]].tobytes()
     return found
 
 

@@ -47,7 +47,7 @@ def split(buffer, first, end, delimiter, quoted, starts, stops):  # type: ignore
         else:
             while at < end:
                 c = buffer[at]
-                if c <= 44 and (c == delimiter or c == 10 or c == 13 or c == 0 or (c == 34 and quoted)):
+                if c <= 44 and (c == delimiter or c in {0, 10, 13} or (c == 34 and quoted)):
                     break
                 if c == 59 and delimiter == 59:
                     break
@@ -96,16 +96,14 @@ def _is_wide_space(buffer, at, stop):  # type: ignore[no-untyped-def]  # noqa: A
         return False
     second = buffer[at + 1]
     if c == 194:
-        return second == 133 or second == 160
+        return second in {133, 160}
     if stop - at < 3:
         return False
     third = buffer[at + 2]
     if c == 225:
         return second == 154 and third == 128
     if c == 226:
-        return (second == 128 and (third <= 138 or third == 168 or third == 169 or third == 175)) or (
-            second == 129 and third == 159
-        )
+        return (second == 128 and (third <= 138 or third in {168, 169, 175})) or (second == 129 and third == 159)
     return c == 227 and second == 128 and third == 128
 
 
@@ -150,14 +148,14 @@ def decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-def]  
             at += 1
         if fits and at < stop and (buffer[at] == 101 or buffer[at] == 69):
             at += 1
-            down = at < stop and buffer[at] == 45
-            if at < stop and (down or buffer[at] == 43):
+            sign = buffer[at] if at < stop else 0
+            if sign in {43, 45}:
                 at += 1
             fits = at < stop
             while at < stop and 48 <= buffer[at] <= 57 and power < 1000:
                 power = power * 10 + (np.int64(buffer[at]) - 48)
                 at += 1
-            if down:
+            if sign == 45:
                 power = -power
         power -= places
         if not fits or at < stop or n_digits == 0 or power < -22 or power > 22:
