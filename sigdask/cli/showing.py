@@ -15,6 +15,7 @@ import click
 
 from sigdask.cli.logs import columns
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.places import local_only
 from sigdask.report.layout import BETWEEN, fitted
 from sigdask.report.text import printable_json
 
@@ -76,13 +77,16 @@ def say_json(text: str) -> None:
 def check_outputs(*, json: str | None = None, html: str | None = None) -> None:
     """Refuse, before anything is counted, files that cannot be written."""
     if json not in {None, "-"}:
-        check_writable(Path(str(json)), "--json")
+        check_writable(str(json), "--json")
     if html is not None:
-        check_writable(Path(html), "--html")
+        check_writable(html, "--html")
 
 
-def check_writable(path: Path, option: str) -> None:
+def check_writable(text: str, option: str) -> None:
     """Refuse a file that cannot be written."""
+    if problem := local_only(text, "what is written"):
+        raise InputError(f"{option} {problem}")
+    path = Path(text)
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 
