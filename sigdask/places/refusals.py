@@ -117,7 +117,8 @@ def _named(error: BaseException) -> str:
 def _status(chain: list[BaseException]) -> int | None:
     """Return the status that a server answered with."""
     for one in chain:
-        for name in ("status", "status_code", "code"):
+        names = ("status", "status_code", "code") if type(one).__name__ == "HttpError" else ("status", "status_code")
+        for name in names:
             if isinstance(found := getattr(one, name, None), int) and found >= 400:
                 return found
         answer = getattr(one, "response", None)

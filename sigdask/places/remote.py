@@ -41,8 +41,8 @@ class Remote(PosixPath):
     _fs: Any
     _at: str
     _url: str
-    _info: Mapping[str, Any] | None
-    _copy: _Copy | None
+    _known: Mapping[str, Any] | None
+    _content: _Copy | None
     _refused: InputError | None
     _files: list[Remote] | None
 
@@ -82,9 +82,9 @@ class Remote(PosixPath):
         info = self._look()
         if info["type"] == "directory":
             raise InputError(f"{self}: is a directory, expected a file")
-        if self._copy is None:
-            self._copy = self._once(lambda: self._fetched(info))
-        return self._copy.path
+        if self._content is None:
+            self._content = self._once(lambda: self._fetched(info))
+        return self._content.path
 
     @property
     def parent(self) -> Remote:
@@ -157,9 +157,9 @@ class Remote(PosixPath):
         """Return what the file system tells of it."""
         if self._refused is not None:
             raise self._refused
-        if self._info is None:
-            self._info = self._once(self._asked)
-        return self._info
+        if self._known is None:
+            self._known = self._once(self._asked)
+        return self._known
 
     def _once(self, ask: Callable[[], T]) -> T:
         """Ask for something; a refusal is final, so that nobody waits for a dead server again."""
@@ -218,7 +218,7 @@ class _Copy:
     """A local file that goes when nobody has it any more."""
 
     def __init__(self) -> None:
-        number, self.path = tempfile.mkstemp(prefix="sigdask-")
+        number, self.path = tempfile.mkstemp(prefix="sigdask-copy-")
         os.close(number)
         weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
 
@@ -282,8 +282,8 @@ def _opened(url: str) -> tuple[Any, str]:
 
 def _remote(fs: Any, at: str, url: str, info: Mapping[str, Any] | None = None) -> Remote:
     made = Remote(_pure(at))
-    made._fs, made._at, made._url, made._info = fs, at, url, info  # noqa: SLF001
-    made._copy = made._refused = made._files = None  # noqa: SLF001
+    made._fs, made._at, made._url, made._known = fs, at, url, info  # noqa: SLF001
+    made._content = made._refused = made._files = None  # noqa: SLF001
     return made
 
 
