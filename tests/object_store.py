@@ -77,7 +77,7 @@ class _Files(http.server.SimpleHTTPRequestHandler):
         else:
             super().do_GET() if self.command == "GET" else super().do_HEAD()
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815
 
     def log_message(self, *arguments):
         pass
