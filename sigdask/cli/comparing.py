@@ -97,7 +97,7 @@ def compare(**options: Any) -> None:
 
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     from sigdask import formats
-    from sigdask.places import place
+    from sigdask.formats.places import place
 
     given = formats.Options(
         id_column=options["id_column"],
@@ -129,11 +129,16 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
 
 def _sources(text: str, format_: str) -> Iterator[Source]:
     """Yield what a system is given as; no shell spreads the patterns that URLs are given as."""
-    from sigdask import formats, places
+    from sigdask import formats
+    from sigdask.formats.places import is_url
+
+    name, equals, url = text.partition("=") if not is_url(text) else ("", "", text)
+    if not is_url(url):
+        yield formats.parse_source(text)
+        return
     from sigdask.plan import paths
 
-    name, equals, url = text.partition("=") if not places.is_url(text) else ("", "", text)
-    if not (places.is_url(url) and paths.is_pattern(url)):
+    if not paths.is_pattern(url):
         yield formats.parse_source(text)
         return
     for found in paths.sources({name.strip(): url} if equals else url, Path.cwd(), format_):

@@ -15,7 +15,6 @@ import click
 
 from sigdask.cli.logs import columns
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.places import local_only
 from sigdask.report.layout import BETWEEN, fitted
 from sigdask.report.text import printable_json
 
@@ -84,6 +83,8 @@ def check_outputs(*, json: str | None = None, html: str | None = None) -> None:
 
 def check_writable(text: str, option: str) -> None:
     """Refuse a file that cannot be written."""
+    from sigdask.formats.places import local_only
+
     if problem := local_only(text, "what is written"):
         raise InputError(f"{option} {problem}")
     path = Path(text)

@@ -13,12 +13,12 @@ from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.by_metric import format_of
+from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.files import open_bytes
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
-from sigdask.places import fetch, place
 
 __all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
 

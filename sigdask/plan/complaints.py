@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.places import redacted
+from sigdask.formats.places import redacted
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import Key, has
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from sigdask.errors import InputError
-from sigdask.places import local_only
+from sigdask.formats.places import local_only
 from sigdask.plan.complaints import Complaint, of_validation, refuse
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import lines_of_keys

@@ -11,8 +11,8 @@ from pathlib import Path
 from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
+from sigdask.formats.places import common, is_there, is_url, is_wild, like, place, redacted
 from sigdask.formats.samples.files import belong_together, log_files
-from sigdask.places import common, is_there, is_url, is_wild, like, place, redacted
 from sigdask.plan.complaints import plain, shown
 
 SYSTEM, TASK = "{system}", "{task}"

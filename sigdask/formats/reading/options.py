@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
+from sigdask.formats.places import is_url, place, redacted
 from sigdask.formats.reading.files import differing, stem
 from sigdask.options import READING, Align, Missing
-from sigdask.places import is_url, place, redacted
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 

@@ -8,7 +8,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import TypeVar
 
-from sigdask.places.refusals import may_pass, refusal
+from sigdask.formats.places.refusals import may_pass, refusal
 
 PATIENCE = 60.0
 """Seconds in which something must come: an answer, or the next bytes of one."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sigdask.places.redaction import is_url, redacted
-from sigdask.places.remote import Remote, fetch, is_wild, matches
+from sigdask.formats.places.redaction import is_url, redacted
+from sigdask.formats.places.remote import Remote, fetch, is_wild, matches
 
 __all__ = ["common", "fetch", "is_there", "is_url", "is_wild", "like", "local_only", "place", "redacted"]
 

@@ -11,8 +11,8 @@ from object_store import SECRET, ObjectStore, scores, web
 
 from sigdask.errors import InputError
 from sigdask.formats import Source, read
+from sigdask.formats.places import patience, place
 from sigdask.overnight import run_plan
-from sigdask.places import patience, place
 from sigdask.plan import load_plan
 
 pytest.importorskip("aiohttp")

@@ -17,9 +17,9 @@ from typing import Any, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from sigdask.errors import InputError
-from sigdask.places.patience import Beat, patiently
-from sigdask.places.redaction import has_password, is_web, redacted, without_query
-from sigdask.places.refusals import OF_CREDENTIALS, STORES, MissingError, unopened
+from sigdask.formats.places.patience import Beat, patiently
+from sigdask.formats.places.redaction import has_password, is_web, redacted, without_query
+from sigdask.formats.places.refusals import OF_CREDENTIALS, STORES, MissingError, unopened
 
 AT_ONCE = 8
 """Files that are fetched at the same time."""
