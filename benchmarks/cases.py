@@ -220,6 +220,8 @@ def _on(kind, workers, n_trials=2**29):
     panel = _panel(data.scores(1000))
     started = connect(kind, workers=workers)
     cluster = started.__enter__()
+    if cluster.client is not None:
+        cluster.client.run(lambda: _panel(data.scores(1000)).tally(n_trials=100_000))  # on every worker
     count_jobs([Job(panel, 100_000)], cluster=cluster)
 
     def run():

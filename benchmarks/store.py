@@ -13,6 +13,7 @@ import numpy as np
 
 from sigdask.overnight import run
 from sigdask.plan import load_plan
+from sigdask.randomization.panels.digests import packed
 from sigdask.store import Kept, Progress, open_store, views
 
 BATCH = 5000
@@ -24,7 +25,7 @@ def throughput(where, n):
     with open_store(where, "million") as store:
         store.begin("", {"settings": {}}, [Progress("s", n, 0, 0, 0, 0, 4096 * n)])
         start = time.perf_counter()
-        ids = store.ids_of([f"{k:040x}" for k in range(n)], ["pair"] * n)
+        ids = store.ids_of(packed(k.to_bytes(20) for k in range(n)), ["pair"] * n)
         print(f"{n:,} comparisons entered in {time.perf_counter() - start:.1f} s")
         for first, stop in ((0, 2048), (2048, 4096)):
             start = time.perf_counter()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sigdask.api import compare, compare_all, compare_sets
-    from sigdask.comparison.results import Result, Results
+    from sigdask.comparison.found.result import Result
+    from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.counts.constructors import as_counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -43,7 +44,7 @@ _HOMES = {
     "Counts": "counts",
     "InputError": "errors",
     "Plan": "plan",
-    "Result": "comparison.results",
+    "Result": "comparison.found.result",
     "Results": "comparison.results",
     "SigdaskError": "errors",
     "UnfinishedError": "errors",

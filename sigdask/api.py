@@ -8,12 +8,15 @@ from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.request import AnyMetric, Wanted
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.results import Results
 from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
+from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError
+from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracted
 from sigdask.options import HowCompared, WhatCompared, filled
 
 
@@ -145,6 +148,9 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         Cross-check by a second, independent run of as many trials.
     cluster, workers, progress, blocks_per_task
         As in `sigdask.engine.count_jobs`.
+    cache : bool
+        Keep what metrics take from whole outputs (n-gram counts, edit distances, measures of topics) in the cache
+        folder, and look there before it is made: `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
 
     Returns
     -------
@@ -167,9 +173,10 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         seed=every["seed"],
         beside=every["beside"],
     )
+    asked = [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts))) for counts in test_sets]
+    found = extracted([(counts, own.found(counts)) for counts, own in asked], _source(every))
     study = prepare(
-        [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts)), every["alternative"])
-         for counts in test_sets],
+        [(one.counts, own, every["alternative"]) for one, (_, own) in zip(found, asked, strict=True)],
         alpha=every["alpha"], adjust=every["adjust"], together=every["together"], second_run=every["second_run"],
     )  # fmt: skip
     tallies = count_jobs(
@@ -180,6 +187,13 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         blocks_per_task=every["blocks_per_task"],
     )
     return study.results(tallies)
+
+
+def _source(every: WhatCompared) -> Source:
+    """Return where statistics of outputs come from."""
+    keeper = at_home() if every["cache"] else NOWHERE
+    tell = getattr(every["progress"], "extracting", None) or Lines()
+    return Source(keeper, Spread(every["cluster"], every["workers"]), tell)
 
 
 def _suggested(counts: Counts) -> tuple[str, ...]:

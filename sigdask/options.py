@@ -138,6 +138,10 @@ class HowCompared(TypedDict, total=False):
         int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
     ]
     progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
+    cache: Annotated[
+        bool,
+        Option("Keep what is extracted from outputs, and look there first: $SIGDASK_CACHE, ~/.cache/sigdask.", True),
+    ]
     blocks_per_task: Annotated[
         int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
     ]

@@ -102,8 +102,8 @@ def _sampled_against_exact(here: dict[str, Results]) -> Iterator[Audit]:
     for k, metric in enumerate(METRICS):
         result = here[ALTERNATIVES[metric]][k]
         p = float(yeh_exact(metric))
-        fits = count_fits(result.n_extreme, result.n_trials, p)
-        printed = count_fits(PRINTED[metric], 2**20, p)
+        fits = float(count_fits(result.n_extreme, result.n_trials, p))
+        printed = float(count_fits(PRINTED[metric], 2**20, p))
         detail = (
             f"{result.n_extreme:,} of {result.n_trials:,}, exact {p_equals(p, digits=6)} expects "
             f"{p * result.n_trials:,.1f} (fit {p_equals(fits)}; "
@@ -127,5 +127,5 @@ def _identical() -> Audit:
 
 def _same_on(cluster: str, workers: int | None, here: dict[str, Results]) -> Audit:
     there = _yeh(cluster, workers)
-    same = all(there[side].results == here[side].results for side in here)
+    same = all(there[side] == here[side] for side in here)
     return f"the same counts on cluster {cluster}", same, "2 x 3 comparisons, two runs of 1,048,576 trials each"

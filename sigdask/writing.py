@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
+
+import orjson
 
 UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 """Seconds and name of a unit of time, and of the one below it."""
@@ -60,6 +62,69 @@ def as_json(value: Any, *, lines: bool = True, other: Callable[[Any], Any] | Non
     '{"p": null, "system": "ä"}'
     """
     return json.dumps(plain(value), indent=1 if lines else None, ensure_ascii=False, allow_nan=False, default=other)
+
+
+def as_line(value: Any) -> str:
+    """Return the JSON text of a value, as short as can be; NaN and infinity are null.
+
+    Examples
+    --------
+    >>> as_line({"p": (0.5, float("nan")), "system": "ä"})
+    '{"p":[0.5,null],"system":"ä"}'
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    except TypeError:  # half a surrogate pair in a name, or an integer beyond 64 bits
+        return json.dumps(plain(value), separators=(",", ":"), allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The members of a JSON array as they are made: texts of one or more, with commas and ends of lines between."""
+
+    parts: Iterable[str]
+
+
+def json_parts(members: Mapping[str, Any]) -> Iterator[str]:
+    r"""Yield the JSON text of an object in parts: a member on each line, and each value of an array.
+
+    Parameters
+    ----------
+    members : mapping of str to object
+        What `plain` takes, or `Lines`.
+
+    Examples
+    --------
+    >>> print("".join(json_parts({"seed": 0, "results": Lines(["1,\n2", "3"]), "none": []})))
+    {
+    "seed": 0,
+    "results": [
+    1,
+    2,
+    3
+    ],
+    "none": []
+    }
+    """
+    start = "{\n"
+    for key, value in members.items():
+        yield f"{start}{as_line(key)}: "
+        start = ",\n"
+        if isinstance(value, Lines):
+            yield from _array(value.parts)
+        elif isinstance(value, (list, tuple)):
+            yield from _array(map(as_line, value))
+        else:
+            yield as_line(value)
+    yield "\n}"
+
+
+def _array(parts: Iterable[str]) -> Iterator[str]:
+    start = "[\n"
+    for part in parts:
+        yield f"{start}{part}"
+        start = ",\n"
+    yield "[]" if start == "[\n" else "\n]"
 
 
 def duration(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """What several tests need: the real data, where they are beside the project, the oracles and Yeh's example."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"
 LONG = ("slow", "cluster", "chaos")
 LEFT_OUT = pytest.StashKey[int]()
+
+
+os.environ["SIGDASK_CACHE"] = "off"  # of the tests and what they start; those of the cache name a folder of their own
 
 
 def pytest_addoption(parser):

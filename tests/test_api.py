@@ -14,7 +14,7 @@ from panel_of import rng_of
 
 import sigdask
 from sigdask.api import compare, compare_all
-from sigdask.comparison.results import FRAMES
+from sigdask.comparison.found.columns import FRAMES
 from sigdask.counts import Counts
 from sigdask.counts.constructors import as_counts
 from sigdask.errors import InputError

@@ -15,7 +15,7 @@ from sigdask.plan import keys
 from sigdask.statistics.bounds import MAX_TRIALS
 
 OF_PYTHON = {"beside", "progress", "blocks_per_task"}
-SPELLED = {"second_run": "no_second_run"}
+SPELLED = {"second_run": "no_second_run", "cache": "no_cache"}
 OF_PLANS = {"id": "id_column", "map": "label_map"}
 
 

@@ -18,7 +18,9 @@ from sigdask.cli.showing import (
     progress_bar,
     say,
     width,
+    write_csv,
     write_json,
+    write_parquet,
 )
 from sigdask.errors import InputError, UnfinishedError
 
@@ -61,9 +63,12 @@ if TYPE_CHECKING:
 @option("--documents", metavar="FILE", more="Exchange them by --unit document.")
 @option("--cluster")
 @option("--workers", type=click.IntRange(min=1), metavar="N")
+@click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs.")
 @click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
+@click.option("--csv", "csv_file", metavar="FILE|-", help="Write the results as a CSV table.")
+@click.option("--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet].")
 @click.option("--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else.")
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
@@ -74,8 +79,8 @@ def compare(**options: Any) -> None:
     how = _how(options)
     counts, format_ = _read(options)
     metrics = options["metrics"] or counts.suggested
-    json_file = options["json_file"]
-    check_outputs(json=json_file, html=options["html_file"])
+    files = {name: options[f"{name}_file"] for name in ("json", "csv", "parquet", "html")}
+    check_outputs(**files)
     times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
     note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
@@ -86,13 +91,15 @@ def compare(**options: Any) -> None:
     for found in results.notes:
         if found.kind != "reading":
             LOG.warning(found.text)
-    if json_file != "-":
+    if "-" not in (files["json"], files["csv"], files["parquet"]):
         _show(results, everything=options["everything"])
-    write_json(json_file, results.to_json)
-    if options["html_file"] is not None:
+    write_json(files["json"], results.json_parts)
+    write_csv(files["csv"], results.table)
+    write_parquet(files["parquet"], results.table)
+    if files["html"] is not None:
         from sigdask.report.html import write_page
 
-        write_page(Path(options["html_file"]), {options["name"]: results}, options["name"] or format_)
+        write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
 
 
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:
@@ -118,13 +125,14 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     sources = [source for text in options["systems"] for source in _sources(text, options["format_"])]
     gold = place(options["gold"]) if options["gold"] else None
     asked, own = formats.parse_format(options["format_"])
-    chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
-    try:
-        return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
-    except InputError as error:
-        if asked != "auto":
-            raise
-        raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
+    with formats.reading_once():
+        chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+        try:
+            return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+        except InputError as error:
+            if asked != "auto":
+                raise
+            raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
 
 
 def _sources(text: str, format_: str) -> Iterator[Source]:
@@ -152,7 +160,7 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     from sigdask.options import OPTIONS, WhatCompared, filled
 
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
-    return filled(WhatCompared(**given, second_run=not options["no_second_run"]))  # type: ignore[typeddict-item]
+    return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
 def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any]) -> Results:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +21,8 @@ from sigdask.report.layout import BETWEEN, fitted
 from sigdask.report.text import printable_json
 
 if TYPE_CHECKING:
-    from sigdask.engine import Progress
+    from sigdask.comparison.table import Table
+    from sigdask.metrics.extraction import Extracting
 
 LOG = logging.getLogger("sigdask")
 
@@ -43,8 +46,8 @@ def width() -> int | None:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress | None]:
-    """Show trials done, rate and time left on a terminal; nothing in a pipe."""
+def progress_bar() -> Iterator[Bar | None]:
+    """Show on a terminal what is extracted, then trials done, rate and time left; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -52,20 +55,51 @@ def progress_bar() -> Iterator[Progress | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     shown = (
-        TextColumn("{task.completed:,.0f} trials"),
+        TextColumn("{task.description}"),
         BarColumn(max(4, min(40, (columns(sys.stderr) or 80) - 50))),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
     with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, rate="")
-        start = time.monotonic()
+        yield Bar(bar)
 
-        def show(done: int, total: int) -> None:
-            rate = done / max(time.monotonic() - start, 1e-9)
-            bar.update(task, completed=done, total=total, rate=f"{rate:,.0f} trials/s")
 
-        yield show
+class Bar:
+    """A bar on a terminal: of outputs while they are extracted, then of trials.
+
+    Parameters
+    ----------
+    bar : rich.progress.Progress
+        What draws it.
+    """
+
+    def __init__(self, bar: Any) -> None:
+        from sigdask.metrics.extraction import Lines
+
+        self._bar = bar
+        self._lines = Lines(note, every=math.inf)
+        self._begin("")
+
+    def _begin(self, of: str) -> None:
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+        self._of, self._start = of, time.monotonic()
+        self._task = self._bar.add_task("", total=None, rate="")
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show trials."""
+        self._show("trials", f"{done:,} trials", done, total)
+
+    def extracting(self, how_far: Extracting) -> None:
+        """Show outputs; what they are of and what they take is said in a line that stays."""
+        self._lines(how_far)
+        self._show("outputs", f"{how_far.done:,} of {how_far.total:,} outputs", how_far.done, how_far.total)
+
+    def _show(self, of: str, text: str, done: int, total: int) -> None:
+        if of != self._of:
+            self._begin(of)
+        rate = done / max(time.monotonic() - self._start, 1e-9)
+        self._bar.update(self._task, description=text, completed=done, total=total, rate=f"{rate:,.0f} {of}/s")
 
 
 def say_json(text: str) -> None:
@@ -73,12 +107,20 @@ def say_json(text: str) -> None:
     click.echo(printable_json(text))
 
 
-def check_outputs(*, json: str | None = None, html: str | None = None) -> None:
-    """Refuse, before anything is counted, files that cannot be written."""
-    if json not in {None, "-"}:
-        check_writable(str(json), "--json")
-    if html is not None:
-        check_writable(html, "--html")
+def check_outputs(**files: str | None) -> None:
+    """Refuse, before anything is counted, files that cannot be written; at most one is standard output."""
+    piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
+    if len(piped) > 1:
+        raise InputError(f"{' and '.join(piped)}: standard output takes one of them; give the others files")
+    if files.get("parquet") is not None:
+        from sigdask.comparison.found.columns import parquet_library
+
+        parquet_library()
+        if piped == ["--parquet -"] and sys.stdout.isatty():
+            raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
+    for name, file in files.items():
+        if file is not None and f"--{name} -" not in piped:
+            check_writable(file, f"--{name}")
 
 
 def check_writable(text: str, option: str) -> None:
@@ -92,14 +134,49 @@ def check_writable(text: str, option: str) -> None:
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 
 
-def write_json(json_file: str | None, text: Callable[[], str]) -> None:
-    """Write JSON where it is asked for."""
-    if json_file == "-":
-        say_json(text())
-    elif json_file is not None:
-        from sigdask.report.files import write_whole
+def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
+    """Write JSON where it is asked for, part after part as it is made."""
+    if file == "-":
+        for part in parts():
+            click.echo(printable_json(part), nl=False)
+        click.echo()
+    elif file is not None:
+        from sigdask.report.files import write_parts
 
-        try:
-            write_whole(Path(json_file), text() + "\n")
-        except UnfinishedError as error:
-            raise UnfinishedError(f"--json {error}") from None
+        with _named("--json"):
+            write_parts(Path(file), chain(parts(), ["\n"]))
+
+
+def write_csv(file: str | None, table: Table) -> None:
+    """Write CSV where it is asked for; on a terminal, names are made harmless."""
+    from sigdask.comparison.found.columns import csv_parts
+    from sigdask.report.files import write_parts
+    from sigdask.report.text import printable
+
+    if file == "-":
+        for part in csv_parts([table]):
+            click.echo(printable(part, keep="\n") if sys.stdout.isatty() else part, nl=False)
+    elif file is not None:
+        with _named("--csv"):
+            write_parts(Path(file), csv_parts([table]))
+
+
+def write_parquet(file: str | None, table: Table) -> None:
+    """Write Parquet where it is asked for."""
+    from sigdask.comparison.found import columns
+    from sigdask.report import files
+
+    if file == "-":
+        columns.write_parquet([table], sys.stdout.buffer)
+    elif file is not None:
+        with _named("--parquet"):
+            files.write_parquet(Path(file), [table])
+
+
+@contextmanager
+def _named(option: str) -> Iterator[None]:
+    """Name the option whose file cannot be written."""
+    try:
+        yield
+    except UnfinishedError as error:
+        raise UnfinishedError(f"{option} {error}") from None

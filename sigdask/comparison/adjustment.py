@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.comparisons import Asked, Comparison
-from sigdask.comparison.results import FamilyNote, Result
+from sigdask.comparison.exchange import Asking
+from sigdask.comparison.results import FamilyNote
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.deviations import root_mean_square, spread, swap_deviations
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.max_t import Family
-from sigdask.randomization.panels import build
+from sigdask.randomization.panels import ComparedPanel, build
 from sigdask.randomization.panels.families import SIDES, Member
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.tallies import Tally
@@ -26,11 +27,9 @@ from sigdask.statistics.bounds import interval, p_value
 from sigdask.statistics.multiplicity import OF_P_VALUES, step_down
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Adjusted = tuple[Array, Array, Array]
 """Adjusted p-values, and the lower and upper ends of their Monte Carlo intervals."""
-
-
-Asking = tuple[Asked, Comparison]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,24 +59,24 @@ class Adjustment:
         job = Job(family, n_trials, label=f"the family of {family.shape[0]} comparisons")
         return Adjustment(method, family, n_trials, job)
 
-    def p_values(self, single: Sequence[Result], tallies: Tallies) -> Adjusted | None:
+    def p_values(self, p: Array, low: Array, high: Array, tallies: Tallies) -> Adjusted | None:
         """Return adjusted p-values and their intervals, none below the p-value of the single comparison.
 
         Parameters
         ----------
-        single : sequence of Result
-            The comparisons.
+        p, low, high : float64 array, shape (n_comparisons,)
+            The p-values of the comparisons, and the ends of their intervals.
         tallies : mapping of Job to Tally
             That of `job` among them.
         """
-        if self.method == "none" or not len(single):
+        if self.method == "none" or not len(p):
             return None
-        own = _singles([r.p_value for r in single], [r.p_interval for r in single])
+        own = p, low, high
         if self.family is None or self.job is None:
-            p, low, high = map(OF_P_VALUES[self.method], own)
+            found = tuple(map(OF_P_VALUES[self.method], own))
         else:
-            p, low, high = joint_p_values(self.family, self.method, tallies[self.job])
-        return np.maximum(p, own[0]), np.maximum(low, own[1]), np.maximum(high, own[2])
+            found = joint_p_values(self.family, self.method, tallies[self.job])
+        return np.maximum(found[0], p), np.maximum(found[1], low), np.maximum(found[2], high)
 
     def counted(self, tallies: Tallies) -> Adjustment:
         """Return it with the trials that were counted, fewer than asked for where a deadline came first."""
@@ -104,50 +103,43 @@ def rates(family: Family | Relabelling, tally: Tally, tail: int) -> Adjusted:
     extreme, n = tally.counts[:, 0, tail], tally.n_trials
     if family.enumerated and n < family.n_arrangements:
         return np.ones(len(extreme)), np.zeros(len(extreme)), np.ones(len(extreme))
-    p = np.array([p_value(int(k), n, exact=family.enumerated) for k in extreme])
-    limits = {int(k): interval(int(k), n) for k in np.unique(extreme)} if not family.enumerated else {}
-    found = [limits.get(int(k), (q, q)) for k, q in zip(extreme, p, strict=True)]
-    return _singles(p, found)
+    p = p_value(extreme, n, exact=family.enumerated)
+    return (p, p, p) if family.enumerated else (p, *interval(extreme, n))
 
 
-def _singles(p: Sequence[float] | Array, limits: Sequence[tuple[float, float]]) -> Adjusted:
-    low, high = np.array(limits, np.float64).reshape(-1, 2).T
-    return np.asarray(p, np.float64), low, high
-
-
-def chosen(adjust: Adjust | None, comparisons: Sequence[Asking]) -> Adjust:
+def chosen(adjust: Adjust | None, asking: Asking) -> Adjust:
     """Return the adjustment asked for; by default max-T for three systems and more, Holm for scores not of sums."""
     if adjust is not None and adjust not in get_args(Adjust):
         raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
     if adjust is not None:
         return adjust
-    systems = {asked.counts.systems[s] for asked, c in comparisons for s in c.pair}
-    if len(systems) < 3 or len(comparisons) < 2:
+    n_systems = len(np.unique(np.concatenate([asking.systems("a"), asking.systems("b")])))
+    if n_systems < 3 or len(asking) < 2:
         return "none"
-    return "holm" if any(c.panel.kind != SUMS for _, c in comparisons) else "max-t"
+    return "max-t" if apart(asking) is None else "holm"
 
 
-def adjustment(method: Adjust, comparisons: Sequence[Asking], alternative: Alternative) -> Adjustment:
+def adjustment(method: Adjust, asking: Asking, alternative: Alternative) -> Adjustment:
     """Make the family of some comparisons.
 
     Parameters
     ----------
     method : str
         As in `Adjust`.
-    comparisons : sequence of (Asked, Comparison)
+    asking : Asking
         Pairs x metrics x test sets x subsets, all judged together.
     alternative : str
         Of all of them.
     """
-    if method == "none" or method in OF_P_VALUES or not comparisons:
+    if method == "none" or method in OF_P_VALUES or not len(asking):
         return Adjustment(method)
-    if apart := [c for _, c in comparisons if c.panel.kind != SUMS]:
-        raise InputError(f"adjust {method}: {no_sums(apart[0])}, which shares no sums; use holm")
+    if (other := apart(asking)) is not None:
+        raise InputError(f"adjust {method}: {other}, which shares no sums; use holm")
     if method == "tukey":
-        return with_trials(method, _relabelling(comparisons, alternative), comparisons)
+        return with_trials(method, _relabelling(asking, alternative), asking)
     raw = method == "max-t:raw"
-    members, rows = _members(comparisons) if raw else placed(comparisons)
-    return with_trials(method, family_of(members, rows[:, None, :], alternative, raw=raw), comparisons)
+    members, rows = _members(asking) if raw else placed(asking)
+    return with_trials(method, family_of(members, rows[:, None, :], alternative, raw=raw), asking)
 
 
 def family_of(members: Sequence[Member], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool) -> Family:
@@ -155,75 +147,71 @@ def family_of(members: Sequence[Member], parts: NDArray[np.int64], alternative: 
     return Family(tuple(members), parts, SIDES[alternative], studentised=not raw and len(parts) > 1)
 
 
-def no_sums(c: Comparison) -> str:
-    """Say what a score is that is none of sums."""
-    return f"{c.metric.name} is {c.panel.kind}"
+def apart(asking: Asking) -> str | None:
+    """Say what the first score is that is none of sums, if there is one."""
+    panel, panels = asking.panel, asking.panels
+    strange = np.array([one.kind != SUMS for one in panels], np.bool_)[panel]
+    if not strange.any():
+        return None
+    k = int(np.argmax(strange))
+    return f"{asking.metric_of(k)} is {panels[panel[k]].kind}"
 
 
-def with_trials(method: Adjust, family: Family | Relabelling, comparisons: Sequence[Asking]) -> Adjustment:
+def with_trials(method: Adjust, family: Family | Relabelling, asking: Asking) -> Adjustment:
     """Return a family with its trials: all arrangements where these are few enough."""
-    sampled = all(asked.method == "randomization" for asked, _ in comparisons)
+    sampled = all(asking.exchanges[k].asked.method == "randomization" for k in np.unique(asking.of_set))
     if family.can_enumerate and not sampled:
         return Adjustment.by(method, family.enumeration(), family.n_arrangements)
-    return Adjustment.by(method, family, max(c.n_trials for _, c in comparisons))
+    return Adjustment.by(method, family, int(asking.column("n_trials").max()))
 
 
-def _members(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
+def _members(asking: Asking) -> tuple[list[Member], Integers]:
     """Return the members, each metric of each set on one scale, and each comparison's (member, row)."""
-    members, rows = placed(comparisons)
-    groups: dict[Any, set[int]] = {}
-    for (asked, c), (member, _) in zip(comparisons, rows.tolist(), strict=True):
-        groups.setdefault(_group(asked, c), set()).add(member)
+    members, rows = placed(asking)
+    groups = rows_of(_groups(asking))
     if len(groups) == 1:
         return members, rows
-    for own in groups.values():
-        scale = root_mean_square(
-            np.concatenate([swap_deviations(members[k].panel, members[k].metric) for k in sorted(own)])
-        )
-        for k in own:
+    for own in groups:
+        which = np.unique(rows[own, 0])
+        scale = root_mean_square(np.concatenate([swap_deviations(members[k].panel, members[k].metric) for k in which]))
+        for k in which:
             members[k] = replace(members[k], weight=1 / scale)
     return members, rows
 
 
-def placed(comparisons: Sequence[Asking]) -> tuple[list[Member], NDArray[np.int64]]:
+def placed(asking: Asking) -> tuple[list[Member], Integers]:
     """Return the panels and metrics, as members of weight 1, and each comparison's (member, row)."""
-    found: dict[tuple[int, int], int] = {}
-    members: list[Member] = []
-    rows = []
-    for _, c in comparisons:
-        key = (id(c.panel), c.column)
-        if key not in found:
-            found[key] = len(members)
-            members.append(Member(panel_of_sums(c), c.column))
-        rows.append((found[key], c.row))
-    return members, np.array(rows, np.int64)
+    panel, column, panels = asking.panel, asking.column("column"), asking.panels
+    which = numbered(panel, column)
+    members = [Member(panel_of_sums(panels[panel[own[0]]]), int(column[own[0]])) for own in rows_of(which)]
+    return members, np.column_stack([which, asking.column("row")])
 
 
-def panel_of_sums(c: Comparison) -> Panel:
-    """Return the panel of a comparison of sums, which alone families are made of."""
-    assert isinstance(c.panel, Panel)
-    return c.panel
+def panel_of_sums(panel: ComparedPanel) -> Panel:
+    """Return a panel of sums, of which alone families are made."""
+    assert isinstance(panel, Panel)
+    return panel
 
 
-def _group(asked: Asked, c: Comparison) -> tuple[int, str | None, str]:
-    """Return what must share a scale: test set, subset and metric."""
-    return id(asked), c.subset["value"] if c.subset else None, c.metric.name
+def _groups(asking: Asking) -> Integers:
+    """Return numbers of what must share a scale: test set, subset and metric."""
+    return numbered(asking.of_set, asking.subset, asking.metric)
 
 
-def _relabelling(comparisons: Sequence[Asking], alternative: Alternative) -> Relabelling:
+def _relabelling(asking: Asking, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
         raise InputError(f"adjust tukey: is two-sided, not {alternative}; use max-t")
-    grouped: dict[Any, list[int]] = {}
-    for k, (asked, c) in enumerate(comparisons):
-        grouped.setdefault(_group(asked, c), []).append(k)
+    groups = rows_of(_groups(asking))
+    pairs = np.column_stack([asking.column("a"), asking.column("b")])
     members: list[Member] = []
-    rows = np.zeros((len(comparisons), 2), np.int64)
-    for places in grouped.values():
-        asked, first = comparisons[places[0]]
-        assert isinstance(first.metric, BoundMetric)
-        pairs = [comparisons[k][1].pair for k in places]
-        panel = build.joint(asked.counts, asked.units, first.metric, pairs, first.mask)
-        weight = 1.0 if len(grouped) == 1 else 1 / root_mean_square(np.array([spread(panel, 0)]))
-        rows[places] = [(len(members), row) for row in range(len(pairs))]
+    rows = np.zeros((len(asking), 2), np.int64)
+    for own in groups:
+        one, first = asking.exchanges[asking.of_set[own[0]]], int(asking.row[own[0]])
+        c = one.comparisons
+        metric, mask = c.metrics[c.metric[first]], c.masks[c.subset.codes[first]]
+        assert isinstance(metric, BoundMetric)
+        panel = build.joint(one.asked.counts, one.asked.units, metric, pairs[own], mask)
+        weight = 1.0 if len(groups) == 1 else 1 / root_mean_square(np.array([spread(panel, 0)]))
+        rows[own] = np.column_stack([np.full(len(own), len(members)), np.arange(len(own))])
         members.append(Member(panel, 0, weight))
     return Relabelling(tuple(members), rows)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sigdask.comparison.comparisons import Asked, Comparison, left_out, list_comparisons
-from sigdask.comparison.jobs import Slots, list_jobs
-from sigdask.comparison.nesting import Nesting, highest
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.comparisons import left_out
+from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.judging import Judging, p_values
+from sigdask.comparison.nesting import hanging, highest
 from sigdask.comparison.notes import Note
-from sigdask.comparison.request import Wanted, pairs_of
-from sigdask.comparison.results import Beside, Result
-from sigdask.comparison.summary import Failed, Inference
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.table import Floats, Hanging, OtherUnit, Table
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.options import Alternative
-from sigdask.randomization.jobs import Cell, Job, Tallies
-from sigdask.randomization.panels.sums import Units
-from sigdask.statistics.dependence import Dependence, naive_size
+from sigdask.randomization.jobs import Job, Tallies
+from sigdask.statistics.dependence import CLEAR, NEGLIGIBLE, Dependence, naive_size
 from sigdask.writing import listed
 
 SHOWN = 5
@@ -26,33 +27,6 @@ SHOWN = 5
 
 FEWEST_GROUPS = 6
 """Groups from which exchanging them can reach 0.05, two-sided."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Exchange:
-    """The comparisons by exchange of one unit, their jobs, and where each finds its counts."""
-
-    asked: Asked
-    comparisons: list[Comparison]
-    jobs: list[Job]
-    slots: list[Slots]
-
-    @staticmethod
-    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
-        """List what is compared and counted."""
-        asked = Asked(
-            counts=counts,
-            units=Units.of(counts, wanted.seed),
-            pairs=pairs_of(counts, wanted.pairs, wanted.baseline),
-            method=wanted.method,
-            trials=wanted.trials,
-        )
-        comparisons = list(list_comparisons(asked, wanted.found(counts), wanted.by))
-        if asked.pairs and not comparisons:
-            raise InputError(
-                f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
-            )
-        return Exchange(asked, comparisons, *list_jobs(counts, comparisons, second_run=second_run))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +37,8 @@ class Analysis:
     ----------
     main : Exchange
         With the unit asked for.
-    dependences : tuple of tuple of Dependence
-        Of each comparison, within each coarser column.
+    dependences : tuple of Hanging
+        How differences hang together, within each coarser column.
     others : tuple of Exchange
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
@@ -72,7 +46,7 @@ class Analysis:
     """
 
     main: Exchange
-    dependences: tuple[tuple[Dependence, ...], ...]
+    dependences: tuple[Hanging, ...]
     others: tuple[Exchange, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
 
@@ -83,8 +57,7 @@ class Analysis:
         grouped = counts.with_unit(unit)
         wanted = wanted.bind(grouped)
         main = Exchange.of(grouped, wanted, second_run=second_run)
-        nesting = Nesting(grouped, main.asked.units)
-        dependences = tuple(nesting.dependences(c) for c in main.comparisons)
+        dependences = hanging(main.comparisons, main.asked.units)
         finer = [level for level in dict.fromkeys(("item", *wanted.levels)) if level != unit]
         levels = (
             [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
@@ -103,40 +76,14 @@ class Analysis:
         """What must be counted."""
         return [job for exchange in self.exchanges for job in exchange.jobs]
 
-    @property
-    def asking(self) -> list[tuple[Asked, Comparison]]:
-        """The comparisons, each with what was asked."""
-        return [(self.main.asked, c) for c in self.main.comparisons]
-
-    @property
-    def cells(self) -> list[tuple[Cell, ...]]:
-        """Where the counts of each comparison stand, those that its p is of first."""
-        of_each = zip(*(exchange.slots for exchange in self.exchanges), strict=True)
-        return [tuple(cell for slots in own for cell in slots.cells) for own in of_each]
-
-    def results(
-        self,
-        tallies: Tallies,
-        alternative: Alternative,
-        alpha: float,
-        n_sampled: int,
-        failed: Failed | None = None,
-    ) -> list[Result]:
+    def table(self, judging: Judging, tallies: Tallies) -> Table:
         """Judge the counts of `jobs`."""
-        judged = [_judged(exchange, tallies, alternative, alpha, n_sampled, failed) for exchange in self.exchanges]
-        besides = list(zip(*([_beside(r) for r in results] for results in judged[1:]), strict=True))
-        return [
-            replace(r, dependence=d, beside=besides[k] if besides else ())
-            for k, (r, d) in enumerate(zip(judged[0], self.dependences, strict=True))
-        ]
+        main, *others = (judging.table(one.comparisons, one.slots, one.jobs, tallies) for one in self.exchanges)
+        return replace(main, dependence=self.dependences, beside=tuple(map(_beside, others)))
 
-    def one_sided(self, tallies: Tallies) -> list[tuple[float, float]]:
-        """Return (p greater, p less) of each comparison."""
-        by_side = [Inference(self.main.asked, side, 0.5, 1) for side in ("greater", "less")]
-        return [
-            (by_side[0].p_value(c, slots, tallies), by_side[1].p_value(c, slots, tallies))
-            for c, slots in zip(self.main.comparisons, self.main.slots, strict=True)
-        ]
+    def p_values(self, tallies: Tallies, alternative: Alternative) -> Floats:
+        """Return p of each comparison alone, of one alternative."""
+        return p_values(self.main.comparisons, self.main.slots, self.main.jobs, tallies, alternative)
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -150,47 +97,51 @@ class Analysis:
             ]
             text = f"not compared, as the two have no item in common: {listed(names, SHOWN, '; ')}"
             notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
+        n_tested, n = _n_tested(self.dependences), len(self.main.comparisons)
         for column in clear_columns(self.dependences):
-            clear = [d for d in _of_column(self.dependences, column) if d.is_clear(_n_tested(self.dependences))]
-            worst = max(clear, key=lambda d: d.design_effect)
+            [found] = [one for one in self.dependences if one.column == column]
+            clear = np.flatnonzero(_clear(found, n_tested))
+            worst = _of_place(found, int(clear[np.argmax(found.design_effect[clear])]))
             remedy = (
                 f"use --unit {column}"
                 if worst.n_groups >= FEWEST_GROUPS
                 else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
             )
             text = (
-                f"differences hang together within {column} in {len(clear):,} of {len(self.dependences):,} comparisons "
+                f"differences hang together within {column} in {len(clear):,} of {n:,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
                 f"about {naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes p too "
                 f"small for other values of {column} than these; {remedy}"
             )
             of_worst = {"n_groups": worst.n_groups, "icc": worst.icc, "design_effect": worst.design_effect}
-            shares = {"n_comparisons": len(clear), "of": len(self.dependences)}
+            shares = {"n_comparisons": len(clear), "of": n}
             notes.append(Note("dependence", text, {"column": column, "unit": unit, **of_worst, **shares}))
         return notes
 
 
-def _judged(
-    exchange: Exchange, tallies: Tallies, alternative: Alternative, alpha: float, n_sampled: int, failed: Failed | None
-) -> list[Result]:
-    inference = Inference(exchange.asked, alternative, alpha, n_sampled, failed)
-    return [inference.result(c, slots, tallies) for c, slots in zip(exchange.comparisons, exchange.slots, strict=True)]
+def _beside(found: Table) -> OtherUnit:
+    return OtherUnit(found.unit, found.n_units, found.exact, found.n_trials, found.n_extreme, found.p_value)
 
 
-def _beside(r: Result) -> Beside:
-    return Beside(r.unit, r.n_units, r.method, r.n_trials, r.n_extreme, r.p_value)
+def _of_place(found: Hanging, k: int) -> Dependence:
+    numbers = (found.n_groups, found.icc, found.design_effect, found.p_value)
+    return Dependence(found.column, *(column[k].item() for column in numbers))
 
 
-def clear_columns(dependences: Sequence[Sequence[Dependence]], fewest: int = 2) -> list[str]:
-    """Return the columns, of `fewest` groups or more, within which differences clearly hang together."""
-    n = _n_tested(dependences)
-    clear = (d for own in dependences for d in own if d.n_groups >= fewest and d.is_clear(n))
-    return list(dict.fromkeys(d.column for d in clear))
+def clear_columns(dependences: Sequence[Hanging], fewest: int = 2) -> list[str]:
+    """Return the columns, of `fewest` groups or more, within which differences clearly hang together.
+
+    That of the first such comparison comes first.
+    """
+    n_tested = _n_tested(dependences)
+    clear = {one.column: one.rows[_clear(one, n_tested) & (one.n_groups >= fewest)] for one in dependences}
+    return sorted((column for column, rows in clear.items() if len(rows)), key=lambda column: int(clear[column][0]))
 
 
-def _n_tested(dependences: Sequence[Sequence[Dependence]]) -> int:
-    return sum(len(own) for own in dependences)
+def _n_tested(dependences: Sequence[Hanging]) -> int:
+    return sum(len(one.rows) for one in dependences)
 
 
-def _of_column(dependences: Sequence[Sequence[Dependence]], column: str) -> Iterable[Dependence]:
-    return (d for own in dependences for d in own if d.column == column)
+def _clear(found: Hanging, n_tested: int) -> NDArray[np.bool_]:
+    """Say which would matter and are not chance, among `n_tested` such tests."""
+    return (found.design_effect > NEGLIGIBLE) & (found.p_value <= CLEAR / max(n_tested, 1))

@@ -1,13 +1,15 @@
-"""What is compared: pairs x metrics x subsets, which arrangements are counted, and the jobs that count them."""
+"""What is compared: pairs x metrics x subsets, and which arrangements are counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.listing import Comparisons
+from sigdask.comparison.table import Coded, Subset
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import replicates
@@ -15,57 +17,33 @@ from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
 from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sets import PresencePanel, build_sets
-from sigdask.randomization.panels.sums import Pair, Panel, Units
+from sigdask.randomization.panels.sets import build_sets
+from sigdask.randomization.panels.sums import Units
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """What the user asked for, resolved."""
+    """What the user asked for, resolved.
+
+    Attributes
+    ----------
+    counts : Counts
+        The test set, with its unit.
+    units : Units
+        What is exchanged.
+    pairs : int64 array, shape (n_pairs, 2)
+        Systems compared.
+    method, trials
+        As in `compare_sets`.
+    """
 
     counts: Counts
     units: Units
-    pairs: list[Pair]
+    pairs: NDArray[np.int64]
     method: Method
     trials: int | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """One pair and metric: where it stands in its panel, and which arrangements are counted."""
-
-    pair: Pair
-    metric: BoundMetric | BoundSets | BlackBox
-    subset: dict[str, str] | None
-    mask: NDArray[np.bool_] | None
-    panel: ComparedPanel
-    row: int
-    column: int
-    n_discordant: int
-    sampled: bool
-    enumerated: bool
-    n_trials: int
-
-    @property
-    def n_items(self) -> int:
-        """Items that both systems have in the metric."""
-        return self.panel.extent[0]
-
-    def label(self, counts: Counts) -> str:
-        """Return what is compared, for errors."""
-        a, b = (counts.systems[k] for k in self.pair)
-        return f"{a} and {b} by {self.metric.name}"
-
-
-def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[dict[str, str] | None, NDArray[np.bool_] | None]]:
-    if by is None:
-        yield None, None
-        return
-    column = np.array(counts.group(by), dtype=object)
-    for value in sorted(set(column)):
-        yield {"column": by, "value": value}, column == value
 
 
 def bind(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
@@ -73,104 +51,156 @@ def bind(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBo
     return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
 
 
-def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Iterator[Comparison]:
-    """Yield every comparison of systems that have an item in common, in the order of subsets, pairs and metrics."""
-    bound_metrics = [bind(m, asked.counts) for m in chosen]
-    groups = _sharing_items([m for m in bound_metrics if not isinstance(m, BlackBox)])
-    columns = {id(m): (g, k) for g, group in enumerate(groups) for k, m in enumerate(group)}
-    for subset, mask in _subsets(asked.counts, by):
-        where = {(g, k): place for g, own in enumerate(groups) for k, place in _places(asked, own, mask)}
-        for k, pair in enumerate(asked.pairs):
-            for metric in bound_metrics:
-                if isinstance(metric, BlackBox):
-                    comparison = _black_box(asked, metric, pair, subset, mask)
-                else:
-                    group, column = columns[id(metric)]
-                    comparison = _of_panel(asked, where[group, k], column, metric, pair, subset, mask)
-                if comparison.n_items:
-                    yield comparison
+def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Comparisons:
+    """List every comparison of systems that have an item in common, in the order of subsets, pairs and metrics."""
+    metrics = tuple(bind(m, asked.counts) for m in chosen)
+    placings = _placings(asked, metrics)
+    subsets, masks = zip(*_subsets(asked.counts, by), strict=True)
+    panels: list[ComparedPanel] = []
+    grids = [_grid(asked, metrics, placings, mask, panels) for mask in masks]
+    of_subset = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid.pair) for grid in grids])
+    pair, metric, panel, row, column = (
+        np.concatenate([getattr(grid, name) for grid in grids]) for name in ("pair", "metric", "panel", "row", "column")
+    )
+    n_items, n_units = np.array([p.extent for p in panels], np.int64).reshape(-1, 2)[panel].T
+    is_box = np.array([isinstance(m, BlackBox) for m in metrics], np.bool_)[metric]
+    n_discordant = _n_discordant(panels, panel, row, column)
+    enumerated = _enumerated(asked, metrics, metric, n_discordant, is_box)
+    return Comparisons(
+        counts=asked.counts,
+        metrics=metrics,
+        panels=tuple(panels),
+        masks=masks,
+        a=asked.pairs[pair, 0].astype(np.int32),
+        b=asked.pairs[pair, 1].astype(np.int32),
+        metric=metric,
+        subset=Coded(of_subset, subsets),
+        panel=panel,
+        row=row,
+        column=column,
+        n_items=n_items,
+        n_units=n_units,
+        n_discordant=n_discordant,
+        sampled=~enumerated | (asked.method == "both"),
+        enumerated=enumerated,
+        n_trials=np.where(is_box, asked.trials or outputs.DEFAULT_TRIALS, asked.trials or sums.DEFAULT_TRIALS),
+    )
 
 
 def left_out(
-    counts: Counts, pairs: Sequence[Pair], chosen: Sequence[AnyMetric], by: str | None
+    counts: Counts, pairs: NDArray[np.int64], chosen: Sequence[AnyMetric], by: str | None
 ) -> Iterator[tuple[str | None, str, str, str]]:
     """Yield (subset, a, b, metric) of what is not compared although a system has it: the other has no such item."""
     if counts.present is None and not counts.held and not counts.replicates:
         return
+    i, j = pairs.T
     for subset, mask in _subsets(counts, by):
         for metric in (bind(m, counts) for m in chosen):
             own = [counts.in_common([s], mask, metric.held) for s in range(counts.n_systems)]
             has = np.column_stack(own).astype(np.float32)  # (n_items, n_systems)
             common = has.T @ has  # numbers of items, above 0 where there are some
-            for i, j in pairs:
-                if not common[i, j] and (common[i, i] or common[j, j]):
-                    yield _value(subset), counts.systems[i], counts.systems[j], metric.name
+            has_any = common.diagonal() > 0
+            for k in np.flatnonzero((common[i, j] == 0) & (has_any[i] | has_any[j])):
+                a, b = (counts.systems[s] for s in pairs[k])
+                yield subset.value if subset else None, a, b, metric.name
 
 
-def _value(subset: dict[str, str] | None) -> str | None:
-    return subset["value"] if subset else None
-
-
-def _sharing_items(metrics: Sequence[BoundMetric | BoundSets]) -> list[list[BoundMetric | BoundSets]]:
-    """Group the metrics that can share panels: of one kind, on the same items."""
-    groups: dict[tuple[bool, bytes], list[BoundMetric | BoundSets]] = {}
-    for metric in metrics:
-        key = isinstance(metric, BoundSets), b"" if metric.held is None else np.packbits(metric.held).tobytes()
-        groups.setdefault(key, []).append(metric)
-    return list(groups.values())
-
-
-def _places(
-    asked: Asked, metrics: Sequence[BoundMetric | BoundSets], mask: NDArray[np.bool_] | None
-) -> Iterator[tuple[int, tuple[Panel | PresencePanel, int]]]:
-    """Yield each pair with its panel and row there, for metrics that can share panels."""
-    summed = [m for m in metrics if isinstance(m, BoundMetric)]
-    if summed:
-        for placed in build.build(asked.counts, asked.units, summed, asked.pairs, subset=mask):
-            yield from ((k, (placed.panel, row)) for row, k in enumerate(placed.of_pairs))
+def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | None, NDArray[np.bool_] | None]]:
+    if by is None:
+        yield None, None
         return
-    of_sets = [m for m in metrics if isinstance(m, BoundSets)]
-    for panel, members in build_sets(asked.counts, asked.units, of_sets, asked.pairs, subset=mask):
-        yield from ((k, (panel, row)) for row, k in enumerate(members))
+    column = counts.group(by)
+    values = sorted(set(column))
+    place = {value: k for k, value in enumerate(values)}
+    codes = np.fromiter((place[value] for value in column), np.int64, len(column))
+    for k, value in enumerate(values):
+        yield Subset(by, value), codes == k
 
 
-def _of_panel(
+Placing = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, NDArray[np.int64]]]]
+"""The items of a subset -> panels, and the places of their pairs among those asked for."""
+
+
+def _placings(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox]) -> list[tuple[list[int], Placing]]:
+    """Return the metrics that share panels, by their places, and what makes these: of one kind, on the same items."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for k, metric in enumerate(metrics):
+        held = b"" if metric.held is None else np.packbits(metric.held).tobytes()
+        groups.setdefault((k,) if isinstance(metric, BlackBox) else (type(metric), held), []).append(k)
+    return [(own, _placing(asked, [metrics[k] for k in own])) for own in groups.values()]
+
+
+def _placing(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox]) -> Placing:
+    counts, units, pairs = asked.counts, asked.units, asked.pairs
+    if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
+        sharing = build.Sharing.of(counts, summed, pairs)
+        return lambda mask: ((placed.panel, placed.of_pairs) for placed in sharing.panels(units, mask))
+    if of_sets := [m for m in metrics if isinstance(m, BoundSets)]:
+        return lambda mask: iter(build_sets(counts, units, of_sets, pairs, subset=mask))
+    [box] = [m for m in metrics if isinstance(m, BlackBox)]
+    each = list(enumerate(pairs.tolist()))
+    return lambda mask: ((OutputsPanel.of(counts, units, box, pair, mask), np.array([k])) for k, pair in each)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grid:
+    """Where the comparisons of one subset stand, in the order of pairs and metrics: arrays of shape (n,)."""
+
+    pair: NDArray[np.int32]
+    metric: NDArray[np.int32]
+    panel: NDArray[np.int32]
+    row: NDArray[np.int32]
+    column: NDArray[np.int32]
+
+
+def _grid(
     asked: Asked,
-    where: tuple[Panel | PresencePanel, int],
-    column: int,
-    metric: BoundMetric | BoundSets,
-    pair: Pair,
-    subset: dict[str, str] | None,
+    metrics: Sequence[BoundMetric | BoundSets | BlackBox],
+    placings: Sequence[tuple[list[int], Placing]],
     mask: NDArray[np.bool_] | None,
-) -> Comparison:
-    panel, row = where
-    n_discordant = int(panel.n_discordant[row, column])
-    sampled, enumerated = _how(asked, n_discordant, sums.ENUMERATED_UNITS, metric.name)
-    return Comparison(
-        pair, metric, subset, mask, panel, row, column, n_discordant, sampled, enumerated,
-        asked.trials or sums.DEFAULT_TRIALS,
-    )  # fmt: skip
+    panels: list[ComparedPanel],
+) -> _Grid:
+    """Place the comparisons of one subset that have items, and add their panels to `panels`."""
+    shape = len(asked.pairs), len(metrics)
+    panel, row = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
+    column = np.zeros(len(metrics), np.int32)
+    for own, placing in placings:
+        column[own] = np.arange(len(own))
+        for made, of_pairs in placing(mask):
+            if made.extent[0]:
+                panel[of_pairs[:, None], own] = len(panels)
+                row[of_pairs[:, None], own] = np.arange(len(of_pairs))[:, None]
+                panels.append(made)
+    pair, metric = (places.astype(np.int32) for places in np.nonzero(panel >= 0))
+    return _Grid(pair, metric, panel[pair, metric], row[pair, metric], column[metric])
 
 
-def _black_box(
-    asked: Asked, metric: BlackBox, pair: Pair, subset: dict[str, str] | None, mask: NDArray[np.bool_] | None
-) -> Comparison:
-    panel = OutputsPanel.of(asked.counts, asked.units, metric, pair, mask)
-    n_discordant = len(panel.discordant)
-    sampled, enumerated = _how(asked, n_discordant, outputs.ENUMERATED_UNITS, metric.name)
-    return Comparison(
-        pair, metric, subset, mask, panel, 0, 0, n_discordant, sampled, enumerated,
-        asked.trials or outputs.DEFAULT_TRIALS,
-    )  # fmt: skip
+def _n_discordant(
+    panels: Sequence[ComparedPanel], panel: NDArray[np.int32], row: NDArray[np.int32], column: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Return the units that differ of each comparison."""
+    found = np.zeros(len(panel), np.int64)
+    order = np.argsort(panel, kind="stable")
+    borders = np.cumsum(np.bincount(panel, minlength=len(panels)))
+    for one, here in zip(panels, np.split(order, borders[:-1]), strict=False):  # of no panels one part, of nothing
+        found[here] = one.n_discordant[row[here], column[here]]
+    return found
 
 
-def _how(asked: Asked, n_discordant: int, most: int, metric: str) -> tuple[bool, bool]:
-    """Decide whether to sample and whether to enumerate."""
+def _enumerated(
+    asked: Asked,
+    metrics: Sequence[BoundMetric | BoundSets | BlackBox],
+    metric: NDArray[np.int32],
+    n_discordant: NDArray[np.int64],
+    is_box: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Decide which comparisons are counted by all arrangements: where these are few enough."""
+    most = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
     feasible = n_discordant <= most
-    if asked.method == "exact" and not feasible:
+    if asked.method == "exact" and not feasible.all():
+        k = int(np.argmin(feasible))
         raise InputError(
-            f"method exact: {n_discordant} discordant units under {metric}, at most {most} are enumerated; "
-            "use --method auto, which samples the larger ones"
+            f"method exact: {n_discordant[k]} discordant units under {metrics[metric[k]].name}, at most {most[k]} are "
+            "enumerated; use --method auto, which samples the larger ones"
         )
-    enumerated = feasible and asked.method != "randomization"
-    return not enumerated or asked.method == "both", enumerated
+    return feasible & (asked.method != "randomization")

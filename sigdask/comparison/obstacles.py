@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.comparison.adjustment import Adjustment
 from sigdask.comparison.notes import Note, Plain
-from sigdask.comparison.results import Result
+from sigdask.comparison.table import Floats, Table
 from sigdask.randomization.max_t import Family
 from sigdask.randomization.skewed import n_skewed
 from sigdask.statistics.bounds import MAX_TRIALS, trials_to_decide
@@ -25,18 +28,19 @@ SKEWED = (
 )
 
 
-def obstacles(made: Adjustment, results: Sequence[Result], alpha: float) -> list[Note]:
-    """Return what stands in the way of a verdict, with remedies."""
-    return [note for check in (_few_trials, _few_units, _undecided, _caveats) for note in check(made, results, alpha)]
+def obstacles(made: Adjustment, found: Table) -> list[Note]:
+    """Return what stands in the way of a verdict, with remedies, of the comparisons judged together."""
+    return [note for check in (_few_trials, _few_units, _undecided, _caveats) for note in check(made, found)]
 
 
-def _few_trials(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[Note]:
-    sampled = [r.n_asked for r in results if r.method == "approximate" and r.n_trials > 0]
-    if made.method in OF_P_VALUES and sampled:
-        needed = trials_needed(cost(made.method, len(results)), alpha)
-        if (least := min(sampled)) < needed:
+def _few_trials(made: Adjustment, found: Table) -> Iterable[Note]:
+    alpha = found.alpha
+    sampled = n_asked(found)[~found.exact & (found.n_trials > 0)]
+    if made.method in OF_P_VALUES and len(sampled):
+        needed = trials_needed(cost(made.method, len(found)), alpha)
+        if (least := int(sampled.min())) < needed:
             text = (
-                f"{least:,} trials cannot bring a single p of {len(results):,} to {alpha:g} after {made.method}: "
+                f"{least:,} trials cannot bring a single p of {len(found):,} to {alpha:g} after {made.method}: "
                 f"it takes {needed:,} (--trials {needed})"
             )
             yield Note("few-trials", text, {"n_trials": least, "needed": needed, "alpha": alpha})
@@ -45,72 +49,86 @@ def _few_trials(made: Adjustment, results: Sequence[Result], alpha: float) -> It
     if made.family is not None and not made.family.enumerated and 0 < made.n_trials < needed:
         text = f"{made.n_trials:,} trials cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
         yield Note("few-trials", text, {"n_trials": made.n_trials, "needed": needed, "alpha": alpha})
-    elif sampled and max(sampled) < needed:
+    elif len(sampled) and (most := int(sampled.max())) < needed:
         text = f"the trials asked for cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
-        yield Note("few-trials", text, {"n_trials": max(sampled), "needed": needed, "alpha": alpha})
+        yield Note("few-trials", text, {"n_trials": most, "needed": needed, "alpha": alpha})
 
 
-def _few_units(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[Note]:
+def _few_units(made: Adjustment, found: Table) -> Iterable[Note]:
     """Say once for each unit how few there are, and where no p can reach alpha."""
-    least = [least_p(r) for r in results]
+    alpha = found.alpha
+    least = least_p(found)
     reached = OF_P_VALUES[made.method](least) if made.method in OF_P_VALUES else least
-    beyond = {id(r) for r, p in zip(results, reached, strict=True) if p > alpha}
-    for unit in sorted({r.unit for r in results}):
-        few = [r for r in results if r.unit == unit and 0 < r.n_units < FEW_UNITS]
-        if not few:
+    for code in np.argsort(np.array(found.unit.values, object), kind="stable").tolist():
+        unit = found.unit.values[code]
+        few = (found.unit.codes == code) & (found.n_units > 0) & (found.n_units < FEW_UNITS)
+        n_few = int(np.count_nonzero(few))
+        if not n_few:
             continue
-        sizes = [r.n_units for r in few]
-        hopeless = [r for r in few if id(r) in beyond]
+        low, high = int(found.n_units[few].min()), int(found.n_units[few].max())
+        n_hopeless = int(np.count_nonzero(few & (reached > alpha)))
         reach = ""
-        if hopeless:
+        if n_hopeless:
             finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
             after = "" if made.method == "none" else f" after {made.method}"
-            reach = f"; {alpha:g} cannot be reached{after}{_share(hopeless, few)}: more units are needed{finer}"
-        number = _plural(sizes[0], "unit") if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)} units"
-        text = f"only {number} ({unit}){_share(few, results)}: a test of so few says little{reach}"
-        numbers: dict[str, Plain] = {"unit": unit, "fewest": min(sizes), "most": max(sizes), "alpha": alpha}
-        numbers |= {"n_comparisons": len(few), "n_unreachable": len(hopeless), "of": len(results)}
+            reach = f"; {alpha:g} cannot be reached{after}{_share(n_hopeless, n_few)}: more units are needed{finer}"
+        number = _plural(low, "unit") if low == high else f"{low} to {high} units"
+        text = f"only {number} ({unit}){_share(n_few, len(found))}: a test of so few says little{reach}"
+        numbers: dict[str, Plain] = {"unit": unit, "fewest": low, "most": high, "alpha": alpha}
+        numbers |= {"n_comparisons": n_few, "n_unreachable": n_hopeless, "of": len(found)}
         yield Note("few-units", text, numbers)
 
 
-def least_p(r: Result) -> float:
+def least_p(found: Table) -> Floats:
     """Return the smallest p that so many units can give: each arrangement is as likely, two reach it two-sided."""
-    return min(2.0 ** (-r.n_units + (r.alternative == "two-sided")), 1.0)
+    two_sided = np.array([side == "two-sided" for side in found.alternative.values])[found.alternative.codes]
+    return np.minimum(2.0 ** (two_sided - found.n_units.astype(np.float64)), 1.0)
 
 
-def _share(some: Sequence[Result], whole: Sequence[Result]) -> str:
-    return "" if len(some) == len(whole) else f" in {len(some):,} of {_plural(len(whole), 'comparison')}"
+def _share(some: int, whole: int) -> str:
+    return "" if some == whole else f" in {some:,} of {_plural(whole, 'comparison')}"
 
 
 def _plural(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _undecided(made: Adjustment, results: Sequence[Result], alpha: float) -> Iterable[Note]:
+def _undecided(made: Adjustment, found: Table) -> Iterable[Note]:
     """Say how many verdicts of a sampled family another seed could turn."""
     if made.family is not None and (made.family.enumerated or made.n_trials == 0):
         return
-    fixed = [r for r in results if r.n_trials and r.stopped is None]  # a stopping rule's p needs no more trials
-    straddling = [r.p_adjusted for r in fixed if r.p_adjusted and _straddles(r, alpha)]
-    if straddling:
-        one = len(straddling) == 1
-        needed = sorted(trials_to_decide(p, alpha) or MAX_TRIALS for p in straddling)[len(straddling) // 2]
-        remedy = f"; about {needed:,} trials would decide {'it' if one else 'half of them'}"
+    alpha = found.alpha
+    fixed = (found.n_trials > 0) & ~is_stopped(found)  # a stopping rule's p needs no more trials
+    straddling = fixed & (found.p_adjusted_low <= alpha) & (alpha < found.p_adjusted_high)
+    if n := int(np.count_nonzero(straddling)):
+        middle = found.p_adjusted[straddling].tolist()
+        needed = sorted(trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
+        remedy = f"; about {needed:,} trials would decide {'it' if n == 1 else 'half of them'}"
         counted = made.family is not None and needed < MAX_TRIALS
         text = (
-            f"{len(straddling):,} of {len(results):,} adjusted p {'lies' if one else 'lie'} within Monte Carlo error "
+            f"{n:,} of {len(found):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error "
             f"(99 %) of {alpha:g}: another seed can turn the verdict{remedy if counted else ''}"
         )
-        some = {"n_comparisons": len(straddling), "of": len(results), "alpha": alpha}
+        some = {"n_comparisons": n, "of": len(found), "alpha": alpha}
         yield Note("family-undecided", text, {**some, "needed": needed if counted else None})
 
 
-def _straddles(r: Result, alpha: float) -> bool:
-    """Say whether the interval of the adjusted p holds alpha."""
-    return r.p_adjusted_interval is not None and r.p_adjusted_interval[0] <= alpha < r.p_adjusted_interval[1]
+def n_asked(found: Table) -> NDArray[np.int64]:
+    """Return the trials asked for, shape (n,): more than were counted where a rule stopped."""
+    return np.where(is_stopped(found), n_asked_by_rules(found), found.n_trials)
 
 
-def _caveats(made: Adjustment, _results: Sequence[Result], _alpha: float) -> Iterable[Note]:
+def is_stopped(found: Table) -> NDArray[np.bool_]:
+    """Say which comparisons a rule to stop early looked at, shape (n,)."""
+    return np.asarray(n_asked_by_rules(found) > 0)
+
+
+def n_asked_by_rules(found: Table) -> NDArray[np.int64]:
+    """Return the trials that rules to stop early could have taken, shape (n,); 0 where none looked."""
+    return sum((stops.n_asked for stops in found.stops), np.zeros(len(found), np.int64))
+
+
+def _caveats(made: Adjustment, _found: Table) -> Iterable[Note]:
     if made.method == "tukey":
         yield Note("caveat", TUKEY_CAVEAT, {"adjust": made.method})
     family = made.family

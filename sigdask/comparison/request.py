@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sigdask import metrics as known
 from sigdask.comparison.comparisons import bind
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
-from sigdask.randomization.panels.sums import Pair
 
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
 
@@ -64,8 +66,8 @@ class Wanted:
         return replace(self, metrics=[bind(m, counts) for m in self.found(counts)])
 
 
-def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> list[Pair]:
-    """Return the pairs of systems compared, as indices."""
+def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
+    """Return the pairs of systems compared, as indices, shape (n_pairs, 2)."""
     place = {name: k for k, name in enumerate(counts.systems)}
     for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
         if name not in place:
@@ -74,7 +76,8 @@ def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: 
         for a, b in pairs:
             if a == b:
                 raise InputError(f"pair {a!r}, {b!r}: a system is not compared with itself")
-        return [(place[a], place[b]) for a, b in pairs]
+        return np.array([(place[a], place[b]) for a, b in pairs], np.int64).reshape(-1, 2)
     if baseline is not None:
-        return [(k, place[baseline]) for k in range(counts.n_systems) if k != place[baseline]]
-    return [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
+        others = np.delete(np.arange(counts.n_systems), place[baseline])
+        return np.column_stack([others, np.full_like(others, place[baseline])])
+    return np.column_stack(np.triu_indices(counts.n_systems, 1))

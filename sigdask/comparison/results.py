@@ -1,53 +1,23 @@
-"""What a comparison found: frozen values, with the JSON that stays."""
+"""What all comparisons of one call found, with the JSON that stays."""
 
 from __future__ import annotations
 
-import importlib
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
+from operator import eq
+from pathlib import Path
 from typing import Any, overload
 
+from sigdask.comparison.found import lines
+from sigdask.comparison.found.columns import csv_parts, data_frame, write_parquet
+from sigdask.comparison.found.ranking import Ranking, rankings
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import Note, dicts, texts
-from sigdask.errors import InputError, missing_extra
+from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
-from sigdask.statistics.crosscheck import Check
-from sigdask.statistics.dependence import Dependence
-from sigdask.statistics.letters import Ranked, achieved_significance, discriminative_power, ranking
-from sigdask.writing import as_json, plain
-
-
-@dataclass(frozen=True, slots=True)
-class SecondRun:
-    """An independent run of as many trials, and Fisher's exact p that both are of one rate."""
-
-    n_trials: int
-    n_extreme: int
-    p_value: float
-    agreement_p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Exact:
-    """The exact p-value, or bounds of it, with how it was had and what is guaranteed."""
-
-    p_lo: float
-    p_hi: float
-    method: str
-    guarantee: str
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """The same comparison with another unit exchanged, for contrast."""
-
-    unit: str
-    n_units: int
-    method: str
-    n_trials: int
-    n_extreme: int
-    p_value: float
+from sigdask.statistics.letters import achieved_significance
+from sigdask.writing import Lines, json_parts, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,174 +88,14 @@ class ResultAcrossSets:
     p_adjusted_interval: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """How a rule to stop early ended the counting.
-
-    Attributes
-    ----------
-    rule : {"besag-clifford", "confidence-sequence"}
-        Which.
-    n_asked : int
-        Trials that it could have taken.
-    is_early : bool
-        Whether it stopped before them.
-    is_significant : bool or None
-        The decision of the confidence sequence, which gives no p; None where it is undecided.
-    epsilon : float or None
-        Its resampling risk.
-    h : int or None
-        Exceedances that Besag and Clifford's rule waits for.
-    """
-
-    rule: str
-    n_asked: int
-    is_early: bool
-    is_significant: bool | None = None
-    epsilon: float | None = None
-    h: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One comparison: two systems, one metric, one test set (or subset).
-
-    Attributes
-    ----------
-    test_set : str
-        Its name, empty unless given.
-    subset : dict or None
-        {"column", "value"} of `--by`.
-    unit : str
-        What was exchanged as a whole.
-    a, b : str
-        The systems.
-    metric : str
-        As it was asked for.
-    higher_is_better : bool
-        Whether more is better.
-    score_a, score_b, difference : float
-        difference = score_a - score_b.
-    alternative : {"two-sided", "greater", "less"}
-        Of the difference.
-    n_items, n_units, n_discordant : int
-        Items, units, and units that differ in the metric's own fields.
-    method : {"approximate", "exact"}
-        Random trials, or all arrangements.
-    n_trials, n_extreme : int
-        Trials (or arrangements), and those at least as extreme as observed.
-    p_value : float
-        (n_extreme + 1) / (n_trials + 1), or the exact n_extreme / n_trials.
-    p_interval : tuple of float
-        99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
-    p_adjusted : float or None
-        Adjusted for the family.
-    p_adjusted_interval : tuple of float, or None
-        99 % Monte Carlo interval of what the adjusted p would be with endless trials; both ends equal
-        it where all arrangements were counted.
-    r12 : float or None
-        Correlation of the two systems' item scores.
-    second_run : SecondRun or None
-        The cross-check by a second run.
-    exact : Exact or None
-        The exact value, where one is at hand.
-    checks : tuple of Check
-        Cross-checks and their verdicts.
-    dependence : tuple of Dependence
-        How much differences hang together within coarser groups than the unit.
-    beside : tuple of Beside
-        The same with other units exchanged.
-    notes : tuple of Note
-        On this comparison; `warnings` are their texts.
-    signature : str or None
-        How the scorer library counted, in its own words.
-    stopped : Stopped or None
-        How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
-    """
-
-    test_set: str
-    subset: dict[str, str] | None
-    unit: str
-    a: str
-    b: str
-    metric: str
-    higher_is_better: bool
-    score_a: float
-    score_b: float
-    difference: float
-    alternative: str
-    n_items: int
-    n_units: int
-    n_discordant: int
-    method: str
-    n_trials: int
-    n_extreme: int
-    p_value: float
-    p_interval: tuple[float, float]
-    p_adjusted: float | None = None
-    r12: float | None = None
-    second_run: SecondRun | None = None
-    exact: Exact | None = None
-    checks: tuple[Check, ...] = ()
-    dependence: tuple[Dependence, ...] = ()
-    beside: tuple[Beside, ...] = ()
-    notes: tuple[Note, ...] = ()
-    signature: str | None = None
-    stopped: Stopped | None = None
-    p_adjusted_interval: tuple[float, float] | None = None
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the notes say, as it is printed."""
-        return texts(self.notes)
-
-    def disagreements(self) -> tuple[Check, ...]:
-        """Return the cross-checks that disagree."""
-        return tuple(check for check in self.checks if check.verdict == "disagrees")
-
-    def better(self) -> str | None:
-        """Return the system with the better score, None at a tie."""
-        if self.difference == 0:
-            return None
-        return self.a if (self.difference > 0) == self.higher_is_better else self.b
-
-    def is_undecided(self, alpha: float) -> bool:
-        """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
-        return self.p_interval[0] <= alpha < self.p_interval[1]
-
-    @property
-    def n_asked(self) -> int:
-        """Trials asked for: more than were counted where a rule stopped."""
-        return self.n_trials if self.stopped is None else self.stopped.n_asked
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether a rule to stop early has had its say: more trials are not asked for."""
-        return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
-
-    def verdict(self, alpha: float) -> str:
-        """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
-        return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
-
-    def decision(self, alpha: float) -> bool | None:
-        """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
-        if self.stopped is not None and self.stopped.rule == "confidence-sequence":
-            return self.stopped.is_significant
-        if self.p_adjusted is not None:
-            return bool(self.p_adjusted <= alpha)
-        if self.is_undecided(alpha) and not self.is_settled:
-            return None
-        return bool(self.p_value <= alpha)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Results(Sequence[Result]):
-    """All comparisons of one call, with what makes them repeatable.
+    """All comparisons of one call, with what makes them repeatable; a sequence of views of them.
 
     Attributes
     ----------
-    results : tuple of Result
-        In the order of subsets, pairs and metrics.
+    table : Table
+        What was found, as columns, in the order of subsets, pairs and metrics.
     seed : int
         Of the stream.
     alpha : float
@@ -298,7 +108,7 @@ class Results(Sequence[Result]):
         Verdicts over several sets, where asked for.
     """
 
-    results: tuple[Result, ...]
+    table: Table
     seed: int
     alpha: float
     notes: tuple[Note, ...] = ()
@@ -310,13 +120,24 @@ class Results(Sequence[Result]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Result]: ...
     def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
-        return self.results[index]
+        if isinstance(index, slice):
+            return tuple(self.table.take(index).results())
+        return self.table.result(range(len(self))[index])
 
     def __len__(self) -> int:
-        return len(self.results)
+        return len(self.table)
 
     def __iter__(self) -> Iterator[Result]:
-        return iter(self.results)
+        return self.table.results()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all is the same, each result as JSON has it: a number that there is not is like another."""
+        if not isinstance(other, Results):
+            return NotImplemented
+        around = all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name != "table")
+        return around and len(self) == len(other) and all(map(eq, self.json_lines(), other.json_lines()))
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -324,7 +145,11 @@ class Results(Sequence[Result]):
         return texts(self.notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` writes."""
+        """Return the object that `--json` writes, as values of Python."""
+        return self.around() | {"results": [plain(_result_dict(result)) for result in self]}
+
+    def around(self) -> dict[str, Any]:
+        """Return the object that `--json` writes, but for the results themselves."""
         return {
             "sigdask": version("sigdask"),
             "scheme": SCHEME,
@@ -333,25 +158,30 @@ class Results(Sequence[Result]):
             "warnings": list(self.warnings),
             "notes": plain(dicts(self.notes)),
             "family": plain(self.family),
-            "results": [plain(_result_dict(result)) for result in self.results],
+            "results": [],
             "rankings": plain(self.rankings()),
             "together": plain(self.together),
         }
 
     def rankings(self) -> list[Ranking]:
         """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
-        grouped: dict[tuple[str, str | None, str], list[Result]] = {}
-        for r in self.results:
-            grouped.setdefault((r.test_set, r.subset["value"] if r.subset else None, r.metric), []).append(r)
-        return [_ranking(own, self.alpha) for own in grouped.values() if _all_pairs(own)]
+        return rankings(self.table)
 
     def to_json(self) -> str:
         """Return the JSON text that `--json` writes."""
-        return as_json(self.to_dict())
+        return "".join(self.json_parts())
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text that `--json` writes, in parts of some thousand results."""
+        return json_parts(self.around() | {"results": Lines(self.json_lines())})
+
+    def json_lines(self) -> Iterator[str]:
+        """Yield the JSON of the results, each on a line, some thousand at a time."""
+        return lines.of(self.table)
 
     def achieved_significance(self) -> list[float]:
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
-        return achieved_significance([r.p_value for r in self.results])
+        return achieved_significance(self.table.p_value)
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row a comparison.
@@ -362,94 +192,17 @@ class Results(Sequence[Result]):
             "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`); any module with
             `DataFrame(columns)` or `table(columns)`.
         """
-        flat = [_flat(result) for result in self.results]
-        columns = {key: [row[key] for row in flat] for key in (flat[0] if flat else ())}
-        try:
-            module = importlib.import_module(library)
-        except ImportError:
-            raise _missing_frame(library) from None
-        make = getattr(module, "DataFrame", None) or module.table
-        return make(columns)
+        return data_frame(self.table, library)
 
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file, one row a comparison; the columns are those of `to_frame`."""
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            file.writelines(csv_parts([self.table]))
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Systems by score, with letters: those that share one are not told apart.
-
-    Attributes
-    ----------
-    test_set : str
-        Its name.
-    subset : dict or None
-        {"column", "value"} of `--by`.
-    metric : str
-        As it was asked for.
-    discriminative_power : float
-        Share of pairs with unadjusted p at most alpha (Sakai 2006).
-    systems : tuple of Ranked
-        Best first.
-    """
-
-    test_set: str
-    subset: dict[str, str] | None
-    metric: str
-    discriminative_power: float
-    systems: tuple[Ranked, ...]
-
-
-MOST_RANKED = 500
-"""Systems up to which letters are worked out."""
-
-
-def _all_pairs(results: Sequence[Result]) -> bool:
-    systems = {name for r in results for name in (r.a, r.b)}
-    pairs = {frozenset((r.a, r.b)) for r in results}
-    if any(r.alternative != "two-sided" for r in results):  # the other direction is not tested
-        return False
-    return 3 <= len(systems) <= MOST_RANKED and len(pairs) == len(systems) * (len(systems) - 1) // 2
-
-
-def _ranking(results: Sequence[Result], alpha: float) -> Ranking:
-    scores: dict[str, float] = {}
-    for r in sorted(results, key=lambda r: -r.n_items):  # where items are missing, the pair that has most of them
-        scores.setdefault(r.a, r.score_a)
-        scores.setdefault(r.b, r.score_b)
-    apart = [(r.a, r.b) for r in results if r.decision(alpha)]
-    first = results[0]
-    ranked = ranking(list(scores.items()), apart, higher_is_better=first.higher_is_better)
-    power = discriminative_power([_p_or_decision(r, alpha) for r in results], alpha)
-    return Ranking(first.test_set, first.subset, first.metric, power, tuple(ranked))
-
-
-def _p_or_decision(result: Result, alpha: float) -> float:
-    """Return p; where a rule decides without one, 0 for significant and 1 for not."""
-    return result.p_value if not math.isnan(result.p_value) else float(not result.decision(alpha))
-
-
-FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
-"""Libraries of data frames that come with an extra."""
-
-
-def _missing_frame(library: str) -> InputError:
-    if library in FRAMES:
-        return missing_extra(library, FRAMES[library], f"to_frame({library!r})")
-    return InputError(
-        f"to_frame({library!r}) needs {library}, which is not installed; without a name it takes pandas: "
-        f"pip install 'sigdask[{FRAMES['pandas']}]'"
-    )
-
-
-def _flat(result: Result) -> dict[str, Any]:
-    row = {k: v for k, v in asdict(result).items() if not isinstance(v, dict | tuple | list)}
-    row["subset"] = result.subset["value"] if result.subset else None
-    for name in ("second_run", "exact", "p_adjusted_interval"):
-        row.pop(name, None)
-    row["p_low"], row["p_high"] = result.p_interval
-    row["p_adjusted_low"], row["p_adjusted_high"] = result.p_adjusted_interval or (None, None)
-    row["second_run_p_value"] = result.second_run.p_value if result.second_run else None
-    row["agreement_p"] = result.second_run.agreement_p if result.second_run else None
-    row["disagreements"] = ", ".join(check.name for check in result.disagreements())
-    return row
+    def to_parquet(self, path: str | Path) -> None:
+        """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""
+        with Path(path).open("wb") as file:
+            write_parquet([self.table], file)
 
 
 def _result_dict(result: Result) -> dict[str, Any]:

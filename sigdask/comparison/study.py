@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.comparison.across_sets import AcrossSets, across_sets
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
+from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
+from sigdask.comparison.judging import Failed, Judging
+from sigdask.comparison.listing import Slots, Standing
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import FamilyNote, Result, Results
-from sigdask.comparison.summary import Failed, adjusted
+from sigdask.comparison.results import FamilyNote, ResultAcrossSets, Results
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.jobs import Cell, Job, Tallies
+from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.tallies import Tally
+
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +39,8 @@ class Study:
         Of each test set.
     alternatives : list of str
         Likewise.
-    families : list of (Adjustment, list of int)
-        The comparisons that are judged together.
+    families : list of (Adjustment, int64 array)
+        The comparisons that are judged together, by their places among all.
     across : AcrossSets or None
         Each pair over all sets.
     alpha : float
@@ -42,7 +51,7 @@ class Study:
 
     analyses: list[Analysis]
     alternatives: list[Alternative]
-    families: list[tuple[Adjustment, list[int]]]
+    families: list[tuple[Adjustment, Integers]]
     across: AcrossSets | None
     alpha: float
     seed: int
@@ -57,71 +66,101 @@ class Study:
         ]
 
     @property
-    def cells(self) -> list[tuple[Cell, ...]]:
-        """Where each result's counts stand, those that its p is of first."""
-        found = [own for analysis in self.analyses for own in analysis.cells]
+    def slots(self) -> Slots:
+        """Where the counts of all comparisons stand, with the unit asked for; jobs by their places in `jobs`."""
+        return self._slots(0)
+
+    @property
+    def beside(self) -> tuple[Slots, ...]:
+        """The same with other units exchanged: as many as a test set has, and none where another has fewer."""
+        return tuple(self._slots(k) for k in range(1, max(len(one.exchanges) for one in self.analyses)))
+
+    @property
+    def of_families(self) -> Standing:
+        """Where the counts of each comparison's family stand, if it has one."""
+        found = nowhere(sum(len(one.main.comparisons) for one in self.analyses))
+        job = sum(len(one.jobs) for one in self.analyses)
         for made, places in self.families:
             if made.job is not None:
-                for k in places:
-                    found[k] = (*found[k], Cell(made.job, 0, 0))
+                found.job[places] = job
+                job += 1
         return found
+
+    def _slots(self, k: int) -> Slots:
+        """Return the slots of each test set's exchange number `k`, one test set after the other."""
+        found, before = [], 0
+        for analysis in self.analyses:
+            sizes = [len(one.jobs) for one in analysis.exchanges]
+            n = len(analysis.main.comparisons)
+            own = analysis.exchanges[k].slots if k < len(sizes) else Slots(nowhere(n), nowhere(n), nowhere(n))
+            found.append([shifted(one, before + sum(sizes[:k])) for one in (own.first, own.second, own.exact)])
+            before += sum(sizes)
+        return Slots(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
 
     def results(
         self,
         tallies: Sequence[Tally],
-        revised: Callable[[int, Result], Result] = lambda _, result: result,
+        revised: Callable[[Table], Table] = lambda found: found,
         failed: Failed | None = None,
     ) -> Results:
         """Judge the tallies of `jobs`, which are in the same order.
 
-        `revised` is given each result and its number before p is adjusted.
+        `revised` is given all that was found before p is adjusted.
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
         """
         counted: Tallies = dict(zip(self.jobs, tallies, strict=True))
-        n_sampled = sum(c.sampled for analysis in self.analyses for _, c in analysis.asking)
-        results = [
-            result
+        n_sampled = sum(int(analysis.main.comparisons.sampled.sum()) for analysis in self.analyses)
+        judged = [
+            analysis.table(Judging(alternative, self.alpha, n_sampled, failed), counted)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
-            for result in analysis.results(counted, alternative, self.alpha, n_sampled, failed)
         ]
-        results = [revised(k, result) for k, result in enumerate(results)]
         families = [(made.counted(counted), places) for made, places in self.families]
-        of_families = [n for made, places in families for n in _adjust(results, made, places, counted, self.alpha)]
-        across = self.across
-        one_sided = [p for analysis in self.analyses for p in analysis.one_sided(counted)] if across else []
+        found = _adjusted(revised(Table.joined(judged)), families, counted)
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
-            *of_families,
+            *(note for made, places in families for note in obstacles(made, found.take(places))),
             *(note for analysis in self.analyses for note in analysis.notes),
         ]
         return Results(
-            results=tuple(results),
+            table=found,
             seed=self.seed,
             alpha=self.alpha,
             notes=distinct(notes),
-            family=_note(families, results),
-            together=across.verdicts(counted, results, one_sided, self.alpha) if across else (),
+            family=_note(families, found),
+            together=self._together(counted, found),
         )
 
+    def _together(self, tallies: Tallies, found: Table) -> tuple[ResultAcrossSets, ...]:
+        if self.across is None:
+            return ()
+        p_greater, p_less = (
+            np.concatenate([analysis.p_values(tallies, side) for analysis in self.analyses])
+            for side in ("greater", "less")
+        )
+        return self.across.verdicts(tallies, found, p_greater, p_less)
 
-def _note(families: Sequence[tuple[Adjustment, Sequence[int]]], results: Sequence[Result]) -> FamilyNote | None:
+
+Families = Sequence[tuple[Adjustment, Integers]]
+
+
+def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
+    """Put the adjusted p of families beside what was found."""
+    columns = [column.copy() for column in (found.p_adjusted, found.p_adjusted_low, found.p_adjusted_high)]
+    for made, places in families:
+        own = made.p_values(found.p_value[places], found.p_low[places], found.p_high[places], tallies)
+        for column, values in zip(columns, own or (), strict=False):
+            column[places] = values
+    p, low, high = columns
+    return replace(found, p_adjusted=p, p_adjusted_low=low, p_adjusted_high=high)
+
+
+def _note(families: Families, found: Table) -> FamilyNote | None:
     """Say how p-values were adjusted: of several families alike, the largest."""
-    adjusted = [(made, places) for made, places in families if any(results[k].p_adjusted is not None for k in places)]
+    adjusted = [(made, places) for made, places in families if not np.isnan(found.p_adjusted[places]).all()]
     if not adjusted:
         return None
     made, places = max(adjusted, key=lambda each: len(each[1]))
     return made.note(len(places))
-
-
-def _adjust(
-    results: list[Result], made: Adjustment, places: Sequence[int], tallies: Tallies, alpha: float
-) -> list[Note]:
-    """Put a family's adjusted p into its results; return what stands in the way of a verdict."""
-    found = made.p_values([results[k] for k in places], tallies)
-    if found is not None:
-        for k, p, low, high in zip(places, *found, strict=True):
-            results[k] = adjusted(results[k], float(p), (float(low), float(high)))
-    return obstacles(made, [results[k] for k in places], alpha)
 
 
 def prepare(
@@ -148,17 +187,14 @@ def prepare(
         raise InputError("no test set given")
     _check_names([counts for counts, _, _ in asked])
     analyses = [Analysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
-    asking = [each for analysis in analyses for each in analysis.asking]
-    sides = [side for (_, _, side), analysis in zip(asked, analyses, strict=True) for _ in analysis.asking]
-    groups: dict[str, list[int]] = {}
-    for k, (_, c) in enumerate(asking):
-        groups.setdefault(c.metric.name if by_metric else "", []).append(k)
+    asking = Asking.of(*(analysis.main for analysis in analyses))
+    sides = [side for _, _, side in asked]
     families = []
-    for places in groups.values():
-        own = [asking[k] for k in places]
-        families.append((adjustment(chosen(adjust, own), own, sides[places[0]]), places))
+    for places in rows_of(numbered(asking.metric) if by_metric else np.zeros(len(asking), np.int64)):
+        own = asking.only(places)
+        families.append((adjustment(chosen(adjust, own), own, sides[own.of_set[0]]), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Study(analyses, [side for _, _, side in asked], families, across, alpha, asked[0][1].seed)
+    return Study(analyses, sides, families, across, alpha, asked[0][1].seed)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

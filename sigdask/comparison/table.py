@@ -6,13 +6,15 @@ is looked at or written.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.found import views
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import Note
 
 Floats = NDArray[np.float64]
@@ -52,6 +54,10 @@ class Coded(Generic[Value]):
 
     def __getitem__(self, row: int) -> Value:
         return self.values[int(self.codes[row])]
+
+    def listed(self) -> list[Value]:
+        """Return the value of each row."""
+        return [self.values[code] for code in self.codes.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +105,15 @@ class Checked:
         The binomial p of the count if that p is true; NaN where the count is of all arrangements or there is no p.
     why : Coded of str
         Why it is not applicable; empty where it is.
+    kept : mapping of int to str
+        Of rows whose words are not those that the numbers give, as an earlier version kept them: these words.
     """
 
     verdict: NDArray[np.int8]
     p_value: Floats
     fit: Floats
     why: Coded[str]
+    kept: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +141,10 @@ class Hanging:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherUnit:
-    """The same comparisons with another unit exchanged; columns as in `Table`, one row for each of its rows."""
+    """The same comparisons with another unit exchanged; columns as in `Table`, one row for each of its rows.
+
+    No units where a row has none beside it.
+    """
 
     unit: Coded[str]
     n_units: Integers
@@ -159,6 +171,9 @@ class Stops:
     h : int or None
     is_unknown : bool array, shape (n,)
         The trial to stop at is not looked for yet.
+    n_counted, n_counted_extreme : int64 array, shape (n,)
+        Trials and exceedances that were counted, which the checks are of; those of the table are up to
+        where the rule stopped.
     """
 
     rule: str
@@ -168,6 +183,13 @@ class Stops:
     epsilon: float | None
     h: int | None
     is_unknown: NDArray[np.bool_]
+    n_counted: Integers
+    n_counted_extreme: Integers
+
+    @property
+    def has_decision(self) -> bool:
+        """Whether the rule decides without a p."""
+        return self.rule == "confidence-sequence"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,6 +229,7 @@ class Table:
         NaN where p was not adjusted.
     dependence : tuple of Hanging
     beside : tuple of OtherUnit
+        In the order in which they are shown.
     undefined_a, undefined_b : float64
         The score that 0/0 was given; NaN where the score is defined.
     step : float64
@@ -261,3 +284,86 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.p_value)
+
+    def result(self, row: int) -> Result:
+        """Return the view of one row, with its words."""
+        [result] = views.results(self.take(slice(row, row + 1)))
+        return result
+
+    def results(self) -> Iterator[Result]:
+        """Yield the view of each row, some thousands made at a time."""
+        for first in range(0, len(self), views.AT_ONCE):
+            yield from views.results(self.take(slice(first, first + views.AT_ONCE)))
+
+    @staticmethod
+    def of(results: Sequence[Result], alpha: float) -> Table:
+        """Make columns of rows, such as are read one by one.
+
+        Parameters
+        ----------
+        results : sequence of Result
+            In their order.
+        alpha : float
+            Level of the verdicts, which notes speak of.
+        """
+        from sigdask.comparison.found.rows import table_of
+
+        return table_of(results, alpha)
+
+    def take(self, rows: slice | Integers) -> Table:
+        """Return some rows, in the order given."""
+        from sigdask.comparison.found.parts import taken
+
+        return taken(self, rows)
+
+    @staticmethod
+    def joined(tables: Sequence[Table]) -> Table:
+        """Put tables below each other; at least one, all of one alpha."""
+        from sigdask.comparison.found.parts import joined
+
+        return joined(tables)
+
+    @property
+    def counted(self) -> tuple[Integers, Integers]:
+        """Trials and exceedances that checks are of: all that were counted, also where a rule stopped before."""
+        trials, extreme = self.n_trials, self.n_extreme
+        for stops in self.stops:
+            ruled = stops.n_asked > 0
+            trials = np.where(ruled, stops.n_counted, trials)
+            extreme = np.where(ruled, stops.n_counted_extreme, extreme)
+        return trials, extreme
+
+    @property
+    def is_settled(self) -> NDArray[np.bool_]:
+        """Where a rule to stop early has had its say: more trials are not asked for."""
+        settled = np.zeros(len(self), np.bool_)
+        for stops in self.stops:
+            settled |= (stops.n_asked > 0) & (stops.is_early | (self.n_trials >= stops.n_asked))
+        return settled
+
+    @property
+    def is_open(self) -> NDArray[np.bool_]:
+        """Where the interval of p holds alpha, and more trials could turn its verdict."""
+        found = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled
+        for stops in self.stops:
+            if stops.has_decision:
+                found &= stops.n_asked == 0
+        return found
+
+    @property
+    def decision(self) -> NDArray[np.int8]:
+        """Whether each difference is significant at alpha, as `Result.decision`: 1, 0, or -1 where it is undecided."""
+        single = np.where(self.is_open, -1, self.p_value <= self.alpha)
+        found = np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
+        for stops in self.stops:
+            if stops.has_decision:
+                found = np.where(stops.n_asked > 0, stops.is_significant, found)
+        return found
+
+    @property
+    def disagrees(self) -> NDArray[np.bool_]:
+        """Where a cross-check disagrees."""
+        found = np.zeros(len(self), np.bool_)
+        for checked in self.checks.values():
+            found |= checked.verdict == DISAGREES
+        return found

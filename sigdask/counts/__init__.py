@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids, item_scores, one_length
-from sigdask.counts.fields import Array, LabelFields, Reordered, rounding_of
-from sigdask.counts.precision import Column, Numbers
+from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids
+from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
+from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
+from sigdask.counts.texts import Factor, Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing
@@ -30,20 +32,20 @@ class Outputs:
 
     Attributes
     ----------
-    systems : tuple of object arrays, shape (n_items,) each
+    systems : sequence of object arrays, shape (n_items,) each
         What each system gave for each item.
     gold : object array, shape (n_items,), or None
         What was right.
     """
 
-    systems: tuple[Array, ...]
+    systems: Sequence[Array]
     gold: Array | None = None
 
 
 @known_as(
     "Counts",
     "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
-    apart_from="held files",
+    apart_from="held files extracted",
 )
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -60,10 +62,11 @@ class Counts:
         Items of the test set.
     name : str
         The test set's name; part of the address of its shuffles.
-    ids : tuple of str, or None
-        Item ids; None where items are known by position alone.
-    groups : mapping of str to tuple of str
-        Further columns of the items (document, topic, kind), to swap or subset by.
+    ids : Texts, or None
+        Item ids, given as any sequence of str; None where items are known by position alone.
+    groups : mapping of str to Factor
+        Further columns of the items (document, topic, kind), to swap or subset by; given as any
+        sequences of str.
     unit : str
         What is exchanged as a whole: "item" or a name in `groups`.
     labels : tuple of str
@@ -87,14 +90,16 @@ class Counts:
         Where systems have several replicates (optimizer runs, seeds): the counts of each; a score
         is the mean of theirs. The items here are those of one replicate, swapped in all of them
         together, or those of all, one after the other.
+    extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
+        What metrics have taken from the outputs, by what it is (`sigdask.metrics.extraction`).
     """
 
     systems: tuple[str, ...]
     fields: Mapping[str, Array]
     n_items: int
     name: str = ""
-    ids: tuple[str, ...] | None = None
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ids: Sequence[str] | None = None
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unit: str = "item"
     labels: tuple[str, ...] = ()
     predicted_labels: tuple[str, ...] = ()
@@ -105,13 +110,16 @@ class Counts:
     warnings: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
+    extracted: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_names(self.systems)
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:
+            object.__setattr__(self, "ids", Texts.of(self.ids))
             check_unique(self.ids, "item id")
+        object.__setattr__(self, "groups", {name: Factor.of(column) for name, column in self.groups.items()})
         if self.unit != "item":
             self.group(self.unit)
         if isinstance(self.fields, dict):
@@ -150,12 +158,12 @@ class Counts:
         own = rounding_of(self.fields).get(name, (0.0,))
         return own * self.n_systems if len(own) == 1 else own
 
-    def group(self, column: str) -> tuple[str, ...]:
+    def group(self, column: str) -> Factor:
         """Return a grouping column, or say which there are."""
         if column not in self.groups:
             known = ", ".join(self.groups) or "none"
             raise InputError(f"no column {column!r} to group items by; columns at hand: {known}")
-        return self.groups[column]
+        return Factor.of(self.groups[column])
 
     def in_common(
         self,
@@ -207,54 +215,51 @@ class Counts:
             As in the class.
         """
         check_names(tuple(scores))
-        columns = {system: Column.of(item_scores(values, system)) for system, values in scores.items()}
-        n_items = one_length({s: len(c.numbers) for s, c in columns.items()})
-        values = np.column_stack([c.numbers for c in columns.values()])
-        present = ~np.isnan(values)
-        if missing == "error" and not present.all():
+        read = ScoreMatrix.of(scores)
+        n_items, present = len(read.values), read.present
+        if missing == "error" and present is not None:
             item, system = np.argwhere(~present)[0]
             where = repr(ids[item]) if ids is not None else f"at position {item + 1}"
             raise InputError(
-                f"system {list(columns)[system]!r} has no score for item {where} "
+                f"system {list(scores)[system]!r} has no score for item {where} "
                 f"({np.count_nonzero(~present)} missing in all); choose missing 'pairwise' (--missing: compare each "
                 "pair on the items both have) or 'zero'"
             )
         if missing == "zero":
-            present = np.ones_like(present)
-        fields = {"score": np.nan_to_num(values, nan=0.0), "items": np.ones((n_items, 1), np.int64)}
-        own = [replace(c, numbers=column) for c, column in zip(columns.values(), fields["score"].T, strict=True)]
-        numbers = Numbers.of_columns({"score": own}, fields, tuple(columns))
+            present = None
+        fields = {"score": read.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
+        numbers = Numbers.of_columns({"score": read.columns}, fields, tuple(scores))
         return Counts(
-            systems=tuple(columns),
+            systems=tuple(scores),
             fields=numbers,
             n_items=n_items,
             name=name,
             ids=item_ids(ids, n_items),
             groups=item_groups(groups, n_items),
-            present=None if present.all() else present,
-            outputs=Outputs(tuple((np.nan_to_num(values) if missing == "zero" else values).T.astype(object))),
+            present=present,
+            outputs=Outputs(Made(len(scores), partial(_scores_of, read.values, present))),
             suggested=("mean",),
             warnings=(*warnings, *numbers.notes),
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:
         """Return the same items in another order of their ids."""
-        if self.ids is None or self.ids == tuple(ids):
+        if self.ids is None or self.ids == Texts.of(ids):
             return self
-        place = {item: k for k, item in enumerate(self.ids)}
-        order = np.array([place[item] for item in ids])
+        order = places_in(Texts.of(self.ids), Texts.of(ids))
         outputs = self.outputs
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
-            outputs = Outputs(tuple(system[order] for system in outputs.systems), gold)
+            outputs = Outputs(Made(self.n_systems, partial(_in_order, outputs.systems, order)), gold)
         return replace(
             self,
             fields=Reordered(self.fields, order),
-            ids=tuple(ids),
-            groups={name: tuple(column[k] for k in order) for name, column in self.groups.items()},
+            ids=Texts.of(ids),
+            groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
             held={name: own[order] for name, own in self.held.items()},
             outputs=outputs,
+            extracted={key: own[order] for key, own in self.extracted.items()},
         )
 
     @staticmethod
@@ -289,10 +294,10 @@ class Counts:
         )
         times = len(ordered) if apart else 1
         n_items = first.n_items * times
-        groups = {name: column * times for name, column in first.groups.items()}
+        groups: dict[str, Sequence[str]] = {name: tuple(column) * times for name, column in first.groups.items()}
         ids = first.ids
         if apart:
-            names = first.ids or tuple(str(k) for k in range(1, first.n_items + 1))
+            names = tuple(first.ids or (str(k) for k in range(1, first.n_items + 1)))
             groups.setdefault("segment", names * times)
             ids = tuple(f"{name} {r}" for r in range(1, times + 1) for name in names)
         return replace(
@@ -304,6 +309,7 @@ class Counts:
             present=None if present is None else np.tile(present, (times, 1)),
             held={},
             outputs=None,
+            extracted={},
             warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
             files=tuple(dict.fromkeys(f for r in ordered for f in r.files)),
             replicates=tuple(ordered),
@@ -332,10 +338,9 @@ class Counts:
         """
         check_names(tuple(predictions))
         n_items = one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
-        right = np.array([str(label) for label in gold], dtype=object)
-        given = tuple(np.array([str(p) for p in column], dtype=object) for column in predictions.values())
-        labels = tuple(sorted(set(right)))
-        others = tuple(sorted({p for column in given for p in set(column)} - set(labels)))
+        right, given = Factor.of(gold), [Factor.of(column) for column in predictions.values()]
+        labels = tuple(right.levels)
+        others = tuple(sorted({p for column in given for p in column.levels} - set(labels)))
         return Counts(
             systems=tuple(predictions),
             fields=LabelFields.of(right, given, labels + others),
@@ -345,7 +350,7 @@ class Counts:
             groups=item_groups(groups, n_items),
             labels=labels,
             predicted_labels=others,
-            outputs=Outputs(given, right),
+            outputs=Outputs(Made(len(given), partial(_objects_of, given)), np.asarray(right, object)),
             suggested=("accuracy",),
             warnings=tuple(warnings),
         )
@@ -389,6 +394,21 @@ class Counts:
         )
 
 
+def _scores_of(values: Array, present: NDArray[np.bool_] | None, system: int) -> NDArray[np.float64]:
+    """Return one system's scores, NaN where it has none."""
+    column = values[:, system].astype(np.float64)
+    return column if present is None else np.where(present[:, system], column, np.nan)
+
+
+def _objects_of(columns: Sequence[Sequence[str]], system: int) -> Array:
+    return np.asarray(columns[system], object)
+
+
+def _in_order(columns: Sequence[Array], order: NDArray[np.intp], system: int) -> Array:
+    column: Array = columns[system][order]
+    return column
+
+
 def _same_parts(first: Counts, other: Counts, r: int) -> None:
     """Refuse replicates of other systems or other items."""
     if other.systems != first.systems:
@@ -399,5 +419,7 @@ def _same_parts(first: Counts, other: Counts, r: int) -> None:
             f"replicate {r} of the systems has {other.n_items} items, replicate 1 has {first.n_items}; "
             "replicates are compared item by item"
         )
+    if first.ids == other.ids:
+        return
     for item in sorted({*(first.ids or ())} ^ {*(other.ids or ())}):
         raise InputError(f"item {item!r} is in one of the replicates 1 and {r} alone; each needs the same items")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.texts import Factor
 from sigdask.identity import known_as
 
 Array = NDArray[Any]
@@ -25,6 +26,36 @@ def objects(values: Sequence[Any]) -> Array:
     column = np.empty(len(values), object)
     column[:] = values
     return column
+
+
+@dataclass(frozen=True, eq=False)
+class Made(Sequence[Array]):
+    """The outputs of each system as objects, made when they are asked for: a black box alone needs them.
+
+    Attributes
+    ----------
+    n : int
+        Number of systems.
+    make : callable
+        From the place of a system to its column, of the items' own values.
+    """
+
+    n: int
+    make: Callable[[int], Array]
+
+    def __len__(self) -> int:
+        return self.n
+
+    @overload
+    def __getitem__(self, k: int) -> Array: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[Array, ...]: ...
+    def __getitem__(self, k: int | slice) -> Array | tuple[Array, ...]:
+        if isinstance(k, slice):
+            return tuple(self[s] for s in range(*k.indices(self.n)))
+        if not -self.n <= k < self.n:
+            raise IndexError(k)
+        return self.make(k % self.n).astype(object)
 
 
 @known_as("Reordered", "fields order")
@@ -79,11 +110,13 @@ class LabelFields(Mapping[str, Array]):
     labels: tuple[str, ...]
 
     @staticmethod
-    def of(gold: Array, predictions: Sequence[Array], labels: Sequence[str]) -> LabelFields:
-        """Encode object arrays of labels."""
+    def of(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelFields:
+        """Encode columns of labels."""
         code = {label: np.int32(k) for k, label in enumerate(labels)}
-        columns = [np.array([code[p] for p in column], dtype=np.int32) for column in (gold, *predictions)]
-        return LabelFields(columns[0][:, None], np.column_stack(columns[1:]), tuple(labels))
+        given = np.empty((len(gold), len(predictions)), np.int32, order="F")
+        for s, column in enumerate(predictions):
+            given[:, s] = _recoded(column, code)
+        return LabelFields(_recoded(gold, code)[:, None], given, tuple(labels))
 
     def __getitem__(self, name: str) -> Array:
         if name == "items":
@@ -109,6 +142,11 @@ class LabelFields(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return 2 + 3 * len(self.labels)
+
+
+def _recoded(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.int32]:
+    recoded: NDArray[np.int32] = np.array([code[level] for level in column.levels], np.int32)[column.codes]
+    return recoded
 
 
 def _bits(mask: NDArray[np.bool_]) -> NDArray[np.int8]:

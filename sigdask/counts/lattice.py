@@ -28,6 +28,7 @@ each of the two values, in the trial's difference and again in the observed one.
 
 _MOST_BITS = 50
 _LIMIT_BITS = 61
+_PART = 1 << 15
 
 TIE = 64 * np.finfo(np.float64).eps
 """Relative slack of floating-point scores: differences within TIE (|A| + |B|) are ties."""
@@ -149,8 +150,9 @@ def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) 
 
 
 def _decimal_digits(values: NDArray[np.float64], among: Iterable[int]) -> int | None:
-    for digits in among:
-        scale = 10.0**digits
-        if (np.rint(values * scale) / scale == values).all():
-            return digits
-    return None
+    return next((digits for digits in among if _are_decimals(values, 10.0**digits)), None)
+
+
+def _are_decimals(values: NDArray[np.float64], scale: float) -> bool:
+    parts = (values[k : k + _PART] for k in range(0, len(values), _PART))
+    return all((np.rint(part * scale) / scale == part).all() for part in parts)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
+from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.writing import listed
 
@@ -27,6 +29,9 @@ BITS = {"float16": 11, "float32": 24}
 
 LARGEST_POWER = 22
 """Of ten that float64 holds exactly, so that a whole number divided by it is the decimal itself."""
+
+PART = 1 << 15
+"""Numbers looked at together, so that what is made of them stays in the cache."""
 
 NEAR = 1e-14
 """Relative distance from its decimal of a float64 that was computed from others."""
@@ -79,12 +84,14 @@ class Column:
 def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
     """Return the decimals of few digits that all numbers stand for; None where some stand for none."""
     finite = np.isfinite(wide)
-    found = wide.copy()
-    some = wide[finite]
+    some = wide if finite.all() else wide[finite]
     for part in (slice(0, 64), slice(0, None)):  # most columns that are no decimals show it at once
         meant, fits = _nearest(some[part], kind)
         if not fits.all():
             return None
+    if some is wide:
+        return meant
+    found = wide.copy()
     found[finite] = meant
     return found
 
@@ -92,6 +99,8 @@ def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | Non
 def _nearest(some: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the decimals nearest to numbers, and which of these stand for them."""
     meant, fits = some.copy(), _are_exact(some, kind)
+    if fits.all():
+        return meant, fits
     rest = some[~fits]
     places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(rest)))
     held = np.abs(places) <= LARGEST_POWER
@@ -108,10 +117,19 @@ def _nearest(some: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64],
 
 def _are_exact(some: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     """Say which numbers are what they stand for: whole ones, and float64 of up to nine decimal places."""
+    fits = np.zeros(len(some), np.bool_)
+    for k in range(0, len(some), PART):
+        fits[k : k + PART] = _part_is_exact(some[k : k + PART], kind)
+    return fits
+
+
+def _part_is_exact(some: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     largest = 2.0 ** BITS.get(kind, 53)
     fits = np.zeros(len(some), np.bool_)
     for places in range(DIGITS[kind] + 1 if kind == "float64" else 1):
         left = np.flatnonzero(~fits & (np.abs(some) < largest / 10.0**places))
+        if not len(left):
+            break
         fits[left] = np.rint(some[left] * 10.0**places) / 10.0**places == some[left]
     return fits
 
@@ -122,6 +140,59 @@ def _as_decimals(wide: NDArray[np.float64], meant: NDArray[np.float64], changed:
         f"numbers of {kind} are read as the decimals of up to {DIGITS[kind]} digits that they stand for "
         f"({float(meant[k])!r} for {float(wide[k])!r})"
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreMatrix:
+    """The item scores of all systems, in the smallest type that holds them: whole numbers as such, others as float64.
+
+    Attributes
+    ----------
+    values : array, shape (n_items, n_systems)
+        Column by column in memory; 0 where a score is missing.
+    present : bool array, shape (n_items, n_systems), or None
+        Which scores there are; None for all.
+    columns : list of Column
+        How each system's were read, without the numbers.
+    """
+
+    values: Array
+    present: NDArray[np.bool_] | None
+    columns: list[Column]
+
+    @staticmethod
+    def of(scores: Mapping[str, Sequence[float] | Array]) -> ScoreMatrix:
+        """Read the scores of one system after the other; NaN stands for a missing one."""
+        lengths: dict[str, int] = {}
+        values = np.empty((0, len(scores)), np.int8)
+        present: NDArray[np.bool_] | None = None
+        columns = []
+        for k, (system, own) in enumerate(scores.items()):
+            column = Column.of(item_scores(own, system))
+            lengths[system] = len(column.numbers)
+            if not k:
+                values = np.zeros((lengths[system], len(scores)), np.int8, order="F")
+            if lengths[system] != len(values):
+                continue
+            gaps = np.isnan(column.numbers)
+            if gaps.any():
+                present = np.ones(values.shape, np.bool_, order="F") if present is None else present
+                present[:, k] = ~gaps
+            numbers = np.where(gaps, 0.0, column.numbers) if gaps.any() else column.numbers
+            held_in = np.promote_types(values.dtype, _narrowest(numbers))
+            values = values.astype(held_in, order="F", copy=False)
+            values[:, k] = numbers
+            columns.append(replace(column, numbers=np.empty(0)))  # none that the matrix holds
+        one_length(lengths)
+        return ScoreMatrix(values, present, columns)
+
+
+def _narrowest(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
+    """Return the smallest type that holds numbers and, of whole ones, sums that float64 holds."""
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest * len(numbers) >= 2.0**53 or (np.rint(numbers) != numbers).any():
+        return np.float64
+    return next((t for t in (np.int8, np.int16, np.int32) if largest <= np.iinfo(t).max), np.int64)
 
 
 @known_as("Numbers", "fields rounding", apart_from="notes")
@@ -150,18 +221,18 @@ class Numbers(Mapping[str, Array]):
         columns = {
             name: [Column.of(column) for column in values.T] for name, values in fields.items() if _is_real(values)
         }
-        return Numbers.of_columns(columns, fields, systems)
+        read = {name: np.column_stack([c.numbers for c in own]) for name, own in columns.items()}
+        return Numbers.of_columns(columns, {**fields, **read}, systems)
 
     @staticmethod
     def of_columns(
         columns: Mapping[str, Sequence[Column]], fields: Mapping[str, Array], systems: Sequence[str]
     ) -> Numbers:
-        """Put columns that are read in the place of their fields."""
-        read = {name: np.column_stack([c.numbers for c in own]) for name, own in columns.items()}
+        """Return fields of columns that are read, with what is known of these."""
         rounding = {
             name: tuple(c.rounding for c in own) for name, own in columns.items() if any(c.rounding for c in own)
         }
-        return Numbers({**fields, **read}, rounding, tuple(_notes(columns, systems)))
+        return Numbers(fields, rounding, tuple(_notes(columns, systems)))
 
     def __getitem__(self, name: str) -> Array:
         return self.fields[name]
@@ -187,3 +258,37 @@ def _notes(columns: Mapping[str, Sequence[Column]], systems: Sequence[str]) -> I
                 told.setdefault(kind, (column.note, []))[1].append(systems[k] if len(own) > 1 else "all systems")
         for note, who in told.values():
             yield f"{listed(who)}, {name}: {note}"
+
+
+def item_scores(values: Sequence[float] | Array, system: str) -> Array:
+    """Return numbers in float64, or in what less exact type they came."""
+    try:
+        numbers = np.asarray(values)
+        if numbers.dtype.name not in BITS:
+            numbers = np.asarray(values, dtype=_held_in(values) if numbers.ndim == 1 else "float64")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"scores of {system!r}: {error}") from None
+    if numbers.ndim != 1:
+        raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
+    if np.isinf(numbers).any():
+        raise InputError(
+            f"scores of {system!r}: the item at position {int(np.argmax(np.isinf(numbers))) + 1} is infinite"
+        )
+    return numbers
+
+
+def _held_in(values: Sequence[float] | Array) -> str:
+    """Return the type of single numbers held in a list or as objects, gaps aside; float64 where they differ."""
+    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        return "float64"
+    gaps = (value is None or (isinstance(value, float) and math.isnan(value)) for value in values)
+    kinds = {type(value).__name__ for value, gap in zip(values, gaps, strict=True) if not gap}
+    return kinds.pop() if len(kinds) == 1 and kinds <= BITS.keys() else "float64"
+
+
+def one_length(lengths: Mapping[str, int]) -> int:
+    """Return the number of items, the same of all."""
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        raise InputError(f"different numbers of items ({listed})")
+    return next(iter(lengths.values()), 0)

@@ -8,7 +8,9 @@ else is done: what kills workers alone is poison. A job with such a task is give
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Protocol
 
@@ -18,6 +20,12 @@ from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
 
 WINDOW = 4
 """Tasks in flight for each thread of the cluster."""
+
+FETCHED = 16
+"""Results fetched by one round trip at most: one by one a driver takes 150 a second, of whatever length of tasks."""
+
+LOOK_SECONDS = 5.0
+"""How often to look how many threads there are: workers join, and of a scheduler that others started any number."""
 
 MOST_ATTEMPTS = 4
 DESERTED = ("NoWorkerError", "NoValidWorkerError")
@@ -64,10 +72,11 @@ class Flight:
         self._alone: int | None = None
         self._attempts: dict[int, int] = {}
         self._aloft: dict[str, tuple[int, Any]] = {}
+        self._n_threads, self._looked = cluster.n_threads, time.monotonic()
         self._completed = as_completed()
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield results as they come, each fetched at once.
+        """Yield results as they come, each fetched at once, with those that came with it.
 
         Raises
         ------
@@ -75,23 +84,32 @@ class Flight:
             The scheduler or all workers were lost.
         """
         self._fill()
-        for future in self._completed:
-            number, _ = self._aloft.pop(future.key)
-            result = fetched(future, self.client)
-            if not isinstance(result, Exception):
-                future.release()
-                sight.count("sigdask_tasks")
-                yield result
-            elif not self._is_given_up(number):
-                self._again(number, result)
-            self._fill()
+        for landed in self._completed.batches():
+            for futures in (landed[k : k + FETCHED] for k in range(0, len(landed), FETCHED)):
+                for future, result in zip(futures, fetched(futures, self.client), strict=True):
+                    number, _ = self._aloft.pop(future.key)
+                    if not isinstance(result, Exception):
+                        future.release()
+                        sight.count("sigdask_tasks")
+                        yield result
+                    elif not self._is_given_up(number):
+                        self._again(number, result)
+                self._fill()
 
     def _fill(self) -> None:
-        room = WINDOW * self.cluster.n_threads - len(self._aloft)
+        room = WINDOW * self._threads() - len(self._aloft)
         self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
         while self._suspects and not self._aloft:
             self._alone = self._suspects.pop(0)
             self._launch([] if self._is_given_up(self._alone) else [self._alone])
+
+    def _threads(self) -> int:
+        """Return how many threads there are to keep busy: those expected at first, or more that have come since."""
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            with suppress(OSError):  # lost: what is aloft will say so
+                self._n_threads = max(self.cluster.n_threads, sum(self.client.nthreads().values()))
+            self._looked = time.monotonic()
+        return self._n_threads
 
     def _launch(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -149,8 +167,15 @@ def _is_killed(error: Exception) -> bool:
     return type(error).__name__ == "KilledWorker"
 
 
-def fetched(future: Any, client: Any) -> Any:
-    """Return a future's result, or the error that kept it away; an error of the user's is raised."""
+def fetched(futures: Sequence[Any], client: Any) -> list[Any]:
+    """Return the results of futures, each or the error that kept it away; an error of the user's is raised."""
+    if all(future.status == "finished" for future in futures):
+        with suppress(Exception):  # some were lost with their workers meanwhile
+            return list(client.gather(futures, errors="raise", direct=False))
+    return [_fetched(future, client) for future in futures]
+
+
+def _fetched(future: Any, client: Any) -> Any:
     if future.status == "finished":
         try:
             return client.gather([future], errors="raise", direct=False)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +15,17 @@ from sigdask.randomization.shuffles import BLOCK
 TASK_SECONDS = 1.0
 
 TASKS_A_SECOND = 100
-"""What a dask scheduler is asked to bear; it sustains 300 to 400 (docs/clusters.md)."""
+"""What a dask scheduler is asked to bear for hours, so that workers hardly wait for it."""
+
+SUSTAINED = 300
+"""Tasks a second at which a dask scheduler saturates (docs/clusters.md)."""
+
+SHORTEST = 0.02
 
 ENUMERATION_SECONDS = 2e-8
-"""What an arrangement of a single pair takes, about."""
+"""What an arrangement of a single pair takes, about, and of so many pairs that are counted together."""
+
+PAIRS_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +44,18 @@ Task = tuple[TrialRange, ...]
 def task_seconds(work: float, n_threads: int) -> float:
     """Return how long a task should last: long enough for the scheduler, short enough to share out.
 
+    Work that is soon done waits at its end for about a task, and for the scheduler to pass on all of them: the sum of
+    both, s + work / (s SUSTAINED), is least at the root.
+
     Examples
     --------
     >>> task_seconds(3600, 2), task_seconds(1e7, 1000), task_seconds(1.6, 2)
     (1.0, 10.0, 0.1)
+    >>> task_seconds(48, 1000)
+    0.4
     """
     longest = max(TASK_SECONDS, n_threads / TASKS_A_SECOND)
-    return min(longest, max(work / (8 * n_threads), 0.02))
+    return min(longest, max(work / (8 * n_threads), math.sqrt(work / SUSTAINED), SHORTEST))
 
 
 def partition(
@@ -81,9 +94,9 @@ def partition(
 
 
 def seconds_per_trial(panel: AnyPanel) -> float:
-    """Measure what a trial costs here; for enumerations of single pairs, which are many and short, state it."""
-    if panel.enumerated and panel.manner.vectorised and panel.shape == (1, 1):
-        return ENUMERATION_SECONDS
+    """Measure what a trial costs here; for enumerations of pairs, which are many and short, state it."""
+    if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
+        return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     few = panel.manner.timed
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges

@@ -18,9 +18,19 @@ from sigdask.formats.reading import replicates
 from sigdask.formats.reading.files import open_bytes
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.reading.tables import Table, read_table, reading_once
 
-__all__ = ["FORMATS", "Options", "Source", "detect", "parse_format", "parse_map", "parse_source", "read"]
+__all__ = [
+    "FORMATS",
+    "Options",
+    "Source",
+    "detect",
+    "parse_format",
+    "parse_map",
+    "parse_source",
+    "read",
+    "reading_once",
+]
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
@@ -57,7 +67,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.spans.pairs:read_pairs",
         "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
     ),
-    "long": ("sigdask.formats.tables.scores:read_long", "scores, rows of system, item, score"),
+    "long": ("sigdask.formats.tables.long:read_long", "scores, rows of system, item, score"),
     "conll": (
         "sigdask.formats.tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
@@ -149,14 +159,19 @@ def read(
         return _read_own(format, sources, gold_path, options)
     _fetch(sources, gold_path, options)
     asked, own = parse_format(format)
-    name = detect(sources, gold_path, options) if asked == "auto" else asked
+    with reading_once():
+        return _read(sources, gold_path, asked, options.with_own(own))
+
+
+def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
+    name = detect(sources, gold, options) if asked == "auto" else asked
     if name not in FORMATS:
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
     reader: Reader = _load(FORMATS[name][0])
-    apart, options = _apart(options.with_own(own))
-    parts = [reader(files, gold_path, options) for files in replicates.by_replicate(told_apart(sources))]
+    apart, options = _apart(options)
+    parts = [reader(files, gold, options) for files in replicates.by_replicate(told_apart(sources))]
     return Counts.of_replicates(parts, apart=apart)
 
 

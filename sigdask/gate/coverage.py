@@ -2,30 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sigdask.comparison.results import Result
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.table import Coded, Table
 from sigdask.gate.rules import Evidence, Fdr, Finding, Key, Rule, key_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Basis:
-    """What all rules are judged on."""
+    """What all rules are judged on.
 
-    results: Sequence[Result]
+    Attributes
+    ----------
+    table : Table
+        What was found.
+    evidence : Evidence
+        What the rules need beside it.
+    family : {"metric", "test-set", "plan"}
+        Within which the plan adjusted.
+    fdr : {"none", "lord++", "lond"}
+        Online rule.
+    runs_per_year : float
+        For the expected number of false alarms.
+    sizes : mapping of tuple of str to int
+        Comparisons of each family.
+    """
+
+    table: Table
     evidence: Evidence
     family: str
     fdr: Fdr
     runs_per_year: float
+    sizes: Mapping[tuple[str, ...], int]
+
+    @staticmethod
+    def of(table: Table, evidence: Evidence, family: str, fdr: Fdr, runs_per_year: float) -> Basis:
+        """Count the comparisons of each family."""
+        codes = np.column_stack([table.test_set.codes, table.metric.codes])
+        found, n_rows = np.unique(codes, axis=0, return_counts=True)
+        sizes = Counter[tuple[str, ...]]()
+        for (test_set, metric), n in zip(found.tolist(), n_rows.tolist(), strict=True):
+            sizes[_family(family, table.test_set.values[test_set], table.metric.values[metric].name)] += n
+        return Basis(table, evidence, family, fdr, runs_per_year, sizes)
 
     def family_of(self, result: Result) -> tuple[str, ...]:
         """Return what names the family that the plan adjusted a result in."""
-        return {"metric": (result.test_set, result.metric), "test-set": (result.test_set,)}.get(self.family, ())
+        return _family(self.family, result.test_set, result.metric)
 
     def spread(self, result: Result) -> float | None:
         """Return the swap standard deviation of a comparison, where it is known."""
         return self.evidence.spreads.get(key_of(result))
+
+
+def _family(family: str, test_set: str, metric: str) -> tuple[str, ...]:
+    return {"metric": (test_set, metric), "test-set": (test_set,)}.get(family, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +79,6 @@ class Covered:
         return self.gain < 0
 
 
-def covers(rule: Rule, result: Result, baseline: str | None) -> bool:
-    """Say whether a rule speaks of a result, where its test set has this baseline."""
-    return speaks_of(rule, key_of(result), baseline)
-
-
 def speaks_of(rule: Rule, key: Key, baseline: str | None) -> bool:
     """Say whether a rule speaks of a comparison, where its test set has this baseline."""
     test_set, _, a, b, metric = key
@@ -58,14 +89,29 @@ def speaks_of(rule: Rule, key: Key, baseline: str | None) -> bool:
     )
 
 
-def covered_by(rule: Rule, results: Sequence[Result], baselines: Mapping[str, str | None]) -> Iterator[Covered]:
+def rows_covered(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -> NDArray[np.int64]:
+    """Return the rows that a rule speaks of."""
+    found = np.zeros(len(table), np.bool_)
+    for code, test_set in enumerate(table.test_set.values):
+        if not rule.test_sets or test_set in rule.test_sets:
+            baseline = {rule.baseline or baselines.get(test_set)}
+            found |= (table.test_set.codes == code) & (_among(table.a, baseline) | _among(table.b, baseline))
+    if rule.metrics:
+        found &= np.isin(table.metric.codes, [k for k, m in enumerate(table.metric.values) if m.name in rule.metrics])
+    return np.flatnonzero(found)
+
+
+def _among(names: Coded[str], some: Container[str | None]) -> NDArray[np.bool_]:
+    return np.isin(names.codes, [code for code, name in enumerate(names.values) if name in some])
+
+
+def covered_by(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -> Iterator[Covered]:
     """Yield what a rule speaks of, each system turned against its baseline."""
-    for r in results:
-        if covers(rule, r, baselines.get(r.test_set)):
-            baseline = rule.baseline or baselines[r.test_set]
-            system = r.a if baseline == r.b else r.b
-            gain = r.difference if (system == r.a) == r.higher_is_better else -r.difference
-            yield Covered(r, system, str(baseline), gain)
+    for r in table.take(rows_covered(rule, table, baselines)).results():
+        baseline = rule.baseline or baselines[r.test_set]
+        system = r.a if baseline == r.b else r.b
+        gain = r.difference if (system == r.a) == r.higher_is_better else -r.difference
+        yield Covered(r, system, str(baseline), gain)
 
 
 def where(c: Covered) -> str:

@@ -6,20 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from sigdask import metrics as known
 from sigdask.comparison.comparisons import Asked, bind, list_comparisons
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import Result
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
-from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, covers, key_of
+from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, key_of, rows_covered
 from sigdask.gate.margin_tests import AnyBound, Count, margins_shown
 from sigdask.randomization.panels.sums import Units
 
 
 def gather(
     counts: Counts,
-    results: Sequence[Result],
+    found: Table,
     rules: Sequence[Rule],
     *,
     baseline: str | None = None,
@@ -37,8 +40,8 @@ def gather(
     ----------
     counts : Counts
         The test set, with its unit.
-    results : sequence of Result
-        Of this test set.
+    found : Table
+        Of this test set, and of others that are passed over.
     rules : sequence of Rule
         Of the gate.
     baseline : str, optional
@@ -54,43 +57,46 @@ def gather(
     -------
     Evidence
     """
-    own = [r for r in results if r.test_set == counts.name]
-    asked = [r for r in own if any(covers(rule, r, baseline) for rule in rules)]
+    baselines = {counts.name: baseline}
+    own = found.take(np.flatnonzero(np.array(found.test_set.values, object)[found.test_set.codes] == counts.name))
+    covered = [rows_covered(rule, own, baselines) for rule in rules]
+    asked = [*own.take(np.unique(np.concatenate(covered))).results()] if covered else []
     with waiting():
         metrics = {name: bind(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
         spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
     shown: dict[tuple[WithinMargin, Key], Shown] = {}
-    for rule in rules:
+    for rule, rows in zip(rules, covered, strict=True):
         if not isinstance(rule, NotWorse):
-            covered = [r for r in own if covers(rule, r, baseline)]
-            for name in dict.fromkeys(r.metric for r in covered):
+            of_rule = [*own.take(rows).results()]
+            for name in dict.fromkeys(r.metric for r in of_rule):
                 of_metric = margins_shown(
                     counts,
                     rule,
                     metrics[name],
-                    [r for r in covered if r.metric == name],
+                    [r for r in of_rule if r.metric == name],
                     str(rule.baseline or baseline),
                     spreads,
                     Wanted(["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, beside=False),
                     count,
                 )
-                shown |= {(rule, key): found for key, found in of_metric}
-    return Evidence({counts.name: baseline}, spreads, shown)
+                shown |= {(rule, key): one for key, one in of_metric}
+    return Evidence(baselines, spreads, shown)
 
 
 def _spreads(
     counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], by: str | None, seed: int
 ) -> Iterator[tuple[Key, float]]:
     place = {name: k for k, name in enumerate(counts.systems)}
-    pairs = list(dict.fromkeys((place[r.a], place[r.b]) for r in results))
+    pairs = np.array(list(dict.fromkeys((place[r.a], place[r.b]) for r in results)), np.int64)
     asked = Asked(counts, Units.of(counts, seed), pairs, "randomization", None)
     wanted = {key_of(r) for r in results}
+    c = list_comparisons(asked, metrics, by)
     found: dict[int, Any] = {}
-    for c in list_comparisons(asked, metrics, by):
-        a, b = (counts.systems[k] for k in c.pair)
-        key: Key = (counts.name, c.subset["value"] if c.subset else None, a, b, c.metric.name)
+    for k in range(len(c)):
+        subset, panel = c.subset[k], int(c.panel[k])
+        a, b = (counts.systems[int(side[k])] for side in (c.a, c.b))
+        key: Key = (counts.name, subset.value if subset else None, a, b, c.metrics[int(c.metric[k])].name)
         if key in wanted:
-            if id(c.panel) not in found:
-                # the panel is kept, so that its id stays its own
-                found[id(c.panel)] = (c.panel, c.panel.swap_deviations())
-            yield key, float(found[id(c.panel)][1][c.row, c.column])
+            if panel not in found:
+                found[panel] = c.panels[panel].swap_deviations()
+            yield key, float(found[panel][c.row[k], c.column[k]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.table import Table
 from sigdask.gate.coverage import Basis, covered_by, speaks_of
 from sigdask.gate.non_inferior import within_margin
 from sigdask.gate.not_worse import not_worse
@@ -14,7 +14,7 @@ from sigdask.gate.rules import Evidence, Fdr, GateVerdict, Key, NotWorse, Rule, 
 
 def judge(
     rules: Sequence[Rule],
-    results: Sequence[Result],
+    found: Table,
     evidence: Evidence,
     *,
     family: str = "test-set",
@@ -27,7 +27,7 @@ def judge(
     ----------
     rules : sequence of Rule
         All must hold.
-    results : sequence of Result
+    found : Table
         Of all test sets, adjusted as the plan says.
     evidence : Evidence
         Baselines, spreads, tests of margins, history.
@@ -43,12 +43,12 @@ def judge(
     InputError
         The results cannot answer a rule; it says why.
     """
-    basis = Basis(results, evidence, family, fdr, runs_per_year)
+    basis = Basis.of(found, evidence, family, fdr, runs_per_year)
     return GateVerdict(tuple(_verdict(rule, basis) for rule in rules))
 
 
 def _verdict(rule: Rule, basis: Basis) -> RuleVerdict:
-    covered = list(covered_by(rule, basis.results, basis.evidence.baselines))
+    covered = list(covered_by(rule, basis.table, basis.evidence.baselines))
     if not covered:
         notes = ("speaks of no comparison: nothing was shown",)
         return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, notes)

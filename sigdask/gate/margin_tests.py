@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.obstacles import FEW_UNITS
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import Result
 from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.counts.lattice import MOST_DIGITS, Scale

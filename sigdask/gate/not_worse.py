@@ -9,7 +9,7 @@ from typing import Protocol
 
 from scipy import special
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.found.result import Result
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Basis, Covered, failures_first, where
 from sigdask.gate.rules import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of
@@ -108,8 +108,7 @@ def _as_the_plan(c: Covered, basis: Basis) -> float:
 
 
 def _n_in_family(result: Result, basis: Basis) -> int:
-    own = basis.family_of(result)
-    return sum(basis.family_of(r) == own for r in basis.results)
+    return basis.sizes[basis.family_of(result)]
 
 
 def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, basis: Basis) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.found.result import Result
 from sigdask.statistics.matched_proportions import Matched
 from sigdask.writing import as_json, plain
 

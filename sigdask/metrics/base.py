@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array, rounding_of
 from sigdask.errors import InputError
 from sigdask.identity import known_as
+from sigdask.metrics.extraction.asked import Extraction
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.travel import address_of, folder_of, function_at
 
@@ -87,7 +88,7 @@ class BoundSets:
     held: ClassVar[None] = None
 
 
-@known_as("Metric", "name bind")
+@known_as("Metric", "name bind", apart_from="extraction")
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A score of counts summed over items, or of sets brought together over items.
@@ -98,10 +99,13 @@ class Metric:
         As the user wrote it.
     bind : callable
         Counts -> BoundMetric or BoundSets; raises InputError where the data lack what it needs.
+    extraction : Extraction or None
+        What it takes from whole outputs, which may take long; `bind` finds it in the counts or makes it.
     """
 
     name: str
     bind: Callable[[Counts], BoundMetric | BoundSets]
+    extraction: Extraction | None = None
 
 
 @known_as("BlackBox", "name function higher_is_better")
@@ -207,7 +211,7 @@ class Spec:
         return float(self.flag("zero_division"))
 
 
-def texts_of(name: str, counts: Counts) -> tuple[tuple[Array, ...], Array]:
+def texts_of(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
     """Return each system's texts and each item's tuple of references, or say that there are none."""
     if counts.outputs is None or counts.outputs.gold is None or "segments" not in counts.fields:
         known = ", ".join(list(counts.fields)[:6])

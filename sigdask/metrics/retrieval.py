@@ -19,10 +19,14 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec
+from sigdask.metrics.extraction.asked import Extraction, taken
 from sigdask.metrics.forms import Form, Formula, Ratios
 
 MOST_DOCUMENTS = 2**31 - 1
 """Of a cut-off: trec_eval ends the whole program at one that its counters do not hold."""
+
+PACKAGES = ("ir-measures", "pytrec-eval-terrier", "cwl-eval", "trectools", "ranx", "pyndeval", "numpy", "scipy")
+"""What topics are measured by: ir-measures, and whichever of its providers there are."""
 
 MOST_RELEVANT = 1000
 """Of a relevance: trec_eval's counters are as many as the highest one (it documents 127)."""
@@ -50,7 +54,11 @@ def measure(name: str) -> Metric | None:
         ir-measures is not installed; the measure has no such parameter; a name but for its case.
     """
     parsed = _parse(name)
-    return None if parsed is None else Metric(name, partial(_bind, name, parsed))
+    return None if parsed is None else Metric(name, partial(_bind, name, parsed), _extraction(name))
+
+
+def _extraction(name: str) -> Extraction:
+    return Extraction(measure_topics, {"name": name}, PACKAGES, of="topics")
 
 
 def _parse(name: str) -> Any:
@@ -116,7 +124,7 @@ def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
             f"{', '.join(list(counts.fields)[:6])}"
         )
     column = f"score[{name}]"
-    scores: NDArray[Any] = topic_scores(name, parsed, counts)
+    scores: NDArray[Any] = topic_scores(name, counts)
     form: Form = Ratios(((1, 0),), ((0, 1),))
     fields: tuple[str, ...] = (column, "items")
     if type(parsed.aggregator()).__name__ == "SumAgg":  # num_ret, num_rel, num_rel_ret: totals of counts
@@ -129,37 +137,48 @@ def _total(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def topic_scores(name: str, parsed: Any, counts: Counts) -> NDArray[np.float64]:
+def topic_scores(name: str, counts: Counts) -> NDArray[np.float64]:
     """Return a measure of each topic and system, shape (n_items, n_systems).
-
-    One run at a time: the mappings that ir-measures takes are many times the size of the rankings.
 
     Raises
     ------
     InputError
         ir-measures has no provider for the measure, or the provider fails.
     """
-    import ir_measures
-
-    assert counts.outputs is not None
-    assert counts.outputs.gold is not None
-    scores = np.full((counts.n_items, counts.n_systems), np.nan)
-    # judged_only cuts after it has left documents out, all else at a rank
-    depth = None if parsed.params.get("judged_only") else parsed.params.get("cutoff")
-    try:
-        # topics go by number: gdeval takes no other ids
-        judged = {str(k): _judged(name, parsed, gold) for k, gold in enumerate(counts.outputs.gold)}
-        evaluator = ir_measures.evaluator([parsed], judged)
-        for s, rankings in enumerate(counts.outputs.systems):
-            for scored in evaluator.iter_calc(_run(rankings, depth)):
-                scores[int(scored.query_id), s] = scored.value
-    except (ValueError, TypeError, RuntimeError, ImportError, OSError, subprocess.SubprocessError) as error:
-        raise InputError(f"metric {name!r}: ir-measures cannot compute it: {' '.join(str(error).split())}") from None
+    scores: NDArray[np.float64] = taken(_extraction(name), counts)[:, :, 0]
     if np.isnan(scores).any():
         k, s = np.argwhere(np.isnan(scores))[0]
         topic = counts.ids[k] if counts.ids is not None else k + 1
         raise InputError(f"metric {name!r}: not defined for system {counts.systems[s]!r}, topic {topic!r}")
     return scores
+
+
+@known_as("sigdask.metrics.retrieval:measure_topics")
+def measure_topics(
+    systems: Sequence[list[Sequence[str]]], gold: list[Mapping[str, int]], *, name: str
+) -> list[NDArray[np.float64]]:
+    """Return a measure of each topic, an array a system, shape (n_items, 1); NaN where it is not defined.
+
+    One run at a time: the mappings that ir-measures takes are many times the size of the rankings.
+    """
+    import ir_measures
+
+    parsed = _parse(name)
+    # judged_only cuts after it has left documents out, all else at a rank
+    depth = None if parsed.params.get("judged_only") else parsed.params.get("cutoff")
+    found = []
+    try:
+        # topics go by number: gdeval takes no other ids
+        judged = {str(k): _judged(name, parsed, judgements) for k, judgements in enumerate(gold)}
+        evaluator = ir_measures.evaluator([parsed], judged)
+        for rankings in systems:
+            scores = np.full((len(gold), 1), np.nan)
+            for scored in evaluator.iter_calc(_run(rankings, depth)):
+                scores[int(scored.query_id)] = scored.value
+            found.append(scores)
+    except (ValueError, TypeError, RuntimeError, ImportError, OSError, subprocess.SubprocessError) as error:
+        raise InputError(f"metric {name!r}: ir-measures cannot compute it: {' '.join(str(error).split())}") from None
+    return found
 
 
 def _judged(name: str, parsed: Any, gold: Mapping[str, int]) -> Mapping[str, int]:

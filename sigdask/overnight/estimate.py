@@ -13,10 +13,12 @@ from sigdask.clusters.description import Description
 from sigdask.comparison.comparisons import bind
 from sigdask.comparison.request import pairs_of
 from sigdask.counts import Counts
+from sigdask.engine.extracting import Spread
 from sigdask.engine.tasks import seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.metrics.extraction import Source, at_home, extracted
 from sigdask.overnight.work import study_of
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
@@ -67,7 +69,7 @@ def _of(plan: Plan, number: int, complaints: list[Complaint]) -> Cost | None:
     if counts is None:
         return None
     before = len(complaints)
-    metrics = _metrics(asked, counts, key, complaints)
+    metrics = _metrics(asked, counts, Source(at_home(), Spread(plan.cluster, plan.workers)), key, complaints)
     _attempt(complaints, (*key, "pairs"), pairs_of, counts, asked.pairs, asked.baseline)
     if len(complaints) > before:
         return None
@@ -83,11 +85,12 @@ def _attempt(complaints: list[Complaint], key: Key, call: Callable[..., _T], *ar
         return None
 
 
-def _metrics(asked: TestSet, counts: Counts, key: Key, complaints: list[Complaint]) -> list[Any]:
+def _metrics(asked: TestSet, counts: Counts, source: Source, key: Key, complaints: list[Complaint]) -> list[Any]:
     """Return the metrics, bound or black boxes, each refusal a complaint."""
 
     def found(name: str) -> BoundMetric | BoundSets | BlackBox:
-        return bind(known.find(name, counts), counts)
+        metric = known.find(name, counts)
+        return bind(metric, extracted([(counts, [metric])], source)[0].counts)
 
     names = asked.metrics or counts.suggested
     return [_attempt(complaints, (*key, "metrics"), found, name) for name in names]
@@ -123,7 +126,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
     study = study_of(plan, [(asked, counts)], metrics)
     [analysis] = study.analyses
     comparisons = analysis.main.comparisons
-    sampled = [c.n_trials for c in comparisons if c.sampled]
+    sampled = comparisons.n_trials[comparisons.sampled]
     return Cost(
         test_set=asked.name,
         format=_format(asked),
@@ -133,7 +136,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_units=analysis.main.asked.units.n_units,
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
-        n_trials=max(sampled, default=0),
+        n_trials=int(sampled.max(initial=0)),
         seconds=_seconds(study.jobs),
         warnings=counts.warnings,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
-from sigdask.comparison.results import Result
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError
@@ -26,7 +26,7 @@ NO_HISTORY: Mapping[str, Sequence[float]] = {}
 
 def judge_plan(
     plan: Plan,
-    results: Sequence[Result],
+    found: Table,
     *,
     history: Mapping[str, Sequence[float]] = NO_HISTORY,
     read: Callable[[TestSet], Counts] = TestSet.read,
@@ -39,7 +39,7 @@ def judge_plan(
     ----------
     plan : Plan
         With the rules.
-    results : sequence of Result
+    found : Table
         Of all its test sets, adjusted as it says.
     history : mapping of str to sequence of float
         `RuleVerdict.name` to its `p_value` in earlier runs, oldest first; runs whose inputs did not
@@ -59,7 +59,7 @@ def judge_plan(
         evidence += Evidence(absent=tuple(left_out(plan, test_set, counts)))
         evidence += gather(
             counts,
-            results,
+            found,
             plan.gate.rules,
             baseline=test_set.baseline,
             by=test_set.by,
@@ -70,7 +70,7 @@ def judge_plan(
         )
     return judge(
         plan.gate.rules,
-        results,
+        found,
         evidence,
         family=plan.family,
         fdr=plan.gate.fdr,
@@ -82,7 +82,7 @@ def judge_night(
     plan: Plan,
     store: Store,
     number: int,
-    results: Sequence[Result],
+    found: Table,
     counts: Mapping[str, Counts],
     *,
     count: Count,
@@ -98,8 +98,8 @@ def judge_night(
         Open for the plan's driver.
     number : int
         Of the run.
-    results : sequence of Result
-        What it found.
+    found : Table
+        By it.
     counts : mapping of str to Counts
         The test sets, by name, as the run read them.
     count, waiting
@@ -115,7 +115,7 @@ def judge_night(
     runs = store.runs()
     this = next(run for run in runs if run.number == number)
     verdict = judge_plan(
-        plan, results, history=earlier(runs, this), read=lambda each: counts[each.name], count=count, waiting=waiting
+        plan, found, history=earlier(runs, this), read=lambda each: counts[each.name], count=count, waiting=waiting
     )
     if verdict is None:
         return None, []

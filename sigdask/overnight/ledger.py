@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.listing import Standing
 from sigdask.engine.tasks import TrialRange
 from sigdask.identity import identity_of
-from sigdask.randomization.jobs import Cell, Job
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels import AnyPanel
+from sigdask.randomization.panels.digests import Digests, packed
 from sigdask.randomization.tallies import TAILS, Tally, round_of, rounds
 from sigdask.store import Kept, Store
 
@@ -68,6 +71,25 @@ class Line:
             yield start, end, total
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spots:
+    """Where counts of some results stand in a ledger: int64 arrays of shape (n,).
+
+    Attributes
+    ----------
+    run
+        The run that they are of.
+    place
+        The ledger's comparison; -1 where there are no such counts.
+    wanted
+        Trials that are wanted of it.
+    """
+
+    run: NDArray[np.int64]
+    place: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+
+
 class Ledger:
     """Trials and exceedances of all comparisons of a plan, beside the store.
 
@@ -107,7 +129,7 @@ class Ledger:
             self._load(run, np.flatnonzero(wanted > 0))
 
     def _load(self, run: int, some: NDArray[np.int64]) -> None:
-        pairs = some[[(int(k), run) not in self._whole for k in some]] if self._whole else some
+        pairs = np.setdiff1d(some, [k for k, of in self._whole if of == run], assume_unique=True)
         kept = self.store.prefixes(self.ids[pairs], run)
         self.stored[run][pairs] = kept.n_trials
         self.n_trials[run][pairs], self._counts[run][pairs] = kept.n_trials, kept.counts
@@ -136,18 +158,25 @@ class Ledger:
         counts[..., :N_TAILS] = self._counts[job.run][at]
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
-    def place(self, cell: Cell) -> int:
-        """Return the comparison of one pair and metric of a job."""
-        return int(self.at[cell.job][cell.row, cell.column])
+    def spots(self, jobs: Sequence[Job], standing: Standing) -> Spots:
+        """Return where counts of results stand, of jobs by their places."""
+        place = np.full(len(standing.job), -1, np.int64)
+        order = np.argsort(standing.job, kind="stable")
+        listed, starts = np.unique(standing.job[order], return_index=True)
+        for k, own in zip(listed.tolist(), np.split(order, starts[1:]), strict=len(order) > 0):
+            if k >= 0:
+                place[own] = self.at[jobs[k]][standing.row[own], standing.column[own]]
+        run, wanted = (np.array([getattr(job, n) for job in jobs], np.int64) for n in ("run", "n_trials"))
+        return Spots(run[standing.job], place, wanted[standing.job])
 
-    def digest(self, cell: Cell) -> str:
-        """Return the digest of one pair and metric of a job."""
-        return self.digests[self.place(cell)]
-
-    def is_complete(self, cell: Cell) -> bool:
-        """Say whether all trials that a job wants of one pair and metric are counted."""
-        run, place = cell.job.run, self.place(cell)
-        return bool(self.n_trials[run][place] >= min(cell.job.n_trials, self.limit[run][place]))
+    def is_complete(self, spots: Spots) -> NDArray[np.bool_]:
+        """Say of each result whether all trials that are wanted of it are counted, or none stand there."""
+        complete = spots.place < 0
+        for run in self.wanted:
+            here = np.flatnonzero((spots.run == run) & ~complete)
+            places = spots.place[here]
+            complete[here] = self.n_trials[run][places] >= np.minimum(spots.wanted[here], self.limit[run][places])
+        return complete
 
     def end_at(
         self,
@@ -239,23 +268,25 @@ class Queue:
         return taken
 
 
-def _numbered(jobs: Sequence[Job]) -> tuple[list[str], dict[Job, NDArray[np.int64]], list[str]]:
+def _numbered(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray[np.int64]], list[str]]:
     """Return distinct digests, the number of each job's pairs and metrics among them, and what each is."""
-    numbers: dict[str, int] = {}
-    kinds: list[str] = []
-    seen: dict[int, NDArray[np.int64]] = {}
-    at = {}
-    for job in jobs:
-        if id(job.panel) not in seen:
-            own = job.panel.digests()
-            found = np.array([numbers.setdefault(d, len(numbers)) for d in own.ravel()], np.int64)
-            kinds += [_kind(job.panel)] * (len(numbers) - len(kinds))
-            seen[id(job.panel)] = found.reshape(own.shape)
-        at[job] = seen[id(job.panel)]
-    return list(numbers), at, kinds
+    panels = {id(job.panel): job.panel for job in jobs}
+    own = {key: panel.digests() for key, panel in panels.items()}
+    listed = np.concatenate([found.ravel() for found in own.values()]) if own else packed(())
+    _, first, number = np.unique(listed, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they come
+    numbers = np.argsort(order)[number]
+    ends = np.cumsum([found.size for found in own.values()])
+    at = {
+        key: numbers[end - found.size : end].reshape(found.shape)
+        for (key, found), end in zip(own.items(), ends, strict=True)
+    }
+    names = [_kind(panel) for panel in panels.values()]
+    kinds = [names[k] for k in np.searchsorted(ends, first[order], side="right")]
+    return listed[first[order]], {job: at[id(job.panel)] for job in jobs}, kinds
 
 
-def _kind(panel: Any) -> str:
+def _kind(panel: AnyPanel) -> str:
     if panel.is_whole:
         known = identity_of(type(panel))
         assert known is not None
@@ -278,16 +309,14 @@ def _lines(
         if open_[0, 0]:
             yield Line(job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), at[0, :1], job.label, whole=True)
         return
-    groups: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
-    if len(spans := np.unique(np.stack([n[open_], wanted[open_]]), axis=1).T) == 0:
-        return
-    for first, stop in spans.tolist():
+    for first, stop in np.unique(np.stack([n[open_], wanted[open_]]), axis=1).T.tolist():
         here = open_ & (n == first) & (wanted == stop)
-        for row in np.flatnonzero(here.any(axis=1)).tolist():
-            groups.setdefault((first, stop, tuple(np.flatnonzero(here[row]).tolist())), []).append(row)
-    for (first, stop, columns), rows in groups.items():
-        places = at[rows][:, columns].ravel()
-        yield Line(job.panel.part(rows, columns), job.run, first, stop, places, job.label, whole=False)
+        some = np.flatnonzero(here.any(axis=1))
+        patterns, of_row = np.unique(here[some], axis=0, return_inverse=True)
+        for k, pattern in enumerate(patterns):
+            rows, columns = some[of_row.ravel() == k], np.flatnonzero(pattern)
+            panel = job.panel.part(rows.tolist(), columns.tolist())
+            yield Line(panel, job.run, first, stop, at[np.ix_(rows, columns)].ravel(), job.label, whole=False)
 
 
 def trials_of(lines: Iterable[Line]) -> int:

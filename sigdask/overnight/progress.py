@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.overnight.ledger import Ledger
+from sigdask.overnight.ledger import Ledger, Spots
 from sigdask.overnight.work import Batch
 from sigdask.store import Progress
 
@@ -40,17 +40,17 @@ class Watch:
     def of(ledger: Ledger, batch: Batch, of_set: int) -> Watch:
         """Watch one of the test sets of a batch."""
         own = np.flatnonzero(batch.set_of == of_set)
-        listed: dict[int, list[tuple[int, int, int]]] = {}
-        first = []
-        for number, k in enumerate(own):
-            for cell in batch.cells[k]:
-                listed.setdefault(cell.job.run, []).append((ledger.place(cell), cell.job.n_trials, number))
-            of_p = batch.cells[k][0]
-            first.append((of_p.job.run, ledger.place(of_p)))
-        arrays = {run: np.array(rows, np.int64).T for run, rows in listed.items()}
-        flat = {run: (rows[0], rows[1], rows[2]) for run, rows in arrays.items()}
-        at = np.array(first, np.int64).reshape(-1, 2).T
-        made = Watch(batch.names[of_set], len(own), flat, (at[0], at[1]), 0)
+        jobs = batch.study.jobs
+        spots = [ledger.spots(jobs, standing) for standing in batch.standings]
+        run, place, wanted = (np.concatenate([getattr(each, n)[own] for each in spots]) for n in Spots.__slots__)
+        result = np.tile(np.arange(len(own)), len(spots))
+        cells = {}
+        for number in ledger.wanted:
+            here = np.flatnonzero((run == number) & (place >= 0))
+            here = here[np.argsort(result[here], kind="stable")]
+            cells[number] = place[here], wanted[here], result[here]
+        of_p = ledger.spots(jobs, batch.of_p)
+        made = Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0)
         return replace(made, kept=made.now(ledger).counted)
 
     def now(self, ledger: Ledger) -> Progress:

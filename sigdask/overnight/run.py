@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
-from sigdask.comparison import notes
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.engine import Progress
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.gate import GateVerdict
+from sigdask.metrics.extraction import Source
 from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
 from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
@@ -24,19 +27,19 @@ from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
 from sigdask.overnight.stopping import Early
-from sigdask.overnight.work import Batch, read_batches
+from sigdask.overnight.work import Batch, read_batches, source_of
 from sigdask.plan import Plan
-from sigdask.randomization.jobs import Cell, Job
+from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.gate import render
 from sigdask.report.plans import write_files
-from sigdask.store import Recorded, Store, history, open_store, views
+from sigdask.store import Found, Store, history, open_store, views
 from sigdask.store.views import Report
 
-SECONDS_A_RESULT = 2e-4
+SECONDS_A_RESULT = 5e-5
 """What judging and recording a comparison takes, on a slow day."""
 
-MOST_REPORTED = 20_000
+MOST_REPORTED = 100_000
 """Results that are judged and reported when a signal says to stop: more would take too long."""
 
 
@@ -128,7 +131,7 @@ def run_plan(
     deadline : float, optional
         When to stop, in seconds since 1970.
     progress : callable, optional
-        Called with trials done and trials in all.
+        Called with trials done and trials in all; its `extracting`, where it has one, with how far extraction is.
     note : callable
         Told what the user should know while it runs.
 
@@ -152,7 +155,8 @@ def run_plan(
             note(text)
         try:
             with stop.waiting():
-                driver = _Driver.of(plan, opened, stop)
+                source = source_of(opened, where, workers or plan.workers, progress, note)
+                driver = _Driver.of(plan, opened, stop, source)
         except Stopped:
             return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
@@ -175,17 +179,20 @@ class _Driver:
     ledger: Ledger
     early: Early | None
     watches: list[Watch]
+    extracted: dict[str, Any]
 
     @staticmethod
-    def of(plan: Plan, store: Store, stop: Stop) -> _Driver:
-        batches = read_batches(plan)
+    def of(plan: Plan, store: Store, stop: Stop, source: Source) -> _Driver:
+        batches, extracted = read_batches(plan, source)
         ledger = Ledger(store, [job for batch in batches for job in batch.study.jobs])
         early = _early(plan, batches, ledger)
         watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
-        return _Driver(plan, store, stop, batches, ledger, early, watches)
+        return _Driver(plan, store, stop, batches, ledger, early, watches, extracted)
 
     def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
+        if self.extracted:
+            details["extracted"] = self.extracted
         number = self.store.begin(str(self.plan.path), details, [watch.now(self.ledger) for watch in self.watches])
         self.stop.leave(1 + SECONDS_A_RESULT * self.n_results)
         counting = Counting(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)
@@ -215,11 +222,11 @@ class _Driver:
                 raise UnfinishedError("; ".join(counting.problems))
             return [ledger.tally(job) for job in jobs]
 
-        results = [result for own in outcome.results.values() for result in own]
+        found = Table.joined([results.table for results in outcome.results.values()])
         counts = {name: read for batch in self.batches for name, read in batch.counts.items()}
         try:
             verdict, untold = judge_night(
-                self.plan, self.store, outcome.number, results, counts, count=count, waiting=stop.waiting
+                self.plan, self.store, outcome.number, found, counts, count=count, waiting=stop.waiting
             )
         except Stopped:
             why = f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
@@ -233,7 +240,7 @@ class _Driver:
         found = views.report(self.store.location, self.plan.name, outcome.number)
         gate = None if outcome.gate is None else render(outcome.gate)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        unwritten = tuple(write_files(found, json=files.json, text=files.text, html=files.html, gate=gate))
+        unwritten = tuple(write_files(found, **asdict(files), gate=gate))
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:
@@ -243,20 +250,20 @@ class _Driver:
     def _finish(self, number: int, details: dict[str, Any], counting: Counting) -> Outcome:
         """Judge what there is, and record it."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
-        found: dict[str, tuple[Results, list[Recorded]]] = {}
+        by_set: dict[str, Results] = {}
+        recorded: list[Found] = []
         if self.n_results <= MOST_REPORTED or not signalled:
             if self.early is not None:
                 self.early.look()
-                self.early.recall(self.store.results())
-            looks = self.store.first_looks()
+                self.early.recall(self.store.results(self.plan.alpha))
             for batch in self.batches:
-                found |= self._judged(batch, looks, counting)
-        recorded = [one for _, of_set in found.values() for one in of_set]
-        n_changed = self.store.record(recorded) if found else 0
-        again = {name: n for name, (_, own) in found.items() if (n := sum(map(_is_second_look, own)))}
+                results, found = self._judged(batch, counting)
+                recorded.append(found)
+                by_set |= _by_set(batch.names, results, found.table)
+        n_changed = self.store.record(recorded) if recorded else 0
+        again = {name: n for name, own in by_set.items() if (n := int(np.count_nonzero(own.table.seen_with)))}
         stopped = self.stop.reason if not self._is_complete() else ""
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
-        by_set = {name: results for name, (results, _) in found.items()}
         frames = {name: history.frame(results) for name, results in by_set.items()}
         details = {**details, "second_looks": again, "frames": frames, "savings": self._savings(), "changed": n_changed}
         progress = [watch.now(self.ledger) for watch in self.watches]
@@ -271,81 +278,70 @@ class _Driver:
         early = self.early
         if early is None:
             return {}
-        found: dict[str, set[int]] = {}
+        found: dict[str, float] = {}
         for batch in self.batches:
-            for own, number in zip(batch.cells, batch.set_of, strict=True):
-                if (k := early.number_of(own[0])) is not None:
-                    found.setdefault(batch.names[number], set()).add(k)
-        return {name: early.saving_of(sorted(some)) for name, some in found.items()}
+            number = early.numbers(self.ledger.spots(batch.study.jobs, batch.of_p))
+            for k, name in enumerate(batch.names):
+                some = np.unique(number[(batch.set_of == k) & (number >= 0)])
+                if len(some):
+                    found[name] = early.saving_of(some)
+        return found
 
     @property
     def n_results(self) -> int:
         """Comparisons of all test sets."""
-        return sum(len(batch.cells) for batch in self.batches)
+        return sum(len(batch) for batch in self.batches)
 
     def _is_complete(self) -> bool:
         counted = all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
         return counted and (self.early is None or self.early.is_settled)
 
-    def _is_found(self, cell: Cell) -> bool:
-        return self.early is None or self.early.is_found(cell)
-
-    def _revision(self, batch: Batch) -> Callable[[int, Result], Result]:
-        """Return what the rule to stop early makes of a result."""
-        early = self.early
-        if early is None:
-            return lambda _, result: result
-        return lambda k, result: early.revised(result, batch.cells[k][0])
-
-    def _judged(
-        self, batch: Batch, looks: Mapping[str, int], counting: Counting
-    ) -> dict[str, tuple[Results, list[Recorded]]]:
-        """Return the results of each test set, with what the store is to keep of them.
+    def _judged(self, batch: Batch, counting: Counting) -> tuple[Results, Found]:
+        """Return the results of a batch, and what the store is to keep of them.
 
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
-        tallies = [self.ledger.tally(job) for job in batch.study.jobs]
-        results = batch.study.results(tallies, self._revision(batch), failing.setdefault)
+        jobs, early = batch.study.jobs, self.early
+        of_p = self.ledger.spots(jobs, batch.of_p)
+        tallies = [self.ledger.tally(job) for job in jobs]
+        revised = (lambda table: table) if early is None else (lambda table: early.revised(table, of_p))
+        results = batch.study.results(tallies, revised, failing.setdefault)
         for why in failing.values():
             counting.miss(why)
-        by_set: list[list[Recorded]] = [[] for _ in batch.names]
-        for result, cells, number in zip(results, batch.cells, batch.set_of, strict=True):
-            if result.metric in failing and math.isnan(result.score_a):
-                continue
-            digest = self.ledger.digest(cells[0])
-            complete = all(map(self.ledger.is_complete, cells)) and self._is_found(cells[0])
-            by_set[number].append(Recorded(_with_look(result, looks.get(digest)), digest, complete))
-        return {
-            name: (replace(results, results=tuple(one.result for one in own)), own)
-            for name, own in zip(batch.names, by_set, strict=True)
-        }
+        complete = np.logical_and.reduce(
+            [self.ledger.is_complete(self.ledger.spots(jobs, standing)) for standing in batch.standings]
+        )
+        if early is not None:
+            complete &= early.is_found(of_p)
+        comparison = self.ledger.ids[of_p.place]
+        table = _with_looks(results.table, self.store.first_looks(comparison))
+        scored = np.flatnonzero(~(np.isnan(table.score_a) & _of_metrics(table, failing)))
+        return results, Found(table.take(scored), comparison[scored], complete[scored])
+
+
+def _by_set(names: Sequence[str], results: Results, table: Table) -> dict[str, Results]:
+    """Return the results of each test set."""
+    of_set = table.test_set
+    codes = {name: code for code, name in enumerate(of_set.values)}
+    return {
+        name: replace(results, table=table.take(np.flatnonzero(of_set.codes == codes.get(name, -1)))) for name in names
+    }
+
+
+def _of_metrics(table: Table, names: Container[str]) -> NDArray[np.bool_]:
+    """Say which rows are by some metrics."""
+    return np.array([score.name in names for score in table.metric.values], np.bool_)[table.metric.codes]
 
 
 def _early(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> Early | None:
     """Return where the plan's rule stops, if it has one."""
-    if plan.stopping is None:
-        return None
-    cells = [
-        (own[0], batch.study.alternatives[number])
-        for batch in batches
-        for own, number in zip(batch.cells, batch.set_of, strict=True)
-        if not _enumerated(own[0])
-    ]
-    return Early(ledger, plan.stopping, cells)
+    return None if plan.stopping is None else Early(ledger, plan.stopping, batches)
 
 
-def _with_look(result: Result, seen: int | None) -> Result:
+def _with_looks(table: Table, seen: NDArray[np.int64]) -> Table:
     """Say where a p was had before with fewer trials."""
-    if seen is None or seen >= result.n_trials or result.method == "exact" or result.stopped is not None:
-        return result
-    note = notes.Note("second-look", f"second look: p was first had with {seen:,} trials", {"n_trials": seen})
-    return replace(result, notes=(*result.notes, note))
-
-
-def _enumerated(cell: Cell) -> bool:
-    return bool(getattr(cell.job.panel, "enumerated", False))
-
-
-def _is_second_look(one: Recorded) -> bool:
-    return any(note.kind == "second-look" for note in one.result.notes)
+    is_again = (seen > 0) & (seen < table.n_trials) & ~table.exact
+    for stops in table.stops:
+        is_again &= stops.n_asked == 0
+    return replace(table, seen_with=np.where(is_again, seen, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import addresses
+from sigdask.clusters import Cluster
+from sigdask.clusters.description import Named
 from sigdask.comparison import comparisons
+from sigdask.comparison.listing import Standing
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
+from sigdask.engine import Progress
+from sigdask.engine.extracting import Spread
 from sigdask.gate import Key
+from sigdask.metrics.extraction import Behind, Extracted, Lines, Source, at_home, extracted
 from sigdask.plan import Plan, TestSet
-from sigdask.randomization.jobs import Cell
+from sigdask.store import Store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,14 +38,17 @@ class Batch:
         What is counted and judged.
     set_of : int64 array, shape (n_results,)
         The test set of each result, a place among them.
-    cells : list of tuple of Cell
-        Where each result's counts stand, those that its p is of first.
+    of_p : Standing
+        Where the counts stand that each result's p is of; jobs by their places in the study's.
+    standings : tuple of Standing
+        Where all counts of the results stand: of both runs, of all arrangements, of other units, of families.
     """
 
     counts: dict[str, Counts]
     study: Study
     set_of: NDArray[np.int64]
-    cells: list[tuple[Cell, ...]]
+    of_p: Standing
+    standings: tuple[Standing, ...]
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
@@ -49,8 +58,19 @@ class Batch:
     @staticmethod
     def of(counts: dict[str, Counts], study: Study) -> Batch:
         """Make a batch of test sets, in the order of the study."""
-        sizes = [len(analysis.asking) for analysis in study.analyses]
-        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), study.cells)
+        sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
+        slots = (study.slots, *study.beside)
+        standings = [standing for own in slots for standing in (own.first, own.second, own.exact)]
+        of_p = _first_of(study.slots.first, study.slots.exact)
+        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), of_p, (*standings, study.of_families))
+
+    def __len__(self) -> int:
+        return len(self.set_of)
+
+    @property
+    def is_sampled(self) -> NDArray[np.bool_]:
+        """Whether p of each result is of a sample, not of all arrangements."""
+        return np.asarray(self.study.slots.first.job >= 0)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,13 +78,41 @@ class Batch:
         return tuple(self.counts)
 
 
-def read_batches(plan: Plan) -> list[Batch]:
-    """Read the test sets of a plan and list what they want counted."""
+def _first_of(one: Standing, other: Standing) -> Standing:
+    """Return where counts stand: the first, and where there are none the other."""
+    is_first = one.job >= 0
+    return Standing(*(np.where(is_first, getattr(one, n), getattr(other, n)) for n in ("job", "row", "column")))
+
+
+def source_of(
+    store: Store, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Callable[[str], None]
+) -> Source:
+    """Return where a run has what its metrics take from outputs: its store, the cache of `check`, its cluster."""
+    tell = getattr(progress, "extracting", None) or Lines(note)
+    return Source(Behind(store.shelf, at_home()), Spread(cluster, workers), tell)
+
+
+def read_batches(plan: Plan, source: Source) -> tuple[list[Batch], dict[str, Any]]:
+    """Read the test sets of a plan and list what they want counted.
+
+    Returns
+    -------
+    (list of Batch, dict)
+        And, for the run's record, what its metrics took from outputs (`source`): by test set.
+    """
     addresses.look_in(plan.path.parent)
-    read = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    files = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    found = extracted([(c, _wanted(plan, t, c, ()).found(c)) for t, c in files], source)
+    read = [(test_set, own.counts) for (test_set, _), own in zip(files, found, strict=True)]
     whole = plan.family == "plan" and plan.adjust != "none"
     groups = [read] if whole else [[each] for each in read]
-    return [Batch.of({test_set.name: counts for test_set, counts in group}, study_of(plan, group)) for group in groups]
+    batches = [Batch.of({t.name: counts for t, counts in group}, study_of(plan, group)) for group in groups]
+    return batches, {t.name: _record(own) for (t, _), own in zip(files, found, strict=True) if own.made or own.n_kept}
+
+
+def _record(own: Extracted) -> dict[str, Any]:
+    """Say whose outputs were counted now, by metric, and how many were found in the store."""
+    return {"made": {metric: list(systems) for metric, systems in own.made.items()}, "kept": own.n_kept}
 
 
 def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:

@@ -126,6 +126,8 @@ def _check_outputs(plan: Plan, complain: Complain) -> None:
 def _outputs(plan: Plan) -> Iterator[tuple[Key, Path]]:
     written: list[tuple[Key, Path | None]] = [
         (("report", "json"), plan.report.json),
+        (("report", "csv"), plan.report.csv),
+        (("report", "parquet"), plan.report.parquet),
         (("report", "text"), plan.report.text),
         (("report", "html"), plan.report.html),
     ]

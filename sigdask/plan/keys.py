@@ -138,6 +138,8 @@ class ReportKeys:
     __pydantic_config__ = CLOSED
 
     json: Annotated[Text | None, Field(description="All results as JSON.")] = None
+    csv: Annotated[Text | None, Field(description="A CSV table, one row a comparison.")] = None
+    parquet: Annotated[Text | None, Field(description="The same table as Parquet.")] = None
     text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
     html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
 

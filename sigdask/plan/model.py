@@ -87,17 +87,19 @@ class Report:
 
     Attributes
     ----------
-    json, text, html : Path or None
+    json, text, html, csv, parquet : Path or None
         `{date}` and `{time}` in them stand for the start of the run.
     """
 
     json: Path | None = None
     text: Path | None = None
     html: Path | None = None
+    csv: Path | None = None
+    parquet: Path | None = None
 
     def at(self, start: datetime) -> Report:
         """Return the files of a run that started then."""
-        return Report(dated(self.json, start), dated(self.text, start), dated(self.html, start))
+        return Report(*(dated(path, start) for path in (self.json, self.text, self.html, self.csv, self.parquet)))
 
 
 @dataclass(frozen=True, slots=True)

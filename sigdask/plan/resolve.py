@@ -96,6 +96,8 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
             at.path(("report", "json"), keys.report.json, paths.writable),
             at.path(("report", "text"), keys.report.text, paths.writable),
             at.path(("report", "html"), keys.report.html, paths.writable),
+            at.path(("report", "csv"), keys.report.csv, paths.writable),
+            at.path(("report", "parquet"), keys.report.parquet, paths.writable),
         ),
         gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
     )

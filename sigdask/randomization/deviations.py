@@ -28,6 +28,12 @@ ROUNDING = 1e-11
 WIDE = 1e-2
 """Relative step by which a formula's slope is measured again: of one with jumps another is found."""
 
+PAIRS_WORTH = 64
+"""How many products of two systems cost less than the differences of one pair."""
+
+EXACT = 2.0**50
+"""Below it sums of integers are exact, and so are four of them together."""
+
 MOST_NUMBERS = 2**21
 """Contributions written out at a time."""
 
@@ -46,12 +52,16 @@ def swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
         In units of the score.
     """
     unit = _unit(panel, metric)
+    if (sums := power_sums(panel, metric, rows, exact=True)) is not None:
+        return np.asarray(np.sqrt(sums[1]) * unit)
     found = [np.sqrt((d**2).sum(axis=1)) * power * unit for d, power in map(_sized, _in_runs(panel, metric, rows))]
     return np.concatenate([np.empty(0), *found])
 
 
 def skewness(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
     """Return the skewness of the units' differences about their mean, concordant units included; 0 where constant."""
+    if (sums := power_sums(panel, metric, rows, exact=False)) is not None:
+        return _third(sums / max(panel.n_units, 1))
     found = [_skewness(d, panel.n_units) for d in _in_runs(panel, metric, rows)]
     return np.concatenate([np.empty(0), *found])
 
@@ -67,11 +77,42 @@ def leanings(panel: ScoredSums, metric: int) -> Array:
 def _skewness(d: Array, n_units: int) -> Array:
     """Return the skewness of rows of units, of which those that are not there are 0."""
     d, _ = _sized(d)
-    mean, square, cube = (power.sum(axis=1) / max(n_units, 1) for power in (d, d * d, d * d * d))
+    return _third(np.stack([power.sum(axis=1) / max(n_units, 1) for power in (d, d * d, d * d * d)]))
+
+
+def _third(moments: Array) -> Array:
+    """Return the skewness that the means of first, second and third powers give; 0 where nothing varies."""
+    mean, square, cube = moments
     variance = square - mean**2
     varies = variance > CONSTANT * square
     third = cube - 3 * mean * square + 2 * mean**3
     return np.asarray(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
+
+
+def power_sums(panel: ScoredSums, metric: int, rows: Sequence[int] | None, *, exact: bool) -> Array | None:
+    """Return the sums of d_u, d_u^2 and d_u^3 of many pairs under a mean by products of matrices, shape (3, n_rows).
+
+    In steps of `_unit`. None where pairs are few or the score is no mean, and where `exact` is wanted and the
+    squares of the integers are too large for it.
+    """
+    pairs = panel.pairs if rows is None else panel.pairs[np.asarray(rows, np.int64)]
+    n_units, n_systems = panel.values.shape[:2]
+    if not panel.linear[metric] or n_systems**2 > PAIRS_WORTH * len(pairs):
+        return None
+    totals, squares, cubes = np.zeros(n_systems), np.zeros((n_systems,) * 2), np.zeros((n_systems,) * 2)
+    for start in range(0, n_units, step := max(1, MOST_NUMBERS // n_systems)):
+        above = np.asarray(panel.numerators_of(metric, panel.values[start : start + step]), np.float64)
+        above -= np.round(above.mean(axis=1, keepdims=True))  # changes no difference
+        if exact and np.abs(above).max(initial=0.0) ** 2 * n_units >= EXACT:
+            return None
+        totals += above.sum(axis=0)
+        squares += above.T @ above
+        if not exact:
+            cubes += (above * above).T @ above
+    i, j = pairs.T
+    second = squares[i, i] + squares[j, j] - 2 * squares[i, j]
+    third = cubes[i, i] - cubes[j, j] - 3 * (cubes[i, j] - cubes[j, i])
+    return np.stack([totals[i] - totals[j], second, third])
 
 
 def _sized(d: Array) -> tuple[Array, Array]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.tallies import Tally
@@ -35,24 +34,6 @@ class Job:
     run: int = 0
     label: str = ""
     first: int = 0
-
-
-class Cell(NamedTuple):
-    """A pair and metric of a job, whose counts are those of a comparison.
-
-    Attributes
-    ----------
-    job : Job
-        What was counted.
-    row : int
-        The pair of its panel.
-    column : int
-        The metric of its panel.
-    """
-
-    job: Job
-    row: int
-    column: int
 
 
 Tallies = Mapping[Job, Tally]

@@ -193,7 +193,7 @@ class Family:
         """Count the family as a whole."""
         return family_tally(self, run=run, first=first, n_trials=n_trials)
 
-    def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> Family:
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Family:
         """Return itself: it is counted as a whole."""
         return self
 

@@ -17,13 +17,14 @@ Relabelling needs several words a unit: there word 2 is the unit and word 3 the 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import canonical
+from sigdask.counts.checks import canonical, canonical_column
 from sigdask.errors import InputError
 
 SCHEME = 1
@@ -61,18 +62,24 @@ def stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
     if seed < 0:
         raise InputError(f"seed = {seed}: must not be negative")
     digest = hashlib.sha256()
-    for part in (canonical(name), *_parts(units)):
-        digest.update(len(part).to_bytes(8, "little"))
+    for part in _parts(name, units):
         digest.update(part)
     words = np.frombuffer(digest.digest(), dtype=">u4").astype(np.uint32).tolist()
     low, high = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint32)
     return int(low), int(high)
 
 
-def _parts(units: Sequence[str] | int) -> list[bytes]:
+def _parts(name: str, units: Sequence[str] | int) -> Iterator[Any]:
+    """Yield what the key is made of, each part after its number of bytes."""
     if isinstance(units, int):
-        return [b"positions", units.to_bytes(8, "little")]
-    return [b"ids", *(canonical(unit) for unit in units)]
+        yield from (_framed(part) for part in (canonical(name), b"positions", units.to_bytes(8, "little")))
+        return
+    yield from (_framed(part) for part in (canonical(name), b"ids"))
+    yield from canonical_column(units).framed()
+
+
+def _framed(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "little") + part
 
 
 def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.bool_]:

@@ -83,7 +83,7 @@ class Relabelling:
         """Count the family as a whole."""
         return relabel_tally(self, run=run, first=first, n_trials=n_trials)
 
-    def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> Relabelling:
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Relabelling:
         """Return itself: it is counted as a whole."""
         return self
 

@@ -5,14 +5,37 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
+from sigdask.comparison.found import columns
+from sigdask.comparison.table import Table
 from sigdask.errors import UnfinishedError
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all; what is no file (a pipe, a device) is written to.
+    """Write a text as `whole` does."""
+    write_parts(path, [text])
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Write a text, part after part as it is made, as `whole` does."""
+    with whole(path) as file:
+        for part in parts:
+            file.write(part.encode())
+
+
+def write_parquet(path: Path, tables: Iterable[Table]) -> None:
+    """Write what was found as Parquet, as `whole` does."""
+    with whole(path) as file:
+        columns.write_parquet(tables, file)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that is written whole or not at all; what is no file (a pipe, a device) is written to.
 
     A file that is there keeps its mode, a new one has that of the umask.
 
@@ -22,24 +45,26 @@ def write_whole(path: Path, text: str) -> None:
         It cannot be written.
     """
     try:
-        content = text.encode()
         mode = _mode(path)
         if mode is not None and not stat.S_ISREG(mode):
-            path.write_bytes(content)
+            with path.open("wb") as file:
+                yield file
         else:
-            _replace(path, content, _new_mode() if mode is None else stat.S_IMODE(mode))
+            with _replacing(path, _new_mode() if mode is None else stat.S_IMODE(mode)) as file:
+                yield file
     except OSError as error:
         raise UnfinishedError(f"{path}: cannot be written ({error.strerror})") from None
     except UnicodeEncodeError as error:
         raise UnfinishedError(f"{path}: cannot be written ({error.reason} in {error.object[error.start]!r})") from None
 
 
-def _replace(path: Path, content: bytes, mode: int) -> None:
+@contextmanager
+def _replacing(path: Path, mode: int) -> Iterator[IO[bytes]]:
     target = path.resolve()  # a link stays one
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:100]}-", delete=False) as file:
         made = Path(file.name)
         try:
-            file.write(content)
+            yield file
             file.flush()
             made.chmod(mode)
             made.replace(target)

@@ -13,9 +13,25 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sigdask.comparison.results import Ranking, Result, Results
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.report.files import write_whole
-from sigdask.report.terminal import MOST_LETTERS, citation, confidence, how, p_cell, score_text
+from sigdask.report.terminal import (
+    MOST_ALARMS,
+    MOST_LETTERS,
+    citation,
+    confidence,
+    how,
+    is_adjusted,
+    p_cell,
+    score_text,
+)
+from sigdask.statistics.letters import achieved_significance
 from sigdask.statistics.rounding import limits_text, p_equals
 
 MOST_ROWS = 5000
@@ -24,7 +40,14 @@ MOST_ROWS = 5000
 MOST_IN_MATRIX = 60
 """Systems up to which every pair is drawn."""
 
-FEWEST_IN_CURVE = 10
+MOST_SQUARES = 50_000
+"""Pairs drawn of all rankings together."""
+
+MOST_IN_RANKINGS = 5000
+"""Systems listed in all rankings together, but for the first."""
+
+FEWEST_IN_CURVE, MOST_IN_CURVE = 10, 1000
+"""Comparisons from which the curve is drawn, and points that it is drawn of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +100,26 @@ def page(
         Files that a plan's run read, by test set, with their digests.
     """
     shown = [(name, results) for name, results in sets.items() if len(results)]
-    rows = [r for _, results in shown for r in results]
-    listed = rows if len(rows) <= MOST_ROWS else sorted(rows, key=_by_p)[:MOST_ROWS]
-    several = len({r.test_set for r in rows}) > 1
+    table = Table.joined([results.table for _, results in shown]) if shown else Table.of((), 0.05)
+    alarming = np.flatnonzero(table.disagrees)
+    room = _Room(MOST_IN_RANKINGS, MOST_SQUARES)
     text: str = _template().render(
         title=title,
         created=created,
         warnings=list(dict.fromkeys([*notes, *(w for _, results in shown for w in results.warnings)])),
-        alarms=[(r, check) for r in rows for check in r.disagreements()],
+        alarms=[(r, check) for r in table.take(alarming[:MOST_ALARMS]).results() for check in r.disagreements()],
+        n_alarming=len(alarming),
         gate=gate,
         inputs=inputs,
-        sets=[_section(name, results) for name, results in shown],
-        rows=listed,
-        n_rows=len(rows),
-        alpha=shown[0][1].alpha if shown else 0.05,
-        several=several,
-        subsets=any(r.subset for r in rows),
-        adjusted=any(r.p_adjusted is not None for r in rows),
+        sets=[_section(name, results, room) for name, results in shown],
+        rows=[*table.take(_listed(table)).results()],
+        n_rows=len(table),
+        alpha=table.alpha,
+        several=len(np.unique(table.test_set.codes)) > 1,
+        subsets=any(table.subset.values),
+        adjusted=is_adjusted(table),
         citations=list(dict.fromkeys(citation(results) for _, results in shown)),
-        curve=_curve([r.p_value for r in rows], shown[0][1].alpha) if len(rows) >= FEWEST_IN_CURVE else None,
+        curve=_curve(table) if len(table) >= FEWEST_IN_CURVE else None,
     )
     return text
 
@@ -114,12 +138,38 @@ def _limits(r: Result, alpha: float) -> str:
     return "" if r.method == "exact" else f"{limits_text(*r.p_interval, alpha)} ({confidence(r)})"
 
 
-def _section(name: str, results: Results) -> dict[str, Any]:
-    rankings = results.rankings()
+@dataclass(slots=True)
+class _Room:
+    """What the page has left for systems in rankings, and for squares."""
+
+    systems: int
+    squares: int
+    is_first: bool = True
+
+    def takes(self, ranking: Ranking) -> bool:
+        """Whether a ranking is listed; the first one always is."""
+        fits = self.is_first or len(ranking.systems) <= self.systems
+        self.systems -= len(ranking.systems) * fits
+        self.is_first = False
+        return fits
+
+    def draws(self, n_systems: int) -> bool:
+        """Whether every pair is drawn."""
+        fits = n_systems <= MOST_IN_MATRIX and n_systems**2 <= self.squares
+        self.squares -= n_systems**2 * fits
+        return fits
+
+
+def _section(name: str, results: Results, room: _Room) -> dict[str, Any]:
+    of_each = ((own, ranking_of(own)) for own in ranked(results.table))
+    rankings = [(own, ranking, room.takes(ranking)) for own, ranking in of_each]
+    kept = [(own, ranking) for own, ranking, fits in rankings if fits]
     return {
         "name": name,
-        "rankings": [{"ranking": ranking, "matrix": _matrix(ranking, results)} for ranking in rankings],
-        "together": results.together,
+        "rankings": [{"ranking": ranking, "matrix": _matrix(ranking, own, room)} for own, ranking in kept],
+        "n_left_out": len(rankings) - len(kept),
+        "together": results.together[:MOST_ROWS],
+        "n_together": len(results.together),
     }
 
 
@@ -128,14 +178,13 @@ def _letters(letters: Sequence[str]) -> str:
     return " ".join(letters[:MOST_LETTERS]) + more
 
 
-def _matrix(ranking: Ranking, results: Results) -> list[list[Square]] | None:
+def _matrix(ranking: Ranking, own: Table, room: _Room) -> list[list[Square]] | None:
     """Return rows of squares, the best system first; None for too many systems."""
-    names = [ranked.system for ranked in ranking.systems]
-    if len(names) > MOST_IN_MATRIX:
+    names = [system.system for system in ranking.systems]
+    if not room.draws(len(names)):
         return None
-    own = [r for r in results if (r.test_set, r.metric, r.subset) == (ranking.test_set, ranking.metric, ranking.subset)]
-    pairs = {frozenset((r.a, r.b)): r for r in own}
-    return [[_square(a, b, pairs.get(frozenset((a, b))), results.alpha) for b in names] for a in names]
+    pairs = {frozenset((r.a, r.b)): r for r in own.results()}
+    return [[_square(a, b, pairs.get(frozenset((a, b))), own.alpha) for b in names] for a in names]
 
 
 def _square(a: str, b: str, r: Result | None, alpha: float) -> Square:
@@ -163,17 +212,18 @@ def _with_p(r: Result, p: float, alpha: float) -> str:
     return f": {'' if r.p_adjusted is None else 'adjusted '}{p_equals(p, alpha)}"
 
 
-def _curve(p_values: Sequence[float], alpha: float) -> str | None:
+def _curve(table: Table) -> str | None:
     """Return the achieved-significance curve as a picture in text; None without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         return None
-    ordered = sorted(p_values, reverse=True)
+    ordered = achieved_significance(table.p_value)
+    places = np.unique(np.linspace(1, len(ordered), min(len(ordered), MOST_IN_CURVE)).round().astype(np.int64)).tolist()
     figure = Figure(figsize=(6, 3), layout="constrained")
     axes = figure.add_subplot()
-    axes.plot(range(1, len(ordered) + 1), ordered, color="#1f4e79")
-    axes.axhline(alpha, color="#b03a2e", linewidth=0.8, linestyle="--")
+    axes.plot(places, [ordered[place - 1] for place in places], color="#1f4e79")
+    axes.axhline(table.alpha, color="#b03a2e", linewidth=0.8, linestyle="--")
     axes.set_xlabel("comparisons, by p")
     axes.set_ylabel("p")
     axes.set_ylim(0, 1)
@@ -182,5 +232,10 @@ def _curve(p_values: Sequence[float], alpha: float) -> str | None:
     return base64.b64encode(out.getvalue()).decode()
 
 
-def _by_p(r: Result) -> tuple[float, float]:
-    return (r.p_value if r.p_adjusted is None else r.p_adjusted), r.p_value
+def _listed(table: Table) -> NDArray[np.int64]:
+    """Return the rows that are listed: all, or those with the smallest p."""
+    if len(table) <= MOST_ROWS:
+        return np.arange(len(table))
+    single = np.where(np.isnan(table.p_value), table.p_high, table.p_value)
+    order: NDArray[np.int64] = np.lexsort((single, np.where(np.isnan(table.p_adjusted), single, table.p_adjusted)))
+    return order[:MOST_ROWS]

@@ -6,21 +6,25 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sigdask.comparison.found.columns import csv_parts
+from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import dicts, distinct, texts
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
-from sigdask.report.files import write_whole
+from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import chance, render
 from sigdask.report.text import printable
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
-from sigdask.store.views import Change, Report, Status
-from sigdask.writing import as_json, duration, plain
+from sigdask.store.views import Change, Changes, Report, Status
+from sigdask.writing import Lines, duration, json_parts, plain
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -79,11 +83,11 @@ def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -
     return lay_out(names, rows, width)
 
 
-def changes_text(changes: Sequence[Change], alpha: float, *, everything: bool = False) -> str:
+def changes_text(changes: Changes, alpha: float, *, everything: bool = False) -> str:
     """Say what is otherwise since the run before: significances gained and lost first, then scores."""
     if not changes:
         return "Nothing changed since the run before."
-    kinds = [change.kinds(alpha) for change in changes]
+    kinds = changes.kinds
     counted = Counter(kind for found in kinds for kind in found)
     words = {"new": "new", "gone": "gone", "gained": "significances gained", "lost": "significances lost",
              "scores": "with other scores", "p": "with another p", "details": "with other details"}  # fmt: skip
@@ -112,8 +116,8 @@ def report_text(report: Report, *, everything: bool = False, width: int | None =
 
 
 def report_dict(report: Report) -> dict[str, Any]:
-    """Return what `--json` writes: the results of all test sets, the run, and what changed."""
-    made = [results.to_dict() for results in report.results.values()]
+    """Return what `--json` writes, but for the results themselves: rankings, the run, and what changed."""
+    made = [results.around() for results in report.results.values()]
     whole: dict[str, Any] = {**made[0]} if made else {}
     families = [each["family"] for each in made]
     whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
@@ -130,7 +134,7 @@ def report_dict(report: Report) -> dict[str, Any]:
         "versions": run.details.get("versions", {}), "inputs": _inputs(report),
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
-    whole["changes"] = [_change_dict(change, report.alpha) for change in report.changes]
+    whole["changes"] = _change_dicts(report.changes)
     return whole
 
 
@@ -140,13 +144,21 @@ def _inputs(report: Report) -> dict[str, dict[str, str]]:
     return found
 
 
-def report_json(report: Report) -> str:
-    """Return the JSON text that `--json` writes."""
-    return as_json(report_dict(report))
+def report_json(report: Report) -> Iterator[str]:
+    """Yield the JSON text that `--json` writes, in parts: the results of all test sets, the run, and what changed."""
+    lines = (part for results in report.results.values() for part in results.json_lines())
+    return json_parts(report_dict(report) | {"results": Lines(lines)})
 
 
 def write_files(
-    report: Report, *, json: Path | None, text: Path | None, html: Path | None, gate: str | None = None
+    report: Report,
+    *,
+    json: Path | None = None,
+    csv: Path | None = None,
+    parquet: Path | None = None,
+    text: Path | None = None,
+    html: Path | None = None,
+    gate: str | None = None,
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
 
@@ -154,13 +166,16 @@ def write_files(
     ----------
     report : Report
         What was found.
-    json, text, html : Path, optional
+    json, csv, parquet, text, html : Path, optional
         Where to; None is not written.
     gate : str, optional
         The verdict of the plan's gate, as text.
     """
+    tables = [results.table for results in report.results.values()]
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
-        (json, lambda path: write_whole(path, report_json(report) + "\n")),
+        (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
+        (csv, lambda path: write_parts(path, csv_parts(tables))),
+        (parquet, lambda path: write_parquet(path, tables)),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report))),
     ]
@@ -189,18 +204,30 @@ def status_dict(status: Status) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _change_dict(change: Change, alpha: float) -> dict[str, Any]:
-    r = change.result
-    sides = {
-        name: None if one is None else {
-            "score_a": one.result.score_a, "score_b": one.result.score_b,
-            "p_value": one.result.p_value, "p_adjusted": one.result.p_adjusted,
-            "n_trials": one.result.n_trials,
-        }
-        for name, one in (("before", change.before), ("now", change.now))
-    }  # fmt: skip
-    names = {"test_set": r.test_set, "subset": r.subset, "a": r.a, "b": r.b, "metric": r.metric}
-    return {**names, "kinds": list(change.kinds(alpha)), **plain(sides)}
+def _change_dicts(changes: Changes) -> list[dict[str, Any]]:
+    sides = [_sides(table, rows.tolist()) for table, rows in changes.sides]
+    return [
+        {**(now or before)[0], "kinds": list(kinds), "before": before and before[1], "now": now and now[1]}
+        for before, now, kinds in zip(*sides, changes.kinds, strict=True)
+    ]
+
+
+NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted", "n_trials")
+
+
+def _sides(table: Table, rows: Sequence[int]) -> list[Any]:
+    """Return (names, numbers) of rows, None where there is none."""
+    names = [getattr(table, name).listed() for name in ("test_set", "subset", "a", "b", "metric")]
+    columns = [plain(getattr(table, name).tolist()) for name in NUMBERS]
+    return [
+        None if row < 0
+        else (_names(*(column[row] for column in names)), {n: c[row] for n, c in zip(NUMBERS, columns, strict=True)})
+        for row in rows
+    ]  # fmt: skip
+
+
+def _names(test_set: str, subset: Subset | None, a: str, b: str, metric: Score) -> dict[str, Any]:
+    return {"test_set": test_set, "subset": subset and plain(subset), "a": a, "b": b, "metric": metric.name}
 
 
 def _rank(kinds: Sequence[str]) -> int:
@@ -208,9 +235,10 @@ def _rank(kinds: Sequence[str]) -> int:
 
 
 def _line(change: Change, kinds: Sequence[str], alpha: float) -> str:
-    r = change.result
+    r = change.now or change.before
+    assert r is not None
     subset = f" ({r.subset['value']})" if r.subset else ""
-    before, now = (_side(None if one is None else one.result, alpha) for one in (change.before, change.now))
+    before, now = (_side(one, alpha) for one in (change.before, change.now))
     what = [kind for kind in kinds if kind != "p"] or ["p"]
     return printable(f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {before} -> {now}")
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sigdask.comparison.results import Beside, Ranking, Result, ResultAcrossSets, Results
+import numpy as np
+
+from sigdask.comparison.found.ranking import Ranking
+from sigdask.comparison.found.result import Beside, Result
+from sigdask.comparison.results import ResultAcrossSets, Results
+from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
@@ -19,7 +24,10 @@ from sigdask.statistics.rounding import limits_text, p_equals, p_text
 MOST_LETTERS = 20
 
 SHOWN = 40
-"""Comparisons shown unless all are asked for."""
+"""Comparisons, rankings and systems of each shown unless all are asked for."""
+
+MOST_ALARMS = 100
+"""Comparisons whose cross-checks disagree that are named."""
 
 
 def how(result: Result) -> str:
@@ -77,15 +85,12 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     shown = _shown(results, everything=everything)
     lines = [_table(shown, results.alpha, width), ""]
     if len(shown) < len(results):
-        n = sum(bool(r.decision(results.alpha)) if math.isnan(r.p_value) else r.p_value <= results.alpha
-                for r in results)  # fmt: skip
-        summary = f"{len(results):,} comparisons, {n:,} with {_unadjusted(results)}p at most {results.alpha:g}"
-        if results.family is not None:
-            m = sum((r.p_adjusted or 0.0) <= results.alpha for r in results)
-            summary += f", {m:,} with adjusted p ({results.family.adjust})"
-        lines += [f"{summary}; the {len(shown)} smallest p are shown (--all shows all, --json FILE keeps them)", ""]
-    lines += [line for ranking in results.rankings() for line in _ranking(ranking, results, width)]
-    lines += _together(results, width)
+        lines += [
+            f"{_summary(results)}; the {len(shown)} smallest p are shown (--all shows all, --json FILE keeps them)",
+            "",
+        ]
+    lines += _rankings(results, width, everything=everything)
+    lines += _together(results, width, everything=everything)
     if len(shown) <= 12:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
     lines += _alarms(results) + _signatures(results)
@@ -93,15 +98,38 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
     return "\n".join(lines)
 
 
+def _summary(results: Results) -> str:
+    table = results.table
+    n = np.count_nonzero(np.where(np.isnan(table.p_value), table.decision == 1, table.p_value <= results.alpha))
+    text = f"{len(results):,} comparisons, {n:,} with {_aside(is_adjusted(table))}p at most {results.alpha:g}"
+    if results.family is not None:
+        m = np.count_nonzero(~(table.p_adjusted > results.alpha))
+        text += f", {m:,} with adjusted p ({results.family.adjust})"
+    return text
+
+
+def is_adjusted(table: Table) -> bool:
+    """Say whether some p was adjusted."""
+    return not bool(np.isnan(table.p_adjusted).all())
+
+
 def _unadjusted(results: Sequence[Result] | Sequence[ResultAcrossSets]) -> str:
     """Return what tells p apart where an adjusted one stands beside it."""
-    return "unadjusted " if any(r.p_adjusted is not None for r in results) else ""
+    return _aside(any(r.p_adjusted is not None for r in results))
 
 
-def _shown(results: Results, *, everything: bool) -> list[Result]:
+def _aside(is_adjusted: bool) -> str:
+    return "unadjusted " if is_adjusted else ""
+
+
+def _shown(results: Results, *, everything: bool) -> Sequence[Result]:
+    """Return what is shown: by default those of the smallest p, of equal ones the largest differences."""
     if everything or len(results) <= SHOWN:
-        return list(results)
-    return sorted(results, key=lambda r: (r.p_adjusted or 0.0, _order(r), -abs(r.difference)))[:SHOWN]
+        return [*results]
+    table = results.table
+    order = np.where(np.isnan(table.p_value), table.p_high, table.p_value)  # a rule may give an interval alone
+    by = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
+    return [*table.take(np.lexsort(by)[:SHOWN]).results()]
 
 
 def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
@@ -134,9 +162,12 @@ def p_cell(p: float | None, alpha: float) -> str:
     return "" if p is None or math.isnan(p) else p_text(p, alpha)
 
 
-def _order(result: Result) -> float:
-    """Return what the smallest p come first by; where there is none, the end of the interval."""
-    return result.p_interval[1] if math.isnan(result.p_value) else result.p_value
+def _rankings(results: Results, width: int | None, *, everything: bool) -> list[str]:
+    found = results.rankings()
+    shown = found if everything else found[:SHOWN]
+    lines = [line for ranking in shown for line in _ranking(ranking, results, width)]
+    more = len(found) - len(shown)
+    return [*lines, f"and {more:,} more rankings (--all shows all, --json FILE keeps them)", ""] if more else lines
 
 
 def _ranking(ranking: Ranking, results: Results, width: int | None) -> Iterator[str]:
@@ -162,9 +193,12 @@ def _letters(letters: Sequence[str]) -> str:
     return ("" if all(len(x) == 1 for x in shown) else " ").join(shown) + more
 
 
-def _together(results: Results, width: int | None) -> list[str]:
+def _together(results: Results, width: int | None, *, everything: bool) -> list[str]:
     if not results.together:
         return []
+    verdicts: Sequence[ResultAcrossSets] = results.together
+    if len(verdicts) > SHOWN and not everything:
+        verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:SHOWN]
     unadjusted = _unadjusted(results.together)
     names = ["A", "B", "metric", "mean A - B", f"{unadjusted}p", *(["adjusted p"] if unadjusted else [])]
     rows = [
@@ -174,14 +208,17 @@ def _together(results: Results, width: int | None) -> list[str]:
             _replicated(v.greater_in, v.n_sets, v.p_greater), _replicated(v.less_in, v.n_sets, v.p_less),
             "exact" if v.method == "exact" else f"{v.n_trials:,} trials",
         ]
-        for v in results.together
+        for v in verdicts
     ]  # fmt: skip
     level = results.alpha / 2 if results[0].alternative == "two-sided" else results.alpha
     title = (
         f"over all sets: the mean difference, and in at least how many sets A scores above B, and below, each shown at "
         f"{level:g} for the pair alone"
     )
-    return [title, lay_out([*names, "A above B in", "below in", "method"], rows, width), ""]
+    lines = [title, lay_out([*names, "A above B in", "below in", "method"], rows, width), ""]
+    if len(verdicts) < len(results.together):
+        lines += [f"the {SHOWN} smallest p of {len(results.together):,} (--all shows all, --json FILE keeps them)", ""]
+    return lines
 
 
 def _replicated(n: int, n_sets: int, p: float) -> str:
@@ -238,22 +275,28 @@ def _beside(b: Beside, alpha: float) -> str:
     """Say what p is with another unit."""
     if b.method == "exact":
         return f"{p_equals(b.p_value, alpha)} (exact)"
-    limits = limits_text(*interval(b.n_extreme, b.n_trials), alpha)
+    low, high = map(float, interval(b.n_extreme, b.n_trials))
+    limits = limits_text(low, high, alpha)
     return f"{p_equals(b.p_value, alpha)} (99 % interval {limits}; {b.n_trials:,} trials)"
 
 
 def _alarms(results: Results) -> list[str]:
+    alarming = np.flatnonzero(results.table.disagrees)
     lines = [
         printable(f"!!! CROSS-CHECK DISAGREES: {r.a} and {r.b} by {r.metric}: {check.name}: {check.detail}")
-        for r in results
+        for r in results.table.take(alarming[:MOST_ALARMS]).results()
         for check in r.disagreements()
     ]
+    if len(alarming) > MOST_ALARMS:
+        lines.append(f"!!! and cross-checks of {len(alarming) - MOST_ALARMS:,} more comparisons")
     return [*lines, "!!! Do not use these p-values; run `sigdask verify` and report this.", ""] if lines else []
 
 
 def _signatures(results: Results) -> list[str]:
     """Say once for each metric how the scorer library counted."""
-    known = {r.metric: r.signature for r in results if r.signature is not None}
+    table = results.table
+    found = (table.metric.values[code] for code in np.unique(table.metric.codes).tolist())
+    known = {score.name: score.signature for score in found if score.signature is not None}
     return [printable(f"{metric}: {signature}") for metric, signature in known.items()]
 
 

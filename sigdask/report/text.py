@@ -11,6 +11,8 @@ def printable(text: str, keep: str = "") -> str:
     >>> printable("a\x1b[31m", keep="\n").isprintable()
     True
     """
+    if text.isprintable():
+        return text
     return "".join(c if _is_harmless(c) or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
@@ -22,6 +24,8 @@ def printable_json(text: str) -> str:
     >>> print(printable_json('"a\x9b1m"'))
     "a\u009b1m"
     """
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(c if _is_harmless(c) or c == "\n" else _escaped(c) for c in text)
 
 

@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+from sigdask.statistics.distinct import distinct_pairs
+
+Array = NDArray[np.float64]
 
 DEFAULT_CONFIDENCE = 0.99
 
 MAX_TRIALS = 2**48
 
 
-def p_value(n_extreme: int, n_trials: int, *, exact: bool) -> float:
-    """Return the share of exceedances where all arrangements were counted, else the bound."""
-    return n_extreme / n_trials if exact else bound(n_extreme, n_trials)
+def p_value(n_extreme: ArrayLike, n_trials: ArrayLike, *, exact: ArrayLike) -> Array:
+    """Return the share of exceedances where all arrangements were counted, else the bound; shape (...)."""
+    n = np.asarray(n_trials)
+    return np.asarray(np.where(exact, n_extreme / np.maximum(n, 1), bound(n_extreme, n_trials)))
 
 
-def bound(n_extreme: int, n_trials: int) -> float:
-    """Return (nc + 1) / (nt + 1), a valid p-value at any nt fixed beforehand.
+def bound(n_extreme: ArrayLike, n_trials: ArrayLike) -> Array:
+    """Return (nc + 1) / (nt + 1), a valid p-value at any nt fixed beforehand; shape (...).
 
     References
     ----------
@@ -28,27 +35,28 @@ def bound(n_extreme: int, n_trials: int) -> float:
 
     Examples
     --------
-    >>> bound(96, 2**20)
+    >>> float(bound(96, 2**20))
     9.250632047050431e-05
     """
-    return (n_extreme + 1) / (n_trials + 1)
+    return np.asarray((np.asarray(n_extreme) + 1) / (np.asarray(n_trials) + 1))
 
 
-def interval(n_extreme: int, n_trials: int, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of nc / nt.
+def interval(n_extreme: ArrayLike, n_trials: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> tuple[Array, Array]:
+    """Return the ends of the Clopper-Pearson interval of nc / nt, two arrays of shape (...).
 
     Examples
     --------
     >>> low, high = interval(30, 100, 0.95)
-    >>> round(low, 12), round(high, 12)
+    >>> round(float(low), 12), round(float(high), 12)
     (0.21240642049, 0.39981467618)
     """
     half = (1 - confidence) / 2
-    low = 0.0 if n_extreme == 0 else float(special.betaincinv(n_extreme, n_trials - n_extreme + 1, half))
-    high = 1.0
-    if n_extreme < n_trials:
-        high = float(special.betaincinv(n_extreme + 1, n_trials - n_extreme, 1 - half))
-    return low, high
+    k, n = (np.asarray(each, np.int64) for each in np.broadcast_arrays(n_extreme, n_trials))
+    few_k, few_n, inverse = distinct_pairs(k.ravel(), n.ravel())
+    low = np.where(few_k > 0, special.betaincinv(np.maximum(few_k, 1), few_n - few_k + 1, half), 0.0)
+    inside = few_k < few_n
+    high = np.where(inside, special.betaincinv(few_k + 1, np.where(inside, few_n - few_k, 1), 1 - half), 1.0)
+    return low[inverse].reshape(k.shape), high[inverse].reshape(k.shape)
 
 
 def trials_to_decide(p: float, alpha: float, confidence: float = DEFAULT_CONFIDENCE) -> int | None:

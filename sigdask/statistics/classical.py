@@ -3,53 +3,78 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+from sigdask.statistics.distinct import distinct_pairs
+
+Array = NDArray[np.float64]
 
 EXACT_UP_TO = 1000
 """Signs up to which the binomial is summed in integers."""
 
 
-def sign_test(wins: int, losses: int, alternative: str = "two-sided") -> float:
+def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided") -> NDArray[np.float64]:
     """Return the exact p-value of the sign test, ties dropped.
 
     Parameters
     ----------
-    wins, losses : int
+    wins, losses : int or int array, shape (...)
         Items on which the first system is better, and worse.
     alternative : {"two-sided", "greater", "less"}
         Of the first system.
 
+    Returns
+    -------
+    float64 array, shape (...)
+
     Examples
     --------
-    >>> sign_test(12, 3)
+    >>> float(sign_test(12, 3))
     0.03515625
     """
-    n = wins + losses
+    up, down = (np.asarray(each, np.int64) for each in np.broadcast_arrays(wins, losses))
+    n = up + down
     if alternative == "two-sided":
-        return min(1.0, 2.0 * _at_most(min(wins, losses), n))
-    return _at_most(losses if alternative == "greater" else wins, n)
+        return np.minimum(1.0, 2.0 * _at_most(np.minimum(up, down), n))
+    return _at_most(down if alternative == "greater" else up, n)
 
 
-def _at_most(k: int, n: int) -> float:
-    """Return P(X <= k), X ~ Bin(n, 1/2)."""
-    if k >= n:
-        return 1.0
-    if n <= EXACT_UP_TO:
-        return float(Fraction(sum(math.comb(n, i) for i in range(k + 1)), 2**n))
-    return float(special.bdtr(k, n, 0.5))
+def _at_most(k: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return P(X <= k), X ~ Bin(n, 1/2): in integers where these are small, else by the incomplete beta function."""
+    few_k, few_n, places = distinct_pairs(k.ravel(), n.ravel())
+    found = np.asarray(special.bdtr(few_k, few_n, 0.5))
+    sizes, starts, numbers = np.unique(few_n, return_index=True, return_counts=True)
+    for size, start, number in zip(sizes.tolist(), starts, numbers, strict=True):
+        if size <= EXACT_UP_TO:
+            found[start : start + number] = _shares(few_k[start : start + number].tolist(), size)
+    return np.where(k >= n, 1.0, found[places].reshape(k.shape))
 
 
-def correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(ascending: list[int], n: int) -> list[float]:
+    """Return P(X <= k) of some k in ascending order, each sum of binomials made from the one before."""
+    found, below, term, x = [], 0, 1, 0  # `below` is the sum of the terms before x, `term` is n choose x
+    for k in ascending:
+        while x <= min(k, n):
+            below += term
+            term = term * (n - x) // (x + 1)
+            x += 1
+        found.append(below / 2**n)
+    return found
+
+
+def correlations(values: Array | Callable[[], Iterable[Array]]) -> Array:
     """Return r12 of all pairs of systems: the Pearson correlation of their item scores.
 
     Parameters
     ----------
-    values : float64 array, shape (n_items, n_systems)
-        Item scores, or 0/1 for items a system got right.
+    values : float64 array, shape (n_items, n_systems), or callable
+        Item scores, or 0/1 for items a system got right; or what yields them, some items at a time,
+        as often as it is called.
 
     Returns
     -------
@@ -60,12 +85,21 @@ def correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:
     ----------
     Yeh 2000, section 2.1.
     """
-    constant = (values == values[:1]).all(axis=0)
-    centred = np.where(constant, 0.0, values - values.mean(axis=0))  # a mean of equals may be rounded
-    centred /= np.where(constant, 1.0, np.abs(centred).max(axis=0, initial=0.0))  # squares stay within range
-    lengths = np.sqrt((centred**2).sum(axis=0))
-    lengths[constant] = np.nan
-    return np.asarray((centred.T @ centred) / np.outer(lengths, lengths))
+    blocks = values if callable(values) else lambda: [values]
+    n, total, least, most = 0, 0.0, math.inf, -math.inf
+    for block in blocks():
+        n, total = n + len(block), total + block.sum(axis=0)
+        least = np.minimum(least, block.min(axis=0, initial=math.inf))
+        most = np.maximum(most, block.max(axis=0, initial=-math.inf))
+    mean = total / max(n, 1)
+    varies = least < most  # a mean of equals may be rounded
+    reach = np.where(varies, np.maximum(most - mean, mean - least), 1.0)  # squares stay within range
+    products: Any = 0.0
+    for block in blocks():
+        centred = np.where(varies, block - mean, 0.0) / reach
+        products = products + centred.T @ centred
+    lengths = np.where(varies, np.sqrt(np.diag(products)), np.nan)
+    return np.asarray(products / np.outer(lengths, lengths))
 
 
 def inflation(r12: float) -> float:

@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from sigdask.statistics.hypergeometric import lower_sums
 from sigdask.statistics.rounding import p_equals
 
 ALARM = 1e-4
+
+KNOWN_DIGITS = 6
+"""Digits of a p that a count is held against."""
 
 Verdict = Literal["agrees", "disagrees", "not applicable"]
 
@@ -41,50 +46,73 @@ class Check:
     detail: str
 
 
-def runs_agree(k1: int, k2: int, n_trials: int) -> float:
+def runs_agree(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> NDArray[np.float64]:
     """Return Fisher's exact two-sided p of [[k1, n - k1], [k2, n - k2]].
 
     Both runs are equally long, so the conditional distribution of k1 given k1 + k2 is symmetric
     and the two-sided p is twice the smaller tail.
 
+    Parameters
+    ----------
+    k1, k2 : int or int array, shape (...)
+        Exceedances of the two runs.
+    n_trials : int or int array, shape (...)
+        Trials of each of the two.
+
+    Returns
+    -------
+    float64 array, shape (...)
+
     Examples
     --------
-    >>> round(runs_agree(3, 10, 20), 9)
+    >>> round(float(runs_agree(3, 10, 20)), 9)
     0.040742395
     """
-    low, total = min(k1, k2), k1 + k2
-    if k1 == k2:
-        return 1.0
-    start = _log_choose(n_trials, low) + _log_choose(n_trials, total - low) - _log_choose(2 * n_trials, total)
-    # P(x - 1) / P(x), downwards from x = low; terms beyond 16 standard deviations add nothing
-    span = min(low, 100 + int(8 * np.sqrt(total)))
-    x = low - np.arange(span, dtype=np.float64)
-    ratios = x * (n_trials - total + x) / ((total - x + 1) * (n_trials - x + 1))
-    tail = np.exp(start) * (1 + np.cumprod(ratios).sum())
-    return float(min(1.0, 2 * tail))
+    k, k_again, n = (np.asarray(each, np.int64) for each in np.broadcast_arrays(k1, k2, n_trials))
+    low, total = np.minimum(k, k_again), k + k_again
+    start = np.exp(_log_choose(n, low) + _log_choose(n, total - low) - _log_choose(2 * n, total))
+    tail = start * lower_sums(low.ravel(), total.ravel(), n.ravel()).reshape(low.shape)
+    return np.asarray(np.where(k == k_again, 1.0, np.minimum(1.0, 2 * tail)))
 
 
-def _log_choose(n: int, k: int) -> float:
-    return float(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+def _log_choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
 
 
-def count_fits(k: int, n_trials: int, p: float) -> float:
-    """Return the two-sided exact binomial p of a count of exceedances whose exact p is known.
+def count_fits(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+    """Return the two-sided exact binomial p of counts of exceedances whose exact p is known.
 
     Twice the smaller tail; a z-score fails for tiny p.
+
+    Parameters
+    ----------
+    k, n_trials : int or int array, shape (...)
+        Exceedances, and of how many trials.
+    p : float or float64 array, shape (...)
+        The known p-value.
+
+    Returns
+    -------
+    float64 array, shape (...)
     """
-    if p >= 1.0:
-        return 1.0 if k == n_trials else 0.0
-    lower = float(special.betainc(n_trials - k, k + 1, 1 - p)) if k < n_trials else 1.0
-    upper = float(special.betainc(k, n_trials - k + 1, p)) if k > 0 else 1.0
-    return min(1.0, 2 * min(lower, upper))
+    count, n, known = np.broadcast_arrays(k, n_trials, p)
+    inside = np.where(known < 1, known, 0.5)
+    lower = np.where(count < n, special.betainc(np.maximum(n - count, 1), count + 1, 1 - inside), 1.0)
+    upper = np.where(count > 0, special.betainc(np.maximum(count, 1), n - count + 1, inside), 1.0)
+    fits = np.minimum(1.0, 2 * np.minimum(lower, upper))
+    return np.asarray(np.where(known < 1, fits, np.where(count == n, 1.0, 0.0)))
+
+
+def equals_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArray[np.bool_]:
+    """Say whether counts of all arrangements are what known p-values say, up to the rounding of these."""
+    share = np.asarray(k) / np.asarray(n_arrangements)
+    return np.asarray(np.abs(share - p) <= 1e-12 * np.asarray(p))
 
 
 def second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
     """Judge a second, independent run of as many trials."""
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
-    detail = f"{k1:,} and {k2:,} of {n_trials:,} trials; agreement {p_equals(agreement_p)} (Fisher)"
-    return Check("second run", verdict, (k2 + 1) / (n_trials + 1), detail)
+    return Check("second run", verdict, (k2 + 1) / (n_trials + 1), of_runs(k1, k2, n_trials, p_equals(agreement_p)))
 
 
 def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
@@ -104,12 +132,25 @@ def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
         The count is of all arrangements: it must equal p, not only fit it.
     """
     if exact:
-        fits = abs(n_extreme / n_trials - p) <= 1e-12 * p
-        detail = f"{p_equals(p, digits=6)} against {n_extreme:,} of all {n_trials:,} arrangements"
+        fits = bool(equals_share(n_extreme, n_trials, p))
+        detail = of_arrangements(p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials)
     else:
-        tail = count_fits(n_extreme, n_trials, p)
+        tail = float(count_fits(n_extreme, n_trials, p))
         fits = tail >= ALARM / n_comparisons
-        detail = (
-            f"{p_equals(p, digits=6)}; {n_extreme:,} of {n_trials:,} trials fit it with {p_equals(tail)} (binomial)"
-        )
+        detail = of_trials(p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials, p_equals(tail))
     return Check(name, "agrees" if fits else "disagrees", p, detail)
+
+
+def of_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
+    """Say what two runs counted, and what Fisher's p is."""
+    return f"{k1:,} and {k2:,} of {n_trials:,} trials; agreement {agreement} (Fisher)"
+
+
+def of_arrangements(known: str, n_extreme: int, n_trials: int) -> str:
+    """Say what all arrangements were held against."""
+    return f"{known} against {n_extreme:,} of all {n_trials:,} arrangements"
+
+
+def of_trials(known: str, n_extreme: int, n_trials: int, fit: str) -> str:
+    """Say what a sample was held against, and what p its count has if that is true."""
+    return f"{known}; {n_extreme:,} of {n_trials:,} trials fit it with {fit} (binomial)"

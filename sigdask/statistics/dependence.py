@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+Floats = NDArray[np.float64]
+
 CLEAR = 0.01
 """Level of the F test from which differences are called dependent, shared by all that are tested."""
 
@@ -98,23 +100,51 @@ class Grams:
         np.add.at(sums, groups, centred)
         return Grams(column, sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
 
-    def dependence(self, weights: NDArray[np.float64]) -> Dependence | None:
-        """Return the dependence of one combination of columns; None where nothing varies."""
-        n, k = int(self.sizes.sum()), len(self.sizes)
-        weights = weights * self.scale
-        weights = np.ldexp(weights, -np.frexp(np.abs(weights).max(initial=0.0))[1])
-        total = float(weights @ self.total @ weights)
-        if k < 2 or n <= k or total <= 1e-12 * float(np.abs(weights) @ np.abs(self.total) @ np.abs(weights)):
-            return None
-        between = min(float(weights @ self.between @ weights), total)
-        mean_between, mean_within = between / (k - 1), (total - between) / (n - k)
-        squares = float((self.sizes.astype(np.float64) ** 2).sum())
-        usual = (n - squares / n) / (k - 1)
-        icc = (mean_between - mean_within) / (mean_between + (usual - 1) * mean_within)
-        effect = max(1 + (squares / n - 1) * icc, 0.0)
-        ratio = mean_between / mean_within if mean_within > 0 else np.inf
-        p = float(special.fdtrc(k - 1, n - k, ratio)) if np.isfinite(ratio) else 0.0
-        return Dependence(self.column, k, icc, effect, p)
+    def dependences(self, columns: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[Floats, Floats, Floats]:
+        """Return the dependence of many combinations, each of a few columns.
+
+        Parameters
+        ----------
+        columns : int64 array, shape (n, n_taken)
+            The columns that each takes.
+        weights : float64 array, shape (n, n_taken)
+            What these are multiplied by.
+
+        Returns
+        -------
+        tuple of float64 array, shape (n,)
+            ICC, design effect and p, as in `Dependence`; NaN where nothing varies.
+        """
+        weights = weights * self.scale[columns]
+        weights = np.ldexp(weights, -np.frexp(np.abs(weights).max(axis=1, initial=0.0))[1][:, None])
+        total, between, size = (np.zeros(len(weights)) for _ in range(3))
+        for k, first in enumerate(columns.T):
+            for other, second in enumerate(columns.T):
+                both = weights[:, k] * weights[:, other]
+                squares = self.total[first, second] * both
+                total, size = total + squares, size + np.abs(squares)
+                between = between + self.between[first, second] * both
+        return _analysis(self.sizes, total, np.minimum(between, total), total > 1e-12 * size)
+
+
+def _analysis(
+    sizes: NDArray[np.int64], total: Floats, between: Floats, varies: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
+    """Return ICC, design effect and p of sums of squares; NaN where nothing varies or could."""
+    n, k = int(sizes.sum()), len(sizes)
+    if k < 2 or n <= k:
+        return np.full((3, len(total)), np.nan)  # type: ignore[return-value]
+    squares = float((sizes.astype(np.float64) ** 2).sum())
+    usual = (n - squares / n) / (k - 1)
+    total, between = np.where(varies, total, 1.0), np.where(varies, between, 0.0)
+    mean_between, mean_within = between / (k - 1), (total - between) / (n - k)
+    icc = (mean_between - mean_within) / (mean_between + (usual - 1) * mean_within)
+    effect = np.maximum(1 + (squares / n - 1) * icc, 0.0)
+    inside = mean_within > 0
+    ratio = np.where(inside, mean_between, 0.0) / np.where(inside, mean_within, 1.0)
+    p = np.where(inside & np.isfinite(ratio), special.fdtrc(k - 1, n - k, ratio), 0.0)
+    icc, effect, p = (np.where(varies, x, np.nan) for x in (icc, effect, p))
+    return icc, effect, p
 
 
 def naive_size(design_effect: float, alpha: float = 0.05) -> float:

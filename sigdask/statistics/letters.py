@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
 
@@ -38,59 +39,81 @@ class Ranked:
 
 
 def ranking(
-    scores: Sequence[tuple[str, float]], apart: Iterable[tuple[str, str]], *, higher_is_better: bool = True
+    systems: Sequence[str], scores: NDArray[np.float64], apart: NDArray[np.int64], *, higher_is_better: bool = True
 ) -> list[Ranked]:
     """Rank systems and letter the groups that are not told apart.
 
     Parameters
     ----------
-    scores : sequence of (str, float)
-        Systems and scores.
-    apart : iterable of (str, str)
-        Pairs that differ significantly; all others are taken as not told apart.
+    systems : sequence of str
+        Their names.
+    scores : float64 array, shape (n_systems,)
+        Of each.
+    apart : int array, shape (n, 2)
+        Pairs of places that differ significantly; all others are taken as not told apart.
     higher_is_better : bool
         Direction of the score.
     """
-    best_first = sorted(scores, key=lambda row: -row[1] if higher_is_better else row[1])
-    place = {system: k for k, (system, _) in enumerate(best_first)}
-    ordered = sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in apart)  # grows the least
-    groups = letter_groups(len(best_first), ordered)
-    ranked, rank = [], 0
-    for k, (system, score) in enumerate(best_first):
-        if k == 0 or not math.isclose(score, best_first[k - 1][1], rel_tol=2 * TIE):
+    best_first = np.argsort(-scores if higher_is_better else scores, kind="stable")
+    place = np.argsort(best_first)
+    letters: list[list[str]] = [[] for _ in systems]
+    for g, group in enumerate(letter_groups(len(systems), place[apart])):
+        for k in group:
+            letters[k].append(letter(g))
+    ranked, rank, before = [], 0, math.nan
+    for k, system in enumerate(best_first.tolist()):
+        score = float(scores[system])
+        if not math.isclose(score, before, rel_tol=2 * TIE):
             rank = k + 1
-        letters = tuple(letter(g) for g, group in enumerate(groups) if k in group)
-        ranked.append(Ranked(system, score, rank, letters))
+        ranked.append(Ranked(systems[system], score, rank, tuple(letters[k])))
+        before = score
     return ranked
 
 
-def letter_groups(n_systems: int, apart: Iterable[tuple[int, int]]) -> list[frozenset[int]]:
-    """Return the fewest-grown groups such that two systems share one unless they are told apart.
+def letter_groups(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return the largest groups of systems of which no two are told apart; two others share none.
 
-    Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise
-    comparisons"): each pair told apart splits every group that holds both; groups within others go.
-    None at all where there would be more than `MOST_GROUPS` on the way: their number can grow
-    exponentially, and no one reads them.
+    These are the groups of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
+    comparisons"), the maximal cliques of the graph of what is not told apart, had by adding one system
+    after another. None at all where they are more than `MOST_GROUPS`: their number can grow
+    exponentially, and no one reads them. On the way there are never more than in the end.
 
     Examples
     --------
-    >>> [sorted(group) for group in letter_groups(3, [(0, 2)])]
+    >>> letter_groups(3, [(0, 2)])
     [[0, 1], [1, 2]]
     """
-    groups = {(1 << n_systems) - 1} if n_systems else set()
-    for i, j in apart:
-        both = 1 << i | 1 << j
-        split = [group for group in groups if group & both == both]
-        if not split:
-            continue
-        groups.difference_update(split)
-        for part in sorted({g & ~(1 << k) for g in split for k in (i, j)}, key=int.bit_count, reverse=True):
-            if not any(part & group == part for group in groups):
-                groups.add(part)
+    groups: list[int] = []
+    for system, near in enumerate(_not_apart(n_systems, apart)):
+        own = 1 << system
+        kept = [group for group in groups if group & ~near]
+        joining = {group & near for group in groups}
+        groups = [*kept, *(part | own for part in _largest(joining))]
         if len(groups) > MOST_GROUPS:
             return []
-    members = [frozenset(k for k in range(n_systems) if group >> k & 1) for group in groups]
-    return sorted(members, key=lambda group: (min(group), sorted(group)))
+    members = [_members(group) for group in groups]
+    return sorted(members)
+
+
+def _not_apart(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[int]:
+    """Return, for each system, a bit for every other that it is not told apart from."""
+    pairs = np.array(apart, np.int64).reshape(-1, 2)
+    near = ~np.eye(n_systems, dtype=np.bool_)
+    near[pairs[:, 0], pairs[:, 1]] = near[pairs[:, 1], pairs[:, 0]] = False
+    return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(near, axis=1, bitorder="little")]
+
+
+def _largest(parts: set[int]) -> list[int]:
+    """Return the sets that are within no other; of none at all, the empty one."""
+    found: list[int] = []
+    for part in sorted(parts or {0}, key=int.bit_count, reverse=True):
+        if not any(part & larger == part for larger in found):
+            found.append(part)
+    return found
+
+
+def _members(group: int) -> list[int]:
+    return [k for k in range(group.bit_length()) if group >> k & 1]
 
 
 def letter(number: int) -> str:
@@ -107,7 +130,7 @@ def letter(number: int) -> str:
     return letter(high) + ascii_letters[low]
 
 
-def discriminative_power(p: Sequence[float], alpha: float) -> float:
+def discriminative_power(p: Sequence[float] | NDArray[np.float64], alpha: float) -> float:
     """Return the share of pairs with p at most alpha.
 
     References
@@ -122,6 +145,7 @@ def discriminative_power(p: Sequence[float], alpha: float) -> float:
     return float(np.mean(np.asarray(p) <= alpha)) if len(p) else 0.0
 
 
-def achieved_significance(p: Sequence[float]) -> list[float]:
+def achieved_significance(p: Sequence[float] | NDArray[np.float64]) -> list[float]:
     """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006, figure 1)."""
-    return sorted(map(float, p), reverse=True)
+    ascending: list[float] = np.sort(np.asarray(p, np.float64)).tolist()
+    return ascending[::-1]

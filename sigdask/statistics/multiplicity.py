@@ -79,22 +79,22 @@ def step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
     return _placed(order, np.maximum.accumulate(p[order]))
 
 
-def replicated(p: Sequence[float], alpha: float) -> tuple[int, float]:
-    """Count in how many test sets a difference is real, at confidence 1 - alpha.
+def replicated(p: Sequence[float] | Array, alpha: float) -> tuple[NDArray[np.int64], Array]:
+    """Count in how many test sets differences are real, at confidence 1 - alpha.
 
     Partial conjunctions: "at least u of the n differences are real" has the p-value
     max over v <= u of (n - v + 1) p_(v) (Bonferroni's, valid under any dependence of the sets).
 
     Parameters
     ----------
-    p : sequence of float
+    p : float64 array, shape (..., n_sets)
         One-sided p-values of one direction, one a test set.
     alpha : float
         Level.
 
     Returns
     -------
-    (int, float)
+    (int64 array, float64 array), of shape (...)
         The largest u that is shown, and the p-value of "at least max(u, 1)".
 
     References
@@ -104,14 +104,16 @@ def replicated(p: Sequence[float], alpha: float) -> tuple[int, float]:
 
     Examples
     --------
-    >>> replicated([0.001, 0.002, 0.4], 0.05)
+    >>> shown, p = replicated([0.001, 0.002, 0.4], 0.05)
+    >>> int(shown), float(p)
     (2, 0.004)
     """
-    ordered = np.sort(np.asarray(p, np.float64))
-    n = len(ordered)
-    of_at_least = np.minimum(np.maximum.accumulate(ordered * (n - np.arange(n))), 1.0)
-    shown = int(np.count_nonzero(of_at_least <= alpha))
-    return shown, float(of_at_least[max(shown, 1) - 1])
+    ordered = np.sort(np.asarray(p, np.float64), axis=-1)
+    n = ordered.shape[-1]
+    of_at_least = np.minimum(np.maximum.accumulate(ordered * (n - np.arange(n)), axis=-1), 1.0)
+    shown = np.count_nonzero(of_at_least <= alpha, axis=-1)
+    at = np.maximum(shown, 1)[..., None] - 1
+    return np.asarray(shown), np.take_along_axis(of_at_least, at, axis=-1)[..., 0]
 
 
 def cost(method: str, n_hypotheses: int) -> float:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+UP, DOWN = "up", "down"
+
+TENS = 10.0 ** np.arange(20)
+"""Powers of ten, all exact."""
 
 MOST_DIGITS = 17
 """Digits that tell every float64 apart."""
@@ -32,7 +40,7 @@ def p_text(p: float, level: float | None = None, *, digits: int = 3) -> str:
         return "none"
     if p == 0:
         return "<1e-300"
-    return _telling(p, level, digits, ROUND_CEILING)
+    return _telling(p, level, digits, UP)
 
 
 def p_equals(p: float, level: float | None = None, *, digits: int = 3) -> str:
@@ -44,6 +52,26 @@ def p_equals(p: float, level: float | None = None, *, digits: int = 3) -> str:
     ('p = 0.0501', 'p < 1e-300')
     """
     return "p < 1e-300" if p == 0 else f"p = {p_text(p, level, digits=digits)}"
+
+
+def rounded_up(p: NDArray[np.float64], digits: int = 3) -> NDArray[np.float64]:
+    """Return p-values rounded up as `p_text` writes them, so that few texts need be made of many.
+
+    Values below 1e-16 and what is no number stay.
+
+    Examples
+    --------
+    >>> rounded_up(np.array([0.00019836406863778244, 0.25, 1.0, 1e-200])).tolist()
+    [0.000199, 0.25, 1.0, 1e-200]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = digits - 1 - np.floor(np.log10(p))
+    within = (places >= 0) & (places < len(TENS))
+    tens = TENS[np.where(within, places, 0).astype(np.int64)]
+    whole = np.ceil(p * tens)  # by one too large, or too small, where the product is rounded
+    whole -= (whole - 1) / tens >= p  # a quotient of whole numbers is the float next to the decimal
+    whole += whole / tens < p
+    return np.where(within & (whole <= 10**digits), whole / tens, p)
 
 
 def limits_text(low: float, high: float, level: float | None = None) -> str:
@@ -63,20 +91,17 @@ def limits_text(low: float, high: float, level: float | None = None) -> str:
     """
     width = Decimal(repr(high)) - Decimal(repr(low))
     place = width.adjusted() - (width.as_tuple().digits[0] < 5) if width else -MOST_DIGITS
-    return (
-        f"{_telling(low, level, _digits(low, place), ROUND_FLOOR)} to "
-        f"{_telling(high, level, _digits(high, place), ROUND_CEILING)}"
-    )
+    return f"{_telling(low, level, _digits(low, place), DOWN)} to {_telling(high, level, _digits(high, place), UP)}"
 
 
 def low_text(value: float, digits: int = 3) -> str:
     """Write a lower limit, or a level that something is held against, rounded down."""
-    return _rounded(value, digits, ROUND_FLOOR)
+    return _rounded(value, digits, DOWN)
 
 
 def high_text(value: float, digits: int = 3, *, level: float | None = None) -> str:
     """Write an upper limit, rounded up, on the side of a level where it stands."""
-    return _telling(value, level, digits, ROUND_CEILING)
+    return _telling(value, level, digits, UP)
 
 
 def _digits(value: float, place: int) -> int:
@@ -96,6 +121,17 @@ def _telling(value: float, level: float | None, digits: int, rounding: str) -> s
 def _rounded(value: float, digits: int, rounding: str) -> str:
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
-    exact = Decimal(repr(value))
-    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding)
-    return f"{float(rounded):.{digits}g}"
+    text = f"{value:.{digits - 1}e}"
+    nearest = float(text)
+    if nearest < value if rounding is UP else nearest > value:
+        nearest = _next(text, digits, rounding)
+    return f"{nearest:.{digits}g}"
+
+
+def _next(text: str, digits: int, rounding: str) -> float:
+    """Return the number of so many digits that is next above (or below) one of as many."""
+    mantissa, exponent = text.split("e")
+    whole, places = int(mantissa.replace(".", "")), int(exponent) - digits + 1
+    if abs(whole) == 10 ** (digits - 1) and (whole < 0) == (rounding is UP):  # below a power of ten digits are finer
+        whole, places = 10 * whole, places - 1
+    return float(f"{whole + (1 if rounding is UP else -1)}e{places}")

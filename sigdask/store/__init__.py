@@ -6,6 +6,7 @@ interrupted leaves no trace.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -16,13 +17,15 @@ from numpy.typing import NDArray
 
 from sigdask.errors import StoreError
 from sigdask.statistics.bounds import MAX_TRIALS
-from sigdask.store import history, tallies
+from sigdask.store import history, results, tallies
 from sigdask.store.database import Database, open_to_read, open_to_write
-from sigdask.store.history import Progress, Recorded, Run
+from sigdask.store.extracted import Shelf
+from sigdask.store.history import Progress, Run
 from sigdask.store.lease import Lease
+from sigdask.store.results import Found
 from sigdask.store.tallies import Kept, Prefixes
 
-__all__ = ["Kept", "Prefixes", "Progress", "Recorded", "Run", "Store", "open_store", "reading"]
+__all__ = ["Found", "Kept", "Prefixes", "Progress", "Run", "Store", "open_store", "reading"]
 
 PATIENCE = 30.0
 """Seconds to try again for, when the connection to a database is lost."""
@@ -39,6 +42,8 @@ class Store:
         What opens it again.
     notes : tuple of str
         What the user should know of it.
+    shelf : Shelf
+        What metrics took from outputs.
     """
 
     def __init__(self, database: Database, plan: str, patient: Callable[[], bool] = lambda: True) -> None:
@@ -49,6 +54,7 @@ class Store:
         self.notes = database.notes
         self._patient = patient
         self._run = 0
+        self.shelf = Shelf(database, self._surely)
         what = "" if database.is_sqlite else plan  # a file takes one writer at a time
         self._lease = Lease(database, what)
 
@@ -56,7 +62,7 @@ class Store:
         """Let another driver at it."""
         self._lease.give_back()
 
-    def ids_of(self, digests: Sequence[str], labels: Sequence[str]) -> NDArray[np.int64]:
+    def ids_of(self, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
         """Return the numbers of comparisons, entering those that are new."""
         with self.database.transaction() as connection:
             self._lease.renew(connection)
@@ -101,13 +107,13 @@ class Store:
 
         self._surely(write)
 
-    def record(self, found: Sequence[Recorded]) -> int:
+    def record(self, found: Sequence[Found]) -> int:
         """Keep what the run found; return how many results are new or otherwise."""
         changed = 0
 
         def write(connection: Any) -> None:
             nonlocal changed
-            changed = history.record(connection, self.plan, self._run, found)
+            changed = results.record(connection, self.plan, self._run, found)
 
         self._surely(write)
         return changed
@@ -125,20 +131,20 @@ class Store:
         """Add details to a run that has ended."""
         self._surely(lambda connection: history.amend(connection, number, more))
 
-    def first_looks(self) -> dict[str, int]:
-        """Return, by digest, the smallest number of trials that a complete result was had with."""
+    def first_looks(self, comparisons: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the smallest number of trials that a complete result of each was had with; 0 where none was."""
         with self.database.transaction() as connection:
-            return history.first_looks(connection, self.plan)
+            return results.first_looks(connection, self.plan, comparisons)
 
     def runs(self) -> list[Run]:
         """Return the plan's runs, the first first."""
         with self.database.transaction() as connection:
             return history.runs_of(connection, self.plan)[::-1]
 
-    def results(self) -> list[Recorded]:
-        """Return the results that hold."""
+    def results(self, alpha: float = math.nan) -> Found:
+        """Return the results that hold, with a level for their words."""
         with self.database.transaction() as connection:
-            return history.results_at(connection, self.plan, None)
+            return results.found_at(connection, self.plan, alpha)
 
     def _surely(self, write: Callable[[Any], None]) -> None:
         """Make one transaction, once: a lost connection may have lost only the answer."""

@@ -72,6 +72,19 @@ def clock(connection: Connection) -> float:
     return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
+def rows_of(connection: Connection, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a query as the driver gives them: of many short ones, wrapping costs more than reading."""
+    found: Any = connection.exec_driver_sql(query, values) if values else connection.exec_driver_sql(query)
+    raised: Any = connection.dialect.dbapi
+    try:
+        rows: list[tuple[Any, ...]] = found.cursor.fetchall()
+    except raised.Error as error:
+        raise exc.DBAPIError.instance(query, None, error, raised.Error) from error
+    finally:
+        found.close()
+    return rows
+
+
 def open_to_write(text: str) -> Database:
     """Open a store, make it where there is none, and bring it to the newest schema.
 

@@ -7,10 +7,15 @@ one transaction.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, inspect, text
 
 from sigdask.errors import InputError
+from sigdask.store import earlier
+from sigdask.store.blocks import HOLDS, end, end_whole, keep
 
 V1 = """
 CREATE TABLE comparisons (
@@ -50,6 +55,57 @@ CREATE TABLE arrays (
 """Families of hypotheses are counted as a whole."""
 
 
+V3 = """
+CREATE TABLE found (
+    id {serial}, plan VARCHAR(255) NOT NULL, since BIGINT NOT NULL REFERENCES runs (id),
+    until BIGINT REFERENCES runs (id), n BIGINT NOT NULL, earlier SMALLINT NOT NULL, columns {blob} NOT NULL);
+CREATE INDEX found_of_plan ON found (plan, until);
+CREATE TABLE ended (
+    block BIGINT NOT NULL REFERENCES found (id), run BIGINT NOT NULL REFERENCES runs (id), places {blob} NOT NULL,
+    PRIMARY KEY (block, run));
+"""
+"""Results in blocks of columns: `until` is where the last row of a block ended."""
+
+BINARY = {
+    "sqlite": """
+CREATE TABLE hexed AS SELECT * FROM comparisons;
+PRAGMA defer_foreign_keys = ON;
+DROP TABLE comparisons;
+CREATE TABLE comparisons (id {serial}, digest BLOB NOT NULL UNIQUE, label TEXT NOT NULL);
+INSERT INTO comparisons SELECT id, unhexed(digest), label FROM hexed;
+DROP TABLE hexed;
+""",
+    "postgresql": "ALTER TABLE comparisons ALTER COLUMN digest TYPE BYTEA USING decode(digest, 'hex');",
+}
+"""Digests take half the room as bytes."""
+
+
+def _columnar(connection: Connection) -> None:
+    """Bring results into columns, and digests into bytes."""
+    _runs(V3)(connection)
+    for (plan,) in connection.execute(text("SELECT DISTINCT plan FROM results")).all():
+        for block in earlier.blocks_of(connection, plan):
+            [number] = keep(connection, plan, block.since, block.columns, is_earlier=True)
+            entered = replace(block, number=number)
+            for run in np.setdiff1d(block.until, HOLDS).tolist():
+                end(connection, run, entered, np.flatnonzero(block.until == run))
+            if (block.until < HOLDS).all():
+                end_whole(connection, int(block.until.max()), number)
+    connection.execute(text("DROP TABLE results"))
+    if connection.dialect.name == "sqlite":
+        opened: Any = connection.connection.driver_connection
+        opened.create_function("unhexed", 1, bytes.fromhex, deterministic=True)
+    _runs(BINARY[connection.dialect.name])(connection)
+
+
+EXTRACTED = """
+CREATE TABLE extracted (
+    digest VARCHAR(40) PRIMARY KEY, used DOUBLE PRECISION NOT NULL, size BIGINT NOT NULL, content {blob} NOT NULL);
+CREATE INDEX extracted_by_use ON extracted (used);
+"""
+"""Statistics of outputs are kept with what was counted of them."""
+
+
 def _runs(script: str) -> Callable[[Connection], None]:
     def migrate(connection: Connection) -> None:
         sqlite = connection.dialect.name == "sqlite"
@@ -64,10 +120,13 @@ def _runs(script: str) -> Callable[[Connection], None]:
     return migrate
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2))
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2), _columnar, _runs(EXTRACTED))
 """The k-th brings a store from version k to version k + 1."""
 
 NEWEST = len(MIGRATIONS)
+
+COLUMNAR = 3
+"""The version from which on results are in columns."""
 
 
 def version_of(connection: Connection) -> int:

@@ -8,20 +8,26 @@ writes, and the counts of a comparison are always those of the trials 0 to n - 1
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy import Connection, exc, text
 
 from sigdask.errors import StoreError
 from sigdask.randomization.tallies import round_of
+from sigdask.store.database import rows_of
 
 AT_ONCE = 5000
 """Keys in one query."""
+
+TAILS = ("greater", "less", "two_sided")
+
+NEARLY = 2
+"""Times as many keys as are meant may be read, where that is simpler."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,59 +70,86 @@ class Prefixes:
     counts: NDArray[np.int64]
 
 
-def ids_of(connection: Connection, digests: Sequence[str], labels: Sequence[str]) -> NDArray[np.int64]:
+def ids_of(connection: Connection, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
     """Return the numbers of comparisons, entering those that are new."""
-    known = _known(connection, digests)
-    new = [{"d": d, "l": label} for d, label in zip(digests, labels, strict=True) if d not in known]
+    listed = digests.tolist()
+    known = _known(connection, listed)
+    new = {d: label for d, label in zip(listed, labels, strict=True) if d not in known}
     if new:
-        insert = text("INSERT INTO comparisons (digest, label) VALUES (:d, :l) ON CONFLICT (digest) DO NOTHING")
-        connection.execute(insert, new)
-        known |= _known(connection, [row["d"] for row in new])
-    return np.array([known[d] for d in digests], np.int64)
+        _enter(connection, new)
+        known |= _known(connection, list(new))
+    return np.fromiter((known[d] for d in listed), np.int64, len(listed))
 
 
-def _known(connection: Connection, digests: Sequence[str]) -> dict[str, int]:
-    query = text("SELECT digest, id FROM comparisons WHERE digest IN :some").bindparams(_inline(sa.String()))
-    found: dict[str, int] = {}
+def _known(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the numbers of the comparisons that are entered, others' as well where most are asked for."""
+    [(last,)] = rows_of(connection, "SELECT max(id) FROM comparisons")
+    if NEARLY * len(digests) > (last or 0):
+        return {bytes(digest): number for digest, number in rows_of(connection, KNOWN)}
+    found: dict[bytes, int] = {}
     for some in _chunks(digests):
-        found.update((row[0], row[1]) for row in connection.execute(query, {"some": list(some)}))
+        if connection.dialect.name == "postgresql":
+            rows = rows_of(connection, f"{KNOWN} WHERE digest = ANY(%s::bytea[])", (some,))
+        else:
+            literals = ",".join([f"x'{digest.hex()}'" for digest in some])
+            rows = rows_of(connection, f"{KNOWN} WHERE digest IN ({literals})")
+        found.update((bytes(digest), number) for digest, number in rows)
     return found
+
+
+KNOWN = "SELECT digest, id FROM comparisons"
+
+
+def _enter(connection: Connection, new: Mapping[bytes, str]) -> None:
+    if connection.dialect.name == "postgresql":
+        query = (
+            "INSERT INTO comparisons (digest, label) SELECT * FROM unnest(%s::bytea[], %s::text[]) "
+            "ON CONFLICT (digest) DO NOTHING"
+        )
+        connection.exec_driver_sql(query, (list(new), list(new.values())))
+        return
+    query = "INSERT INTO comparisons (digest, label) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
+    connection.exec_driver_sql(query, list(new.items()))
 
 
 def read(connection: Connection, ids: NDArray[np.int64], run: int) -> Prefixes:
     """Read what is kept of comparisons of pairs, in the order of `ids`."""
-    query = text(
-        "SELECT comparison, max(stop), sum(greater), sum(less), sum(two_sided) FROM tallies "
-        "WHERE run = :run AND comparison IN :some GROUP BY comparison"
-    ).bindparams(_inline(sa.BigInteger()))
-    place = {int(k): p for p, k in enumerate(ids)}
-    found = np.zeros((len(ids), 4), np.int64)
-    for some in _chunks(ids.tolist()):
-        for row in connection.execute(query, {"run": run, "some": list(some)}):
-            found[place[row[0]]] = [int(value) for value in row[1:]]
-    at = [place[int(k)] for k in ids]  # one comparison may stand twice
-    return Prefixes(found[at, 0], found[at, 1:])
+    sums = [f"CAST(sum({tail}) AS BIGINT)" for tail in TAILS]
+    some, place = np.unique(ids, return_inverse=True)  # one comparison may stand twice
+    rows = _rows(connection, some, run, ("comparison", "max(stop)", *sums), "GROUP BY comparison")
+    found = np.zeros((len(some), 4), np.int64)
+    found[np.searchsorted(some, rows[:, 0])] = rows[:, 1:]
+    return Prefixes(found[place, 0], found[place, 1:])
 
 
 def read_blocks(
     connection: Connection, ids: NDArray[np.int64], run: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Read what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-    query = text(
-        "SELECT comparison, first, stop, greater, less, two_sided FROM tallies WHERE run = :run AND comparison IN :some"
-    ).bindparams(_inline(sa.BigInteger()))
-    rows = [
-        tuple(row)
-        for some in _chunks(ids.tolist())
-        for row in connection.execute(query, {"run": run, "some": list(some)})
-    ]
-    found = np.array(rows, np.int64).reshape(-1, 6)
-    starts, number = np.unique(found[:, 1], return_inverse=True)
-    place = {int(k): p for p, k in enumerate(ids)}
-    at = np.array([place[int(k)] for k in found[:, 0]], np.int64)
-    stops, counts = np.zeros((len(starts), len(ids)), np.int64), np.zeros((len(starts), len(ids), 3), np.int64)
-    stops[number, at], counts[number, at] = found[:, 2], found[:, 3:]
-    return starts, stops, counts
+    some, place = np.unique(ids, return_inverse=True)
+    rows = _rows(connection, some, run, ("comparison", "first", "stop", *TAILS))
+    starts, number = np.unique(rows[:, 1], return_inverse=True)
+    at = np.searchsorted(some, rows[:, 0])
+    stops, counts = np.zeros((len(starts), len(some)), np.int64), np.zeros((len(starts), len(some), 3), np.int64)
+    stops[number, at], counts[number, at] = rows[:, 2], rows[:, 3:]
+    return starts, stops[:, place], counts[:, place]
+
+
+def _rows(
+    connection: Connection, ids: NDArray[np.int64], run: int, what: Sequence[str], more: str = ""
+) -> NDArray[np.int64]:
+    """Return what is asked of the tallies of comparisons, which are in ascending order, shape (n_rows, n_columns)."""
+    found = [np.zeros((0, len(what)), np.int64)]
+    for some in _chunks(ids):
+        low, high = int(some[0]), int(some[-1])
+        where = f"comparison BETWEEN {low} AND {high}"
+        if high - low > NEARLY * len(some):
+            where = f"comparison IN ({','.join(map(str, some.tolist()))})"
+        query = f"SELECT {', '.join(what)} FROM tallies WHERE run = {run} AND {where} {more}"  # noqa: S608  # integers
+        rows = rows_of(connection, query)
+        values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(what))
+        found.append(values[np.isin(values[:, 0], some)])
+    return np.concatenate(found)
 
 
 def read_rounds(connection: Connection, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> Prefixes:
@@ -210,10 +243,9 @@ def _conflict() -> StoreError:
     return StoreError("another driver has counted some of these trials meanwhile; run again to go on from them")
 
 
-def _inline(kind: Any) -> sa.BindParameter[Any]:
-    return sa.bindparam("some", expanding=True, literal_execute=True, type_=kind)
+_Items = TypeVar("_Items", bound=Sequence[Any] | NDArray[np.int64])
 
 
-def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def _chunks(items: _Items) -> Iterator[_Items]:
     for start in range(0, len(items), AT_ONCE):
-        yield items[start : start + AT_ONCE]
+        yield items[start : start + AT_ONCE]  # type: ignore[misc]

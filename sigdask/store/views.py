@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, overload
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from sigdask.comparison.results import Result, Results
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.errors import InputError
-from sigdask.store import Recorded, Run, history, reading
+from sigdask.store import Run, history, reading
+from sigdask.store.blocks import COMPLETE
 from sigdask.store.lease import sign_of_life
+from sigdask.store.results import Changed, changes, n_changed, results_at, results_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,32 +68,94 @@ class Status:
 class Change:
     """A result that is otherwise than before; None where there was or is none."""
 
-    before: Recorded | None
-    now: Recorded | None
+    before: Result | None
+    now: Result | None
+
+
+KINDS = ("new", "gone", "scores", "gained", "lost", "p")
+"""What may be otherwise: of what there was before scores, a significance gained or lost, p; else details."""
+
+
+@dataclass(frozen=True, eq=False)
+class Changes(Sequence[Change]):
+    """Results that are otherwise than before: first those that there are now, in order, then those that are gone.
+
+    Attributes
+    ----------
+    was, now : Table
+        Results of before, and of now.
+    before, after : int64 array, shape (n,)
+        Rows of `was` and `now` that are of one comparison; -1 where there is none.
+    """
+
+    was: Table
+    now: Table
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+
+    @staticmethod
+    def of(changed: Changed, alpha: float) -> Changes:
+        """Judge what changed at a level."""
+        was, now = (results_of(columns, alpha) for columns in (changed.was, changed.now))
+        return Changes(was, now, changed.before, changed.after)
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Change]: ...
+    def __getitem__(self, index: int | slice) -> Change | Sequence[Change]:
+        if isinstance(index, slice):
+            return [self[k] for k in range(len(self))[index]]
+        row, after = int(self.before[index]), int(self.after[index])
+        return Change(self.was.result(row) if row >= 0 else None, self.now.result(after) if after >= 0 else None)
 
     @property
-    def result(self) -> Result:
-        """The later one of the two."""
-        found = self.now or self.before
-        assert found is not None
-        return found.result
+    def sides(self) -> tuple[tuple[Table, NDArray[np.int64]], tuple[Table, NDArray[np.int64]]]:
+        """The results of before and of now, each with the row of every change."""
+        return (self.was, self.before), (self.now, self.after)
 
-    def kinds(self, alpha: float) -> tuple[str, ...]:
-        """Say what is otherwise: new, gone, scores, gained, lost, p."""
-        if self.before is None:
-            return ("new", *(["gained"] if is_significant(self.result, alpha) else []))
-        if self.now is None:
-            return ("gone",)
-        old, new = self.before.result, self.now.result
-        found = []
-        if (old.score_a, old.score_b) != (new.score_a, new.score_b):
-            found.append("scores")
-        was, is_ = (is_significant(r, alpha) for r in (old, new))
-        if was != is_:
-            found.append("gained" if is_ else "lost")
-        if _counted(old) != _counted(new):
-            found.append("p")
-        return tuple(found) or ("details",)
+    @cached_property
+    def marks(self) -> NDArray[np.bool_]:
+        """Which of `KINDS` each is, shape (n, n_kinds)."""
+        is_new, is_gone = self.before < 0, self.after < 0
+        otherwise = ~is_new & ~is_gone
+        was = is_significant(self.was)[self.before] & ~is_new if len(self.was) else np.zeros(len(self), np.bool_)
+        now = is_significant(self.now)[self.after] & ~is_gone if len(self.now) else np.zeros(len(self), np.bool_)
+        scores, p = (otherwise & self._differ(names) for names in (("score_a", "score_b"), COUNTED))
+        gained, lost = now & ~was & ~is_gone, was & ~now & otherwise
+        return np.column_stack([is_new, is_gone, scores, gained, lost, p])
+
+    def _differ(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        differs = np.zeros(len(self), np.bool_)
+        both = np.flatnonzero((self.before >= 0) & (self.after >= 0))
+        for name in names:
+            was, now = getattr(self.was, name)[self.before[both]], getattr(self.now, name)[self.after[both]]
+            differs[both] |= (was != now) & ~(np.isnan(was) & np.isnan(now))
+        return differs
+
+    @cached_property
+    def kinds(self) -> list[tuple[str, ...]]:
+        """What is otherwise: new, gone, scores, gained, lost, p; else details."""
+        distinct, place = np.unique(self.marks, axis=0, return_inverse=True)
+        words = [tuple(kind for kind, is_so in zip(KINDS, row, strict=True) if is_so) for row in distinct]
+        return [words[k] or ("details",) for k in place.ravel().tolist()]
+
+
+COUNTED = ("p_value", "p_adjusted", "n_trials")
+"""What was found of p; a rule that gives a decision gives none."""
+
+
+def is_significant(table: Table) -> NDArray[np.bool_]:
+    """Say of each row whether p, adjusted where it is, is at most alpha; of rules what they decide."""
+    p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
+    found = p <= table.alpha
+    for stops in table.stops:
+        ruled = (stops.n_asked > 0) & np.isnan(table.p_adjusted)
+        found = np.where(ruled, table.decision == 1, found)
+    return np.asarray(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +172,7 @@ class Report:
         Results that lack some of their trials.
     before : int or None
         The run before.
-    changes : tuple of Change
+    changes : Changes
         Since then.
     """
 
@@ -111,25 +180,12 @@ class Report:
     results: dict[str, Results]
     n_incomplete: int
     before: int | None
-    changes: tuple[Change, ...]
+    changes: Changes
 
     @property
     def alpha(self) -> float:
         """Level of the verdicts."""
         return float(self.run.details["settings"]["alpha"])
-
-
-def _counted(r: Result) -> tuple[float | None, float | None, int]:
-    """Return what was found of p; None of a rule that gives a decision and no p."""
-    return None if math.isnan(r.p_value) else r.p_value, r.p_adjusted, r.n_trials
-
-
-def is_significant(result: Result, alpha: float) -> bool:
-    """Say whether p, adjusted where it is, is at most alpha."""
-    if result.stopped is not None and result.p_adjusted is None:
-        return bool(result.decision(alpha))
-    p = result.p_value if result.p_adjusted is None else result.p_adjusted
-    return bool(p <= alpha)
 
 
 def status(store: str, plan: str | None = None) -> Status:
@@ -148,7 +204,7 @@ def runs(store: str, plan: str | None = None, most: int | None = None) -> list[t
     """Return the runs of a plan, the latest first, with the number of results that each changed."""
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
-        changed = history.n_changed(connection, name)
+        changed = n_changed(connection, name)
         found = history.runs_of(connection, name, most)
         alive = [k == 0 and _is_alive(connection, name, run) for k, run in enumerate(found)]
         told = [replace(run, state=Status(run, is_alive).state) for run, is_alive in zip(found, alive, strict=True)]
@@ -159,23 +215,32 @@ def report(store: str, plan: str | None = None, number: int | None = None) -> Re
     """Return what a plan has found, after its latest run or a given one."""
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
-        found = history.runs_of(connection, name)
-        run = next((run for run in found if number in {None, run.number}), None)
+        runs = history.runs_of(connection, name)
+        run = next((run for run in runs if number in {None, run.number}), None)
         if run is None:
-            raise InputError(f"plan {name!r} has no run {number}; its runs: {_listed(found)}")
-        recorded = history.results_at(connection, name, run.number)
+            raise InputError(f"plan {name!r} has no run {number}; its runs: {_listed(runs)}")
+        columns = results_at(connection, name, run.number)
         before = history.run_before(connection, run)
-        changed = [] if before is None else history.changes(connection, name, before, run.number)
+        changed = Changed({}, {}, NONE, NONE) if before is None else changes(connection, name, before, run.number)
+    settings = run.details["settings"]
+    alpha = float(settings["alpha"])
+    found = results_of(columns, alpha)
+    n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
+    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha))
+
+
+NONE = np.zeros(0, np.int64)
+
+
+def _by_set(run: Run, found: Table) -> dict[str, Results]:
+    """Return the results of each test set, in the order in which the run had them."""
     frames: dict[str, Any] = run.details.get("frames", {})
-    by_set: dict[str, list[Result]] = {p.test_set: [] for p in run.progress}
-    for one in recorded:
-        by_set.setdefault(one.result.test_set, []).append(one.result)
     settings = run.details["settings"]
     empty = {"seed": settings["seed"], "alpha": settings["alpha"]}
-    results = {k: history.framed(frames.get(k, empty), found) for k, found in by_set.items() if found}
-    return Report(
-        run, results, sum(not one.complete for one in recorded), before, tuple(Change(*pair) for pair in changed)
-    )
+    names = found.test_set.values
+    listed = dict.fromkeys([*(p.test_set for p in run.progress), *names])
+    rows = {name: np.flatnonzero(found.test_set.codes == names.index(name)) for name in listed if name in names}
+    return {name: history.framed(frames.get(name, empty), found.take(own)) for name, own in rows.items() if len(own)}
 
 
 def _listed(found: list[Run]) -> str:

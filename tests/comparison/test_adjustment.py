@@ -11,7 +11,7 @@ import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.comparison.across_sets import across_sets
 from sigdask.comparison.adjustment import adjustment
-from sigdask.comparison.analysis import Exchange
+from sigdask.comparison.exchange import Asking, Exchange
 from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.study import prepare
@@ -128,7 +128,7 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
     for given in (systems, swapped):
         counts = Counts.from_labels(gold, {n: given[n] for n in ("s0", "s1")}, groups={"g": group})
         exchange = Exchange.of(counts, Wanted(["accuracy", "macro-f1"], by="g"), second_run=False)
-        made = adjustment("max-t:raw", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
+        made = adjustment("max-t:raw", Asking.of(exchange), "two-sided")
         weights.append([m.weight for m in made.family.members])
     assert weights[0] == pytest.approx(weights[1], rel=1e-12)
     assert len(set(weights[0])) == 4
@@ -141,7 +141,7 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
 def test_the_scale_of_a_mean_is_the_standard_deviation_of_its_swaps():
     data = many(n_systems=2)
     exchange = Exchange.of(data, Wanted(["mean", "mean:better=lower"]), second_run=False)
-    made = adjustment("max-t:raw", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
+    made = adjustment("max-t:raw", Asking.of(exchange), "two-sided")
     d = data.fields["score"][:, 0] - data.fields["score"][:, 1]
     assert made.family.members[0].weight == pytest.approx(60 / np.sqrt((d**2).sum()), rel=1e-9)
 
@@ -291,7 +291,7 @@ def test_several_metrics_together_share_a_scale():
     assert len(results.together) == 6
     assert all(v.p_adjusted >= v.p_value for v in results.together)
     exchange = Exchange.of(counts, Wanted(["accuracy"], by="g"), second_run=False)
-    alone = across_sets([(exchange.asked, c) for c in exchange.comparisons], "two-sided")
+    alone = across_sets(Asking.of(exchange), "two-sided")
     assert {m.weight for m in alone.family.members} == {0.5}
 
 
@@ -326,11 +326,11 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
     counts = replace(data, fields={"tp": (scores * 10).astype(int), "fp": (scores * 10).astype(int) * 1000})
     metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
     exchange = Exchange.of(counts, Wanted(metrics), second_run=False)
-    made = adjustment("tukey", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
+    made = adjustment("tukey", Asking.of(exchange), "two-sided")
     observed = made.family.observed.reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
     other = Exchange.of(counts.with_name("other"), Wanted(metrics), second_run=False)
-    both = across_sets([(one.asked, c) for one in (exchange, other) for c in one.comparisons], "two-sided")
+    both = across_sets(Asking.of(exchange, other), "two-sided")
     observed = (both.family.observed * both.family.scales).reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
 
@@ -339,12 +339,12 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
     counts = sets_of(2)
     exchanges = [Exchange.of(c, Wanted(["mean"]), second_run=False) for c in counts]
-    comparisons = [(exchange.asked, c) for exchange in exchanges for c in exchange.comparisons]
+    comparisons = Asking.of(*exchanges)
     made = across_sets(comparisons, alternative)
-    results = list(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative))
+    found = replace(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative).table, alpha=0.1)
     tally = made.job.panel.tally(run=0, first=0, n_trials=99)
     for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
-        [verdict] = made.verdicts({made.job: tally}, results, [(p, 1.0), (1.0, 1.0)], 0.1)
+        [verdict] = made.verdicts({made.job: tally}, found, np.array([p, 1.0]), np.ones(2))
         assert (verdict.greater_in, verdict.p_greater) == (shown, pytest.approx(2 * p))
 
 
@@ -352,11 +352,11 @@ def test_another_seed_turns_no_verdict_that_the_interval_settles():
     # STATISTICS: the 99 % interval of 0 of 105 trials ends at 1 - 0.005^(1/105) = 0.0492, of 0 of 103 at 0.0501
     assert interval(0, 105)[1] < 0.05 < interval(0, 103)[1]
     few = many(n_items=30, n_systems=12, seed=0)
-    results = list(compare_all(few, metrics=["mean"], trials=999))
+    found = compare_all(few, metrics=["mean"], trials=999).table
     exchange = Exchange.of(few, Wanted(["mean"], trials=999), second_run=False)
-    made = adjustment("max-t", [(exchange.asked, c) for c in exchange.comparisons], "two-sided")
-    assert [note for note in obstacles(made, results, 0.05) if note.kind == "family-undecided"]
-    again = obstacles(replace(made, n_trials=0), results, 0.05)
+    made = adjustment("max-t", Asking.of(exchange), "two-sided")
+    assert [note for note in obstacles(made, found) if note.kind == "family-undecided"]
+    again = obstacles(replace(made, n_trials=0), found)
     assert not [note for note in again if note.kind == "family-undecided"]
 
 

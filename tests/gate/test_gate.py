@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from gated import gather, judge
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -24,11 +25,9 @@ from sigdask.gate import (
     Shown,
     check_direction,
     detectable,
-    judge,
     key_of,
     name_of,
 )
-from sigdask.gate.evidence import gather
 from sigdask.metrics import find
 from sigdask.overnight.notify import tell
 from sigdask.plan import Tell

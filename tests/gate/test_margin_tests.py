@@ -8,12 +8,12 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from conftest import ROOT
+from gated import gather, judge
 from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.gate import Equivalent, Evidence, NonInferior, Shown, judge, key_of, name_of
-from sigdask.gate.evidence import gather
+from sigdask.gate import Equivalent, Evidence, NonInferior, Shown, key_of, name_of
 from sigdask.gate.margin_tests import SKEWED
 from sigdask.report.gate import junit, render
 from sigdask.statistics.matched_proportions import Matched, design_effect, score

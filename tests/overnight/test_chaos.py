@@ -21,6 +21,8 @@ from sqlalchemy import text
 from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
 from sigdask.store import open_store, reading
+from sigdask.store.history import plan_of
+from sigdask.store.results import results_at, results_of
 
 TRIALS = 400
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -40,9 +42,10 @@ def calm(tmp_path_factory):
 
 
 def results_in(store):
-    query = "SELECT test_set, a, b, metric, n_trials, n_extreme, p_value, p_adjusted FROM results WHERE until IS NULL"
+    """The results that hold, in an order of their own."""
     with reading(str(store)) as connection:
-        return sorted(tuple(row) for row in connection.execute(text(query)))
+        held = results_of(results_at(connection, plan_of(connection, None), None), 0.05)
+    return sorted(map(repr, held.results()))
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(k, marks=pytest.mark.chaos) for k in range(1, 12))])
@@ -126,7 +129,7 @@ def test_a_killed_postgresql_server_or_driver_changes_no_count(tmp_path, calm, s
 
 def emptied(url):
     with open_store(url, "night") as store, store.database.transaction() as connection:
-        for table in ("results", "progress", "runs", "arrays", "tallies", "comparisons"):
+        for table in ("ended", "found", "progress", "runs", "arrays", "tallies", "comparisons"):
             connection.execute(text(f"DELETE FROM {table}"))
 
 

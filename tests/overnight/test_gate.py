@@ -7,10 +7,11 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from gated import judge_plan
 
 from sigdask.api import compare_all
 from sigdask.gate import name_of
-from sigdask.overnight.gate import judge_plan, publish
+from sigdask.overnight.gate import publish
 from sigdask.plan import load_plan
 
 START = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)

@@ -113,8 +113,8 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     assert second.n_counted == 19 * 2 * 5000
     assert second.n_changed == 19
     changes = report(str(folder / "night.sqlite")).changes
-    assert {"system7" in {c.result.a, c.result.b} for c in changes} == {True}
-    assert {c.kinds(0.05)[0] for c in changes} == {"scores"}
+    assert {"system7" in {c.now.a, c.now.b} for c in changes} == {True}
+    assert {kinds[0] for kinds in changes.kinds} == {"scores"}
 
 
 def test_a_new_metric_or_system_counts_what_is_new(tmp_path):

@@ -8,10 +8,11 @@ import time
 import numpy as np
 import pytest
 from command import called
+from gated import judge_plan
 from nights import tallies_in, write_plan
 
+from sigdask.comparison.found.sentences import NOT_FOUND
 from sigdask.overnight import run_plan, stopping
-from sigdask.overnight.gate import judge_plan
 from sigdask.plan import load_plan
 from sigdask.statistics.stopping import places, sequence_interval
 from sigdask.store.views import report, status
@@ -160,7 +161,7 @@ def test_a_stop_while_the_tenth_exceedances_are_looked_for_bounds_p_and_the_next
     loose = 0
     for bound, found in zip(stopped.results["set0"], at_once.results["set0"], strict=True):
         assert bound.p_value >= found.p_value
-        if stopping.NOT_FOUND in bound.notes:
+        if NOT_FOUND in bound.notes:
             loose += 1
         else:
             assert bound.p_value == found.p_value

@@ -4,24 +4,24 @@ import math
 
 import numpy as np
 import pytest
+from gated import gather
+from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.comparison.comparisons import Asked, list_comparisons
 from sigdask.counts import Counts, Outputs
 from sigdask.gate import NonInferior, NotWorse, key_of
-from sigdask.gate.evidence import gather
 from sigdask.gate.margin_tests import normal_p, shifted
 from sigdask.metrics import black_box, find, metric
+from sigdask.randomization import deviations
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
 
 
 def panels_of(counts, *names):
-    asked = Asked(counts, Units.of(counts, 0), [(0, 1)], "randomization", None)
-    return [
-        (c.panel, c.row, c.column)
-        for c in list_comparisons(asked, [find(n) if isinstance(n, str) else n for n in names], None)
-    ]
+    asked = Asked(counts, Units.of(counts, 0), np.array([[0, 1]]), "randomization", None)
+    c = list_comparisons(asked, [find(n) if isinstance(n, str) else n for n in names], None)
+    return [(c.panels[c.panel[k]], c.row[k], c.column[k]) for k in range(len(c))]
 
 
 def sd_of(counts, name):
@@ -252,3 +252,22 @@ def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean(
         counts = Counts.from_scores({name: rng.integers(0, 2, 7) for name in "abcd"})
         mean, same = ([r.p_adjusted for r in compare_all(counts, metrics=[m], adjust=adjust)] for m in ("mean", ratio))
         assert same == mean
+
+
+@pytest.mark.parametrize("values", ["bits", "decimals", "large"])
+def test_many_pairs_have_the_deviations_and_the_skewness_of_each_alone(values):
+    rng = np.random.default_rng(8)
+    x = {"bits": rng.random((300, 9)) < 0.4, "decimals": np.round(rng.lognormal(size=(300, 9)), 3) + 100,
+         "large": rng.integers(0, 2**40, (300, 9))}[values]  # fmt: skip
+    counts = Counts.from_scores({f"s{k}": column.tolist() for k, column in enumerate(x.astype(float).T)})
+    asked = Asked(counts, Units.of(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None)
+    [panel] = list_comparisons(asked, [find("mean")], None).panels
+    together = deviations.power_sums(panel, 0, None, exact=True)
+    assert (together is None) == (values == "large")
+    alone = [deviations.swap_deviations(panel, 0, [row])[0] for row in range(36)]
+    assert deviations.swap_deviations(panel, 0).tolist() == alone  # to the last bit: maxima are compared by them
+    expected = [stats.skew(x[:, i].astype(float) - x[:, j]) for i in range(9) for j in range(i)]
+    assert deviations.skewness(panel, 0) == pytest.approx(expected, rel=1e-8)
+    assert deviations.skewness(panel, 0)[:3] == pytest.approx(
+        [deviations.skewness(panel, 0, [row])[0] for row in range(3)], rel=1e-8
+    )

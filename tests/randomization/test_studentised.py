@@ -12,7 +12,7 @@ from panel_of import panel_of, rng_of
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
 from sigdask.comparison.adjustment import adjustment, joint_p_values
-from sigdask.comparison.analysis import Exchange
+from sigdask.comparison.exchange import Asking, Exchange
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.study import prepare
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
@@ -382,7 +382,7 @@ def test_the_interval_stands_in_the_json_and_the_frame():
 
 def made(method, counts, **more):
     exchange = Exchange.of(counts, Wanted(["mean"], **more), second_run=False)
-    return adjustment(method, [(exchange.asked, c) for c in exchange.comparisons], "two-sided").family
+    return adjustment(method, Asking.of(exchange), "two-sided").family
 
 
 def test_only_families_whose_statistics_changed_have_other_digests():
@@ -390,8 +390,8 @@ def test_only_families_whose_statistics_changed_have_other_digests():
     counts = Counts.from_scores({n: rng.integers(0, 9, 40) for n in "abc"})
     raw, studentised = made("max-t:raw", counts), made("max-t", counts)
     # of 0.1.0's max-t of the same data
-    assert raw.digests()[0, 0] == DIGEST_OF_0_1_0
-    assert studentised.digests()[0, 0] != DIGEST_OF_0_1_0
+    assert raw.digests()[0, 0].tobytes().hex() == DIGEST_OF_0_1_0
+    assert studentised.digests()[0, 0].tobytes().hex() != DIGEST_OF_0_1_0
     assert made("single-step-max-t", counts).digests()[0, 0] == studentised.digests()[0, 0]
     one = {"pairs": [("a", "b")]}  # a family of one is compared with itself alone
     assert made("max-t", counts, **one).digests()[0, 0] == made("max-t:raw", counts, **one).digests()[0, 0]

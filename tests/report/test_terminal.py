@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sigdask.api import compare_all
-from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Result, Results, Stopped
-from sigdask.comparison.summary import adjusted
+from sigdask.comparison.found.result import Result, Stopped
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.report.html import page
 from sigdask.report.layout import lay_out
@@ -34,7 +34,7 @@ def result_of(**changes):
         "test_set": "", "subset": None, "unit": "item", "a": "I", "b": "II", "metric": "recall", "higher_is_better": True,
         "score_a": 0.4563, "score_b": 0.2427, "difference": 0.2136, "alternative": "two-sided", "n_items": 160,
         "n_units": 160, "n_discordant": 34, "method": "approximate", "n_trials": 2**20, "n_extreme": 198,
-        "p_value": bound(198, 2**20), "p_interval": interval(198, 2**20),
+        "p_value": float(bound(198, 2**20)), "p_interval": tuple(map(float, interval(198, 2**20))),
     }  # fmt: skip
     return Result(**known | changes)
 
@@ -74,15 +74,16 @@ def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdi
 
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
-    undecided = Note("undecided", "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more", {"low": 0.04})
-    result = adjusted(replace(result_of(), notes=(undecided, Note("identical", "undecided at"))), 0.2, (0.19, 0.21))
-    assert result.warnings == (
-        "unadjusted p undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; more",
-        "undecided at",  # the kind is asked, not the words
-    )
-    assert [note.kind for note in result.notes] == ["unadjusted-undecided", "identical"]
-    assert result.notes[0].numbers == {"low": 0.04}
-    assert adjusted(result, 0.2, (0.19, 0.21)) == result
+    sampled = {"n_trials": 1000, "n_extreme": 50, "p_value": 51 / 1001, "p_interval": (0.04, 0.06)}
+    table = replace(Table.of([result_of(**sampled, n_discordant=0)], 0.05), notes={})
+    assert [note.kind for note in table.result(0).notes] == ["identical", "undecided"]
+    [own, low, high] = np.array([[0.2], [0.19], [0.21]])
+    result = replace(table, p_adjusted=own, p_adjusted_low=low, p_adjusted_high=high).result(0)
+    assert [note.kind for note in result.notes] == ["identical", "unadjusted-undecided"]
+    words = "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; "
+    assert table.result(0).warnings[1].startswith(words)
+    assert result.warnings[1].startswith(f"unadjusted p {words}")
+    assert result.notes[1].numbers["low"] == 0.04
 
 
 def test_a_confidence_sequence_has_limits_and_no_p():
@@ -90,9 +91,9 @@ def test_a_confidence_sequence_has_limits_and_no_p():
     result = result_of(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
     assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in told(result)
     assert told(result).endswith(": significant at 0.05.")
-    text = render(Results((result,), 0, 0.05))
+    text = render(Results(Table.of((result,), 0.05), 0, 0.05))
     assert "none" not in text
-    assert "none" not in page({"": Results((result,), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
+    assert "none" not in page({"": Results(Table.of((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
 
 
 def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power():
@@ -101,7 +102,7 @@ def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power()
         replace(result_of(p_value=math.nan, stopped=replace(found, is_significant=yes)), a=a, b=b)
         for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
     ]
-    [ranking] = Results(tuple(results), 0, 0.05).rankings()
+    [ranking] = Results(Table.of(results, 0.05), 0, 0.05).rankings()
     assert ranking.discriminative_power == 2 / 3
 
 

@@ -33,7 +33,7 @@ def test_p_is_printed_rounded_up_and_on_its_side_of_the_level(p, level):
 
 @given(st.integers(0, 5000), st.integers(1, 10**6), LEVELS)
 def test_limits_are_printed_outwards_and_on_their_side_of_the_level(k, n, level):
-    low, high = interval(min(k, n), n)
+    low, high = map(float, interval(min(k, n), n))
     shown = [Fraction(text) for text in limits_text(low, high, level).split(" to ")]
     assert shown[0] <= Fraction(repr(low))
     assert Fraction(repr(high)) <= shown[1]

@@ -42,8 +42,8 @@ def test_the_exact_value_would_have_caught_yehs_printed_counts():
 
 
 def test_two_runs_that_cannot_be_of_one_rate_disagree():
-    assert second_run(1000, 1300, 2**20, runs_agree(1000, 1300, 2**20), 1).verdict == "disagrees"
-    assert second_run(1000, 1050, 2**20, runs_agree(1000, 1050, 2**20), 1).verdict == "agrees"
+    assert second_run(1000, 1300, 2**20, float(runs_agree(1000, 1300, 2**20)), 1).verdict == "disagrees"
+    assert second_run(1000, 1050, 2**20, float(runs_agree(1000, 1050, 2**20)), 1).verdict == "agrees"
 
 
 def test_the_alarm_is_shared_by_the_comparisons_judged_together():

@@ -53,11 +53,11 @@ def test_step_down_p_values_rise_from_the_most_extreme():
 
 def test_partial_conjunctions_by_hand():
     # p(u/n) = max over v <= u of (n - v + 1) p_(v)
-    assert replicated([0.01, 0.02, 0.03, 0.9], 0.05) == (1, 0.04)
-    assert replicated([0.01, 0.01, 0.02, 0.9], 0.05) == (3, 0.04)
-    assert replicated([0.3, 0.9], 0.05) == (0, 0.6)
-    assert replicated([0.6, 0.9], 0.05) == (0, 1.0)
-    assert replicated([0.01] * 4, 0.05) == (4, 0.04)
+    of_four = [[0.01, 0.02, 0.03, 0.9], [0.01, 0.01, 0.02, 0.9], [0.01] * 4]
+    shown, p = replicated(of_four, 0.05)
+    assert (shown.tolist(), p.tolist()) == ([1, 3, 4], [0.04, 0.04, 0.04])
+    shown, p = replicated([[0.9, 0.3], [0.6, 0.9]], 0.05)
+    assert (shown.tolist(), p.tolist()) == ([0, 0], [0.6, 1.0])
 
 
 @pytest.mark.parametrize(("m", "alpha"), [(1, 0.05), (8256, 0.05), (325, 0.01), (7, 0.3)])

@@ -21,14 +21,17 @@ from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.api import compare
+from sigdask.comparison.found.result import Stopped
 from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Results, Stopped
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.store import Kept, Progress, Recorded, database, history, lease, open_store, reading, tallies, views
+from sigdask.randomization.panels.digests import packed
+from sigdask.store import Found, Kept, Progress, database, history, lease, open_store, reading, results, tallies, views
 from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Holder, Lease
 from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
-from sigdask.store.views import Change, report, status
+from sigdask.store.views import Changes, report, status
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +49,15 @@ def where(request, tmp_path):
     url = request.getfixturevalue("server").url
     db = open_to_write(url)
     with db.transaction() as connection:
-        for table in ("results", "progress", "runs", "leases", "arrays", "tallies", "comparisons"):
+        for table in ("ended", "found", "progress", "runs", "leases", "arrays", "tallies", "comparisons"):
             connection.execute(text(f"DELETE FROM {table}"))
     db.close()
     return url
+
+
+def named(*letters):
+    """Digests that are told apart at sight."""
+    return packed(bytes.fromhex(40 * letter) for letter in letters)
 
 
 def counts_of(n, seed=0):
@@ -58,7 +66,7 @@ def counts_of(n, seed=0):
 
 def test_trials_are_kept_by_round_and_read_back_as_sums(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40, "b" * 40], ["pair", "pair"])
+        ids = store.ids_of(named("a", "b"), ["pair", "pair"])
         store.begin("p.toml", {}, [])
         store.commit([Kept(ids, 0, 0, 4096, counts_of(2))])
         store.commit([Kept(ids[:1], 0, 4096, 10_000, counts_of(1, 1)), Kept(ids[:1], 1, 0, 5, counts_of(1, 2))])
@@ -67,7 +75,7 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
         assert kept.n_trials.tolist() == [16_384, 4096]
         assert kept.counts[0].tolist() == (counts_of(2)[0] + counts_of(1, 1)[0] + counts_of(1, 3)[0]).tolist()
         assert store.prefixes(ids, 1).n_trials.tolist() == [5, 0]
-        assert store.ids_of(["b" * 40, "a" * 40], ["", ""]).tolist() == ids[::-1].tolist()
+        assert store.ids_of(named("b", "a"), ["", ""]).tolist() == ids[::-1].tolist()
     with reading(where) as connection:
         rows = connection.execute(text("SELECT first, stop FROM tallies WHERE run = 0 ORDER BY comparison, first"))
         assert [tuple(row) for row in rows] == [(0, 4096), (4096, 16_384), (0, 4096)]
@@ -76,7 +84,7 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
 @pytest.mark.parametrize("again", [(0, 4096), (4096, 8192), (0, 100), (9000, 10_000), (20_000, 30_000)])
 def test_no_trial_is_kept_twice_and_none_left_out(where, again):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40], ["pair"])
+        ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
         store.commit([Kept(ids, 0, 0, 4096, counts_of(1)), Kept(ids, 0, 4096, 8192, counts_of(1))])
         with pytest.raises(StoreError, match="another driver has counted"):
@@ -88,7 +96,7 @@ def test_no_trial_is_kept_twice_and_none_left_out(where, again):
 def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
     first, second, third = counts_of(2), counts_of(2, 1), counts_of(1, 2)
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40, "b" * 40], ["pair", "pair"])
+        ids = store.ids_of(named("a", "b"), ["pair", "pair"])
         store.begin("p.toml", {}, [])
         store.commit([Kept(ids, 0, 0, 4096, first)])
         store.commit([Kept(ids, 0, 4096, 16_384, second)])
@@ -111,7 +119,7 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
 def test_families_are_kept_as_a_whole(where):
     counts = np.arange(15).reshape(1, 15)
     with open_store(where, "p") as store:
-        [number] = store.ids_of(["f" * 40], ["family"])
+        [number] = store.ids_of(named("f"), ["family"])
         store.begin("p.toml", {}, [])
         for first, stop in ((0, 4096), (4096, 5000), (5000, 16_384)):
             store.commit([Kept(np.array([number]), 0, first, stop, counts, whole=True)])
@@ -137,7 +145,7 @@ def test_a_postgresql_store_serves_several_plans_at_once(server):
     with open_store(server.url, "one") as one, open_store(server.url, "two") as two:
         one.begin("", {}, [])
         two.begin("", {}, [])
-        ids = one.ids_of(["d" * 40], ["pair"])
+        ids = one.ids_of(named("d"), ["pair"])
         one.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
         with pytest.raises(StoreError, match="another driver has counted"):
             two.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
@@ -147,7 +155,7 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
     db = open_to_write(where)
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    held(db, replace(Holder.this(), pid=gone.pid, born="1"), beat=time.time())
+    held_by(db, replace(Holder.this(), pid=gone.pid, born="1"), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").give_back()
     db.close()
 
@@ -158,7 +166,7 @@ def test_a_driver_that_ended_and_is_not_waited_for_holds_nothing(where):
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
     born = Path(f"/proc/{gone.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    held(db, replace(Holder.this(), pid=gone.pid, born=born), beat=time.time())
+    held_by(db, replace(Holder.this(), pid=gone.pid, born=born), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").give_back()
     db.close()
     gone.wait()
@@ -199,15 +207,15 @@ def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_lif
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
     elsewhere = Holder("elsewhere", 1, "", "1")
-    held(db, elsewhere, beat=time.time() - 50)
+    held_by(db, elsewhere, beat=time.time() - 50)
     with pytest.raises(HeldError, match="process 1 on elsewhere"):
         Lease(db, name)
-    held(db, elsewhere, beat=time.time() - 61)
+    held_by(db, elsewhere, beat=time.time() - 61)
     Lease(db, name).give_back()
     db.close()
 
 
-def held(db, holder, beat):
+def held_by(db, holder, beat):
     with db.transaction() as connection:
         connection.execute(text("DELETE FROM leases"))
         row = {"n": "" if db.is_sqlite else "p", "h": json.dumps(asdict(holder)), "b": beat}
@@ -216,7 +224,7 @@ def held(db, holder, beat):
 
 def test_a_driver_that_lost_its_lease_cannot_commit(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40], ["pair"])
+        ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
         with store.database.transaction() as connection:
             connection.execute(text("UPDATE leases SET token = 'theirs'"))
@@ -238,7 +246,7 @@ def test_a_lease_shows_signs_of_life(where, monkeypatch):
 
 def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
     with open_store(where, "p") as store:
-        ids = store.ids_of(["a" * 40], ["pair"])
+        ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
         whole = store.database.transaction
         lost = []
@@ -282,65 +290,33 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
         runs = []
         for found in ([result_of("a"), result_of("b")], [result_of("a"), result_of("b")], [result_of("a", p=0.5)]):
             runs.append(store.begin("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
-            changed = store.record([Recorded(r, "d") for r in found])
+            changed = store.record([found_of(*found)])
             store.end("finished", "", {})
             assert changed == {0: 2, 1: 0, 2: 2}[len(runs) - 1]
     with reading(where) as connection:
-        assert [r.result.a for r in history.results_at(connection, "p", runs[1])] == ["a", "b"]
-        [(before, now), (gone, none)] = history.changes(connection, "p", runs[1], runs[2])
-        assert (before.result.p_value, now.result.p_value, gone.result.a, none) == (0.25, 0.5, "b", None)
-        assert history.changes(connection, "p", runs[0], runs[1]) == []
-        found = history.results_at(connection, "p", runs[0])
-        assert found[0].result == result_of("a")  # every field comes back, nested ones as well
+        assert [r.a for r in held(connection, runs[1])] == ["a", "b"]
+        first, second = Changes.of(results.changes(connection, "p", runs[1], runs[2]), 0.05)
+        assert (first.before.p_value, first.now.p_value, second.before.a, second.now) == (0.25, 0.5, "b", None)
+        assert len(Changes.of(results.changes(connection, "p", runs[0], runs[1]), 0.05)) == 0
+        [again, _] = held(connection, runs[0])
+        assert again == result_of("a")  # every field comes back, nested ones as well
         assert [run.number for run in history.runs_of(connection, "p")] == runs[::-1]
 
 
-NOTES = (Note("identical", "alike"), Note("undecided", "it is", {"alpha": 0.05, "low": 1e-3, "needed": None}))
+def found_of(*rows):
+    """Results as a run records them."""
+    n = len(rows)
+    return Found(Table.of(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
 
 
-def test_notes_come_back_with_kinds_and_numbers_and_so_do_those_on_all_results(where):
-    result = result_of(notes=NOTES)
-    with open_store(where, "p") as store:
-        store.begin("p.toml", {}, [])
-        store.record([Recorded(result)])
-        store.end("finished", "", {})
-    with reading(where) as connection:
-        [back] = history.results_at(connection, "p", None)
-    assert back.result == result
-    results = Results((result,), 0, 0.05, notes=NOTES[::-1])
-    around = json.loads(json.dumps(history.frame(results)))
-    assert history.framed(around, [back.result]) == results
+def held(connection, run=None):
+    return list(results.results_of(results.results_at(connection, "p", run), 0.05).results())
 
 
-def told_as_before(store):
-    """Let the results of a store be as versions wrote them whose notes were texts alone."""
-    with store.database.transaction() as connection:
-        for row in connection.execute(text("SELECT id, detail FROM results")).mappings().all():
-            detail = json.loads(row["detail"])
-            detail["warnings"] = [note["text"] for note in detail.pop("notes")]
-            change = text("UPDATE results SET detail = :detail WHERE id = :id")
-            connection.execute(change, {"id": row["id"], "detail": json.dumps(detail)})
-
-
-def test_a_result_whose_notes_were_texts_alone_is_read_and_holds_where_they_are_the_same(where):
-    kept = [result_of(name, notes=NOTES) for name in "ab"]
-    with open_store(where, "p") as store:
-        first = store.begin("p.toml", {}, [])
-        store.record([Recorded(r) for r in kept])
-        told_as_before(store)
-        with reading(where) as connection:
-            old = history.results_at(connection, "p", None)
-        assert [one.result.warnings for one in old] == [("alike", "it is")] * 2
-        assert old[0].result == replace(kept[0], notes=(Note("earlier", "alike"), Note("earlier", "it is")))
-        store.end("finished", "", {})
-        second = store.begin("p.toml", {}, [])
-        other = replace(kept[1], notes=(*NOTES, Note("second-look", "again", {"n_trials": 9})))
-        assert store.record([Recorded(kept[0]), Recorded(other)]) == 1
-        store.end("finished", "", {})
-    with reading(where) as connection:
-        assert [one.result for one in history.results_at(connection, "p", None)] == [kept[0], other]
-        [(before, now)] = history.changes(connection, "p", first, second)
-        assert (before.result.warnings, now.result) == (("alike", "it is"), other)
+def test_what_stands_around_results_comes_back_with_them(where):
+    around = Results(Table.of([result_of()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
+    kept = json.loads(json.dumps(history.frame(around)))
+    assert history.framed(kept, around.table) == around
 
 
 @pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
@@ -350,12 +326,12 @@ def test_a_kept_store_of_an_older_version_says_the_notes_that_it_kept(tmp_path, 
     old.executescript((Path(__file__).parent.parent / "data" / "kept" / f"{version}.sql").read_text())
     [caveat] = [row[0] for row in old.execute("SELECT plan FROM runs WHERE details LIKE '%Tukey%'")]
     old.close()
-    [results] = report(str(file), caveat).results.values()
-    [note] = results.notes
+    [found] = report(str(file), caveat).results.values()
+    [note] = found.notes
     assert (note.kind, note.numbers) == ("earlier", {})
     assert note.text.startswith("Tukey's HSD tests that all systems are exchangeable: ")
-    assert results.to_dict()["warnings"] == [note.text]
-    assert all(r.warnings == () for r in results)
+    assert found.to_dict()["warnings"] == [note.text]
+    assert all(r.warnings == () for r in found)
 
 
 def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
@@ -372,8 +348,14 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
         (small, replace(small, n_trials=99)): ("p",), (small, replace(small, n_items=5)): ("details",),
         (decided, replace(decided, p_value=float("nan"), n_items=5)): ("details",),  # no p is not another p
     }  # fmt: skip
-    for pair, words in kinds.items():
-        assert Change(*(one and Recorded(one) for one in pair)).kinds(0.05) == words
+    for (before, now), words in kinds.items():
+        assert changes_of(before, now).kinds == [words]
+
+
+def changes_of(before, now):
+    """Two results of one comparison, either of which may be none."""
+    sides = [Table.of([one] if one else [], 0.05) for one in (before, now)]
+    return Changes(*sides, *(np.array([len(table) - 1]) for table in sides))
 
 
 def test_a_store_of_an_older_version_is_brought_to_the_newest_with_all_it_kept(tmp_path):
@@ -472,7 +454,7 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
 
     with open_store(server.url, "waiting") as store:
         store.begin("", {}, [])
-        ids = store.ids_of(["e" * 40], ["pair"])
+        ids = store.ids_of(named("e"), ["pair"])
         store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
         server.kill()
         back = threading.Timer(1.0, server.start)
@@ -513,7 +495,7 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
     n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000
     with open_store(where, "million") as store:
         store.begin("", {"settings": {}}, [Progress("s", n, n, n, 0, 4096 * n, 4096 * n)])
-        ids = store.ids_of([f"{k:040x}" for k in range(n)], ["pair"] * n)
+        ids = store.ids_of(packed(k.to_bytes(20) for k in range(n)), ["pair"] * n)
         counts = counts_of(batch)
         start = time.perf_counter()
         for at in range(0, n, batch):

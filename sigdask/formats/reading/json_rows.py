@@ -50,7 +50,7 @@ def first_record(path: Path, *, tables: bool = False) -> Record | None:
     """
     try:
         if is_parquet(path):
-            return next(_of_parquet(path))[1]
+            return next(_of_parquet(path, 1))[1]
         with open_text(path) as text:
             head = text.read(HEAD).lstrip()
     except InputError:
@@ -93,7 +93,7 @@ def _first_row(head: str) -> Record | None:
         return None
 
 
-def _of_parquet(path: Path) -> Iterator[tuple[str, Record]]:
+def _of_parquet(path: Path, batch: int = BATCH) -> Iterator[tuple[str, Record]]:
     """Yield the rows of a Parquet file, some at a time: conversations are large."""
     try:
         from pyarrow import parquet
@@ -101,9 +101,9 @@ def _of_parquet(path: Path) -> Iterator[tuple[str, Record]]:
         raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
     number = 0
     try:
-        with parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=BATCH):
-                for record in batch.to_pylist():
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
+            for rows in file.iter_batches(batch_size=batch):
+                for record in rows.to_pylist():
                     number += 1
                     yield f"{path}, row {number}", record
     except (OSError, ValueError) as error:

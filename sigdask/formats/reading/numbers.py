@@ -8,6 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.texts import Texts
+from sigdask.formats.reading.columns.cells import decimals
+from sigdask.formats.reading.columns.typed import Typed
+
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})
 
 
@@ -38,11 +42,48 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     >>> to_numbers(["3e-04", " 1.0 ", "NA"])
     array([3.e-04, 1.e+00,    nan])
     """
+    if isinstance(cells, Typed) and cells.is_numeric:
+        values, odd = cells.numbers()
+        if odd.any():
+            check_finite(float(values[np.argmax(odd)]), int(np.argmax(odd)))
+        return values
+    if isinstance(cells, Texts):
+        return _of_texts(cells)
     try:
         values = np.array(cells, dtype=np.float64)
     except ValueError:
         return _one_by_one(cells)
     return values if np.isfinite(values).all() else _one_by_one(cells)
+
+
+def _of_texts(cells: Texts) -> NDArray[np.float64]:
+    """Read decimals where they stand, and what else there is through Python."""
+    values, odd = np.empty(len(cells)), np.empty(len(cells), np.bool_)
+    if decimals(cells.buffer, cells.starts, cells.stops, values, odd):
+        rows = np.flatnonzero(odd)
+        try:
+            values[rows] = to_numbers(cells[rows].tolist())
+        except NotANumberError as error:
+            raise NotANumberError(int(rows[error.index]), str(error)) from None
+    return values
+
+
+def holds_numbers(cells: Texts) -> bool:
+    """Whether any cell is a number or missing.
+
+    Examples
+    --------
+    >>> holds_numbers(Texts.of(["news-1", "nan"])), holds_numbers(Texts.of(["news-1", "NA"]))
+    (False, True)
+    """
+    if isinstance(cells, Typed) and cells.is_numeric:
+        return True
+    first = cells.buffer[cells.starts[cells.sizes > 0]]
+    if len(first) < len(cells):
+        return True
+    missing = cells[(first | 32) == ord("n")]  # of numbers "nan" alone, which is none
+    numbers = cells[np.isin(first, np.frombuffer(b"0123456789+-._", np.uint8)) | (first >= 128)]
+    return any(cell in MISSING for cell in missing) or any(map(is_number, numbers))
 
 
 def is_number(cell: str) -> bool:

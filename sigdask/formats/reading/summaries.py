@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.texts import Factor, Texts
+from sigdask.formats.reading.columns.cells import hashes, named_like
 from sigdask.formats.reading.numbers import MISSING, to_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import Table
@@ -58,6 +62,9 @@ OTHERS: dict[str, tuple[Statistic, ...]] = {
 PERCENTILE = re.compile(r"\d{1,2}(\.\d+)?%")
 """What pandas' describe() calls the quartiles."""
 
+NAMING, KNOWN = hashes({*MEANS, *OTHERS}), hashes({*MEANS, *OTHERS, *FILLERS})
+"""The words of such names, as a whole column is searched for them."""
+
 LIKE = re.compile("|".join(("%$", *sorted({*MEANS, *OTHERS}))), re.IGNORECASE)
 """What such names hold; soon said of most ids."""
 
@@ -88,12 +95,12 @@ def without_summaries(table: Table, options: Options) -> Table:
     cells = [table.columns[name] for name in table.others(*aside) if table.is_numeric(name)]
     dropped, notes = _judged(named, cells, table.n_rows)
     told = [f"{table.path}, line {table.lines[row]}: {note}" for row, note in notes.items()]
-    return replace(_without(table, dropped), notes=[*table.notes, *told])
+    return replace(table.without(dropped), notes=[*table.notes, *told])
 
 
-def summary_items(items: Sequence[str], scores: Sequence[Array]) -> tuple[set[int], list[str]]:
+def summary_items(items: Sequence[str], scores: Iterable[Array]) -> tuple[set[int], list[str]]:
     """Return the places of the items that sum up the others in every system, and notes."""
-    named = {k: item for k, item in enumerate(items) if LIKE.search(item) and is_summary(item)}
+    named = _called_so(items)
     if not named:
         return set(), []
     dropped, notes = _judged(named, [_written(column) for column in scores], len(items))
@@ -114,9 +121,27 @@ def summary_keys(
 def ends_in_means(scores: Sequence[Array]) -> bool:
     """Whether the last row, which has no name, holds the means or totals of the others, with a value that none has."""
     last = len(scores[0]) - 1
-    if last < FEWEST or all(column[last] in column[:last] for column in scores):
+    if last < FEWEST or all(column[last] in column[:last] for column in scores) or not _may_end_in_means(scores):
         return False
     return summed_up({last: "mean"}, [_written(column) for column in scores], last + 1).get(last, False)
+
+
+def _may_end_in_means(scores: Sequence[Array]) -> bool:
+    """Whether the last row is near the means or totals of the others: numbers alone, before their digits are told."""
+    cells = np.array([column[-1] for column in scores])
+    base = np.array([column[:-1] for column in scores])
+    if np.isnan(base).all(axis=1).any():
+        return True
+    spread = (np.nanmax(base, axis=1) - np.nanmin(base, axis=1)).max()
+    near = False
+    for statistic, n_summed, scale in _statistics("mean", base.shape[1]):
+        expected = statistic(base.T)
+        off = (
+            np.abs(cells / scale - expected)
+            <= 2 * EXACT * np.maximum(1, np.abs(expected)) + LOOSEST * n_summed * spread
+        )
+        near |= bool((off | np.isnan(cells)).all())
+    return near
 
 
 def _written(column: Array) -> list[str]:
@@ -149,30 +174,33 @@ def without_mean_columns(table: Table, columns: Sequence[str]) -> tuple[list[str
     return [name for k, name in enumerate(columns) if k not in dropped], notes
 
 
-def _without(table: Table, dropped: Collection[int]) -> Table:
-    if not dropped:
-        return table
-    kept = [row for row in range(table.n_rows) if row not in dropped]
-    return replace(
-        table,
-        columns={name: [column[row] for row in kept] for name, column in table.columns.items()},
-        lines=[table.lines[row] for row in kept],
-        nested={name: [column[row] for row in kept] for name, column in table.nested.items()},
-    )
-
-
 def _named_rows(table: Table, options: Options) -> dict[int, str]:
     """Return the rows that are called like summaries, with their names."""
     first = next(iter(table.columns))
     found: dict[int, str] = {}
     for name in dict.fromkeys((table.id_name(options), first, *options.groups)):
         column = table.columns.get(name or "", [])
-        names = {cell for cell in set(column) if LIKE.search(cell) and is_summary(cell)}
+        called = _called_so(column)
+        names = set(called.values())
         if name not in options.groups:
-            names = {cell for cell in names if column.count(cell) == 1}
-        if names and (name not in options.groups or len(names) < len(set(column))):
-            found |= {row: cell for row, cell in enumerate(column) if cell in names and row not in found}
+            twice = Counter(called.values())
+            called = {row: cell for row, cell in called.items() if twice[cell] == 1}
+        elif len(names) == len(Factor.of(column).levels):
+            continue
+        found = called | found
     return found
+
+
+def _called_so(column: Sequence[str]) -> dict[int, str]:
+    """Return the rows whose cells are called like summaries, with these names."""
+    rows: Iterable[int] = range(len(column))
+    if isinstance(column, Texts):
+        marked = np.empty(len(column), np.bool_)
+        named_like(column.buffer, column.starts, column.stops, NAMING, KNOWN, marked)
+        rows = np.flatnonzero(marked).tolist()
+        column = column[marked]
+    like = {cell for cell in set(column) if LIKE.search(cell) and is_summary(cell)}
+    return {row: cell for row, cell in zip(rows, column, strict=True) if cell in like}
 
 
 def summed_up(named: Mapping[int, str], columns: Sequence[Sequence[str]], n_rows: int) -> dict[int, bool]:
@@ -192,15 +220,16 @@ def summed_up(named: Mapping[int, str], columns: Sequence[Sequence[str]], n_rows
     dict of int to bool
         Empty where too few other rows are left to tell.
     """
-    rows = [row for row in range(n_rows) if row not in named]
-    if len(rows) < FEWEST or not columns:
+    if n_rows - len(named) < FEWEST or not columns:
         return {}
+    others = np.ones(n_rows, np.bool_)
+    others[list(named)] = False
     values = np.column_stack([to_numbers(column) for column in columns])
-    base = values[rows]
+    base = values[others]
     filled = ~np.isnan(base).all(axis=0)
     if not filled.any():
         return {}
-    digits = max(_decimals(column[row]) for column in columns for row in rows)
+    digits = max(_decimals(cell) for column in columns for cell in compress(column, others))
     printed = {row: np.array([_decimals(column[row]) for column in columns]) for row in named}
     return {
         row: _sums_up(values[row, filled], base[:, filled], name, _places(printed[row])[filled], digits)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.errors import InputError, missing_extra
+from sigdask.counts.texts import Factor, Texts
+from sigdask.errors import InputError
 from sigdask.formats.reading import nested
+from sigdask.formats.reading.columns.plain import plain_columns
+from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
 from sigdask.formats.reading.files import is_parquet, open_bytes, read_lines
 from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.reading.options import Options
@@ -61,8 +67,8 @@ class Table:
     ----------
     path : Path
         The file.
-    columns : mapping of str to list of str
-        Stripped cells of each column, in the order of the file.
+    columns : mapping of str to sequence of str
+        Stripped cells of each column, in the order of the file; `Texts` where the file is a plain one.
     lines : sequence of int
         The line each row began on.
     header : bool
@@ -76,7 +82,7 @@ class Table:
     """
 
     path: Path
-    columns: dict[str, list[str]]
+    columns: Mapping[str, Sequence[str]]
     lines: Sequence[int]
     header: bool = True
     notes: Sequence[str] = ()
@@ -88,7 +94,7 @@ class Table:
         """Rows without the header."""
         return len(self.lines)
 
-    def column(self, name: str) -> list[str]:
+    def column(self, name: str) -> Sequence[str]:
         """Return a column, or say which there are; `prediction.label` is the field of an object in another.
 
         Raises
@@ -117,6 +123,8 @@ class Table:
         """Whether every cell of a column is a number or missing."""
         if name in self.nested:
             return False
+        if isinstance(column := self.column(name), Typed) and column.is_numeric:
+            return True
         try:
             to_numbers(self.column(name))
         except NotANumberError as error:
@@ -125,7 +133,7 @@ class Table:
 
     def conventional(self, names: Sequence[str]) -> str | None:
         """Return the first column that has one of the conventional names."""
-        lowered = {column.lower(): column for column in reversed(self.columns)}
+        lowered = {column.lower(): column for column in reversed(list(self.columns))}
         return next((lowered[name] for name in names if name in lowered), None)
 
     def id_name(self, options: Options) -> str | None:
@@ -156,30 +164,52 @@ class Table:
         cells = self.columns[name]
         if self.n_rows < FEWEST_COUNTED or cells[0] not in {"0", "1"}:
             return False
-        return all(cell == str(k) for k, cell in enumerate(cells, start=int(cells[0])))
+        first = int(cells[0])
+        counted = map(str, range(first, first + FEWEST_COUNTED))
+        return list(cells[:FEWEST_COUNTED]) == [*counted] and _count(Texts.of(cells), first)
 
     @staticmethod
     def _are_ids(cells: Sequence[str]) -> bool:
         """Whether cells without a name look like ids: single words, hardly any twice."""
-        return 2 * len(set(cells)) > len(cells) and not any(" " in cell for cell in cells)
+        words = Factor.of(cells).levels
+        return 2 * len(words) > len(cells) and ord(" ") not in words.buffer
 
-    def ids(self, options: Options) -> list[str] | None:
+    def ids(self, options: Options) -> Texts | None:
         """Return the checked ids of the rows, None where there are none."""
         name = self.id_name(options)
         if name is None or options.align == "position":
             return None
+        cells = Texts.of(self.column(name))
+        if not cells.sizes.all() or not cells.are_unique:
+            raise self._no_ids(name, cells)
+        return cells
+
+    def _no_ids(self, name: str, cells: Sequence[str]) -> InputError:
+        """Return the error for the first cell that is empty, or stands on another line already."""
         seen: dict[str, int] = {}
-        for line, item in zip(self.lines, self.column(name), strict=True):
+        for line, item in zip(self.lines, cells, strict=True):
             if not item:
-                raise InputError(f"{self.path}, line {line}: column {name!r} is empty, expected an item id")
+                return InputError(f"{self.path}, line {line}: column {name!r} is empty, expected an item id")
             if item in seen:
-                remedy = "" if self.header else " (column 1 is taken for ids; --align position if rows correspond)"
-                raise InputError(
-                    f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; "
-                    f"ids must be unique{remedy}"
-                )
+                break
             seen[item] = line
-        return self.column(name)
+        remedy = "" if self.header else " (column 1 is taken for ids; --align position if rows correspond)"
+        return InputError(
+            f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; ids must be unique{remedy}"
+        )
+
+    def without(self, dropped: Collection[int]) -> Table:
+        """Return the table without some rows."""
+        if not dropped:
+            return self
+        kept = np.ones(self.n_rows, np.bool_)
+        kept[list(dropped)] = False
+        return replace(
+            self,
+            columns={name: _taken(column, kept) for name, column in self.columns.items()},
+            lines=_taken(self.lines, kept),
+            nested={name: _taken(column, kept) for name, column in self.nested.items()},
+        )
 
     def others(self, *set_aside: str | None) -> list[str]:
         """Return the columns besides some, and besides those of the rows' own names."""
@@ -188,7 +218,44 @@ class Table:
         return [column for column in self.columns if column not in aside]
 
 
+def _taken(column: Sequence[Any], kept: NDArray[np.bool_]) -> Any:
+    return column[kept] if isinstance(column, Texts) else list(compress(column, kept))
+
+
+def _count(cells: Texts, first: int) -> bool:
+    """Whether cells count on from a number, as `str` writes it."""
+    try:
+        values = to_numbers(cells)
+    except NotANumberError:
+        return False
+    digits = np.floor(np.log10(np.maximum(values, 1))) + 1
+    return bool((values == np.arange(first, first + len(cells))).all() and (cells.sizes == digits).all())
+
+
+_at_hand: ContextVar[dict[tuple[Path, frozenset[str]], Table] | None] = ContextVar("tables at hand", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Read each table once within: to tell its format, and to take its columns."""
+    token = _at_hand.set({} if (outer := _at_hand.get()) is None else outer)
+    try:
+        yield
+    finally:
+        _at_hand.reset(token)
+
+
 def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
+    """Read a table, or take it as it was read before (`reading_once`); see `read_anew`."""
+    at_hand, key = _at_hand.get(), (path, frozenset(ignore))
+    if at_hand is None:
+        return read_anew(path, ignore)
+    if key not in at_hand:
+        at_hand[key] = read_anew(path, ignore)
+    return at_hand[key]
+
+
+def read_anew(path: Path, ignore: Collection[str] = ()) -> Table:
     """Read delimited text, JSON lines or Parquet; a file of one unnamed value a line has one column "".
 
     Parameters
@@ -211,17 +278,36 @@ def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
     if is_json(path):
         return _of_json(path)
     first = head.split("\n", 1)[0].strip()
-    if head and delimiter_of(first) is None:
+    mark = delimiter_of(first)
+    if head and mark is None:
         return _one_column(path, first)
+    if (columns := plain_columns(path, mark)) is not None and len(columns[0]) > 1:
+        return _of_columns(path, columns, ignore)
     quotes = quotes_are_text(path)
     rows = list(delimited_rows(path, quotes=quotes))
     notes = [f"{path}: quotation marks do not enclose whole cells everywhere; taken as part of the text"] * quotes
-    if _has_header(rows):
+    below = [
+        Texts.of(map(str.strip, column)) for column in zip(*(cells for _, cells in rows[1:LOOKED_AT]), strict=True)
+    ]
+    if _has_header([name.strip() for name in rows[0][1]], below):
         table = table_of(path, rows, ignore=ignore)
     else:
         names = [str(k) for k in range(1, len(rows[0][1]) + 1)]
         table = table_of(path, [(0, names), *rows], header=False)
     return replace(table, notes=notes, nested=nested.written_in(table.columns))
+
+
+def _of_columns(path: Path, columns: Sequence[Texts], ignore: Collection[str]) -> Table:
+    """Return the cells of a plain file, those of its first line first, as a table."""
+    names, lines = [column[0] for column in columns], range(1, len(columns[0]) + 1)
+    below = [column[1:] for column in columns]
+    header = _has_header(names, [column[: LOOKED_AT - 1] for column in below])
+    if header:
+        names, columns, lines = _named(path, names, 1, ignore), below, lines[1:]
+    else:
+        names = [str(k) for k in range(1, len(names) + 1)]
+    named = dict(zip(names, columns, strict=True))
+    return Table(path, named, lines, header, nested=nested.written_in(named))
 
 
 def _of_json(path: Path) -> Table:
@@ -231,31 +317,35 @@ def _of_json(path: Path) -> Table:
     return replace(table, nested={list(table.columns)[k]: cells for k, cells in holders.items()})
 
 
-def _has_header(rows: Sequence[Row]) -> bool:
+def _has_header(names: Sequence[str], below: Sequence[Texts]) -> bool:
     """Whether the first row names the columns: none of its cells, unless all, stand below in their columns.
 
     A label comes again in its column, the name of a system does not; where files were joined, whole
     headers do. A number is no name either, beside a label.
     """
-    names = [cell.strip() for cell in rows[0][1]]
     if not HEADER_NAMES.isdisjoint(name.lower() for name in names):
         return True
     if len(names) == 2 and is_number(names[0]) and names[0]:
         return False  # number and label
-    filled = [(k, name) for k, name in enumerate(names) if name]
-    for _, cells in islice(rows, 1, LOOKED_AT):
-        again = sum(cells[k].strip() == name for k, name in filled)
-        if 0 < again < len(filled):
-            return False
-    return True
+    filled = [(column, name) for column, name in zip(below, names, strict=False) if name]
+    again = np.zeros(len(below[0]) if below else 0, np.int64)
+    for column, name in filled:
+        again += column.are(name)
+    return not ((again > 0) & (again < len(filled))).any()
 
 
 def _one_column(path: Path, first: str) -> Table:
     if MARKUP.match(first):
         raise InputError(f"{path}: found {first[:40]!r}, a page or document of HTML or XML, expected one row an item")
-    lines = read_lines(path)
-    if first.lower() in (*ID_NAMES, "gold", "score", "label", "prediction"):
-        return table_of(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
+    named = first.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"}
+    if (columns := plain_columns(path, None)) is not None and len(columns[0]) > 1:
+        lines: Sequence[str] = columns[0]
+        if named:
+            return Table(path, {_named(path, [lines[0]], 1)[0]: columns[0][1:]}, range(2, len(lines) + 1))
+    else:
+        lines = read_lines(path)
+        if named:
+            return table_of(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
     return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
 
 
@@ -263,15 +353,23 @@ def table_of(path: Path, rows: list[Row], *, header: bool = True, ignore: Collec
     """Return rows of cells, the names of the columns first, as a table."""
     if len(rows) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
-    names = [name.strip() for name in rows[0][1]]
-    if names[0] == "" and len(names) > 1 and INDEX not in names:
-        names[0] = INDEX
-    if header and all(is_number(name) and name for name in names):
-        raise no_header(path, rows[0][0])
-    check_header(path, names, ignore)
+    names = _named(path, rows[0][1], rows[0][0], ignore, header=header)
     lines = [line for line, _ in rows[1:]]
     cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
     return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
+
+
+def _named(
+    path: Path, cells: Sequence[str], line: int, ignore: Collection[str] = (), *, header: bool = True
+) -> list[str]:
+    """Return the names of the columns, checked."""
+    names = [name.strip() for name in cells]
+    if names[0] == "" and len(names) > 1 and INDEX not in names:
+        names[0] = INDEX
+    if header and all(is_number(name) and name for name in names):
+        raise no_header(path, line)
+    check_header(path, names, ignore)
+    return names
 
 
 def no_header(path: Path, line: int) -> InputError:
@@ -281,30 +379,22 @@ def no_header(path: Path, line: int) -> InputError:
 
 def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> None:
     """Refuse columns without a name, and two of one name unless they are left out."""
+    seen: set[str] = set()
     for k, name in enumerate(names):
         if not name:
             raise InputError(f"{path}: column {k + 1} has no name in the header")
-        if name in names[:k] and name not in ignore:
+        if name in seen and name not in ignore:
             raise InputError(
                 f"{path}: column {name!r} occurs twice in the header; name each system once, or leave these out with "
                 f"--ignore {name!r}"
             )
+        seen.add(name)
 
 
 def _parquet(path: Path, ignore: Collection[str]) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
-    try:
-        loaded = parquet.read_table(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: damaged Parquet file ({error})") from None
-    check_header(path, loaded.column_names, ignore)
-    if not loaded.num_rows:
+    stored = ParquetColumns(path)
+    check_header(path, stored.schema.names, ignore)
+    if not stored.n_rows:
         raise InputError(f"{path}: has no rows, expected one row an item")
-    columns: dict[str, list[Any]] = loaded.to_pydict()
-    texts = {name: [as_text(cell).strip() for cell in column] for name, column in columns.items()}
-    kinds = {f.name: KINDS[str(f.type)] for f in loaded.schema if str(f.type) in KINDS}
-    held = {name: column for name, column in columns.items() if any(isinstance(c, dict | list) for c in column)}
-    return Table(path, texts, range(1, loaded.num_rows + 1), kinds=kinds, nested=held)
+    kinds = {f.name: KINDS[str(f.type)] for f in stored.schema if str(f.type) in KINDS}
+    return Table(path, dict(stored), range(1, stored.n_rows + 1), kinds=kinds, nested=stored.nested())

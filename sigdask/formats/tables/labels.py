@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from sigdask.counts import Counts
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import align
+from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, in_order
 from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.summaries import without_summaries
@@ -42,15 +45,20 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
     others = tables[1:] if gold is None else tables
     ids, orders, warnings = align(first, others, options)
     if gold is None:
-        orders = [list(range(first.n_rows)), *orders]
+        orders = [AS_THEY_STAND, *orders]
         _same_gold(tables, orders, options)
-    predictions: dict[str, list[str]] = {}
+    predictions: dict[str, Factor] = {}
     warnings += [text for table in (first, *others) for text in _guesses(table, options)]
     for name, table, order in zip(system_names(sources), tables, orders, strict=True):
-        column = table.column(_prediction(table, options))
-        predictions[name] = [column[row] for row in order]
+        predictions[name] = Factor.of(in_order(table.column(_prediction(table, options)), order))
     return _counts(
-        first, first.column(_gold(first, options)), predictions, ids, options, (list(tables), orders), warnings
+        first,
+        Factor.of(first.column(_gold(first, options))),
+        predictions,
+        ids,
+        options,
+        (list(tables), orders),
+        warnings,
     )
 
 
@@ -60,53 +68,54 @@ def _one_table(table: Table, options: Options) -> Counts:
         raise InputError(
             f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
         )
-    right = table.column(gold)
+    right = Factor.of(table.column(gold))
     systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]
     systems = answers or systems  # the text beside them is no system
-    predictions = {name: table.column(name) for name in systems}
+    predictions = {name: Factor.of(table.column(name)) for name in systems}
     return _counts(table, right, predictions, table.ids(options), options, ([], []), [*table.notes])
 
 
 def _counts(
     first: Table,
-    gold: list[str],
-    predictions: dict[str, list[str]],
-    ids: list[str] | None,
+    gold: Factor,
+    predictions: dict[str, Factor],
+    ids: Texts | None,
     options: Options,
-    files: tuple[list[Table], list[list[int]]],
+    files: tuple[list[Table], list[Order]],
     warnings: list[str],
 ) -> Counts:
-    groups = {name: _group(name, first, files) for name in options.groups}
+    groups = {name: Factor.of(_group(name, first, files)) for name in options.groups}
     if first not in files[0]:
         groups |= _further_groups(first, gold, set(predictions), options)
+    lines = np.asarray(first.lines)
     if (mark := _no_label(gold, predictions.values(), options)) is not None:
-        kept = [k for k, label in enumerate(gold) if label != mark]
-        warnings = [*warnings, f"{first.path}: gold {mark!r} on {len(gold) - len(kept):,} items is no label: left out"]
-        take: Callable[[Sequence[str]], list[str]] = lambda column: [column[k] for k in kept]  # noqa: E731
-        first = replace(first, lines=[first.lines[k] for k in kept])
-        gold, ids = take(gold), None if ids is None else take(ids)
-        predictions, groups = ({name: take(column) for name, column in d.items()} for d in (predictions, groups))
+        kept = ~gold.are(mark)
+        n_left_out = len(gold) - int(np.count_nonzero(kept))
+        warnings = [*warnings, f"{first.path}: gold {mark!r} on {n_left_out:,} items is no label: left out"]
+        lines, gold, ids = lines[kept], gold[kept], None if ids is None else ids[kept]
+        predictions, groups = ({name: own[kept] for name, own in d.items()} for d in (predictions, groups))
     for what, column in (("gold", gold), *predictions.items()):
         if "" in column:
-            where = ids[column.index("")] if ids else f"line {first.lines[column.index('')]}"
+            at = int(np.argmax(column.are("")))
+            where = ids[at] if ids else f"line {lines[at]}"
             raise InputError(f"{first.path}: {what} has no label for item {where!r}; every item needs one")
     mapped = options.mapped
-    known = {*gold}.union(*predictions.values())
+    known = {*gold.levels}.union(*(column.levels for column in predictions.values()))
     warnings = warnings + options.unmapped(known)
-    right = [mapped.get(label, label) for label in gold]
-    given = {name: [mapped.get(label, label) for label in column] for name, column in predictions.items()}
+    right = gold.renamed(mapped)
+    given = {name: column.renamed(mapped) for name, column in predictions.items()}
     return Counts.from_labels(
         right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *_foreign(right, given)]
     )
 
 
-def _no_label(gold: Collection[str], predictions: Iterable[Collection[str]], options: Options) -> str | None:
+def _no_label(gold: Factor, predictions: Iterable[Factor], options: Options) -> str | None:
     """Return what stands for "no gold label": SNLI's "-" beside words, or its -1 beside the numbers of three classes.
 
     No system may give it, nor --map name it.
     """
-    known = set(gold)
+    known = set(gold.levels)
     mark = next((mark for mark in NO_LABELS if mark in known), None)
     if mark is None or mark in options.mapped or any(mark in column for column in predictions):
         return None
@@ -116,18 +125,18 @@ def _no_label(gold: Collection[str], predictions: Iterable[Collection[str]], opt
     return mark if len(others) > 1 and (words if mark == "-" else counted and len(others) > 2) else None
 
 
-def _foreign(gold: list[str], predictions: dict[str, list[str]]) -> list[str]:
+def _foreign(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
     """Warn of predictions that are labels of another kind."""
-    known = {*gold}
+    known = {*gold.levels}
     return [
         f"{name}: no label is a gold one: {column[0]!r} where gold has {gold[0]!r}; choose the columns, or read labels "
         "as another with --map"
         for name, column in predictions.items()
-        if known.isdisjoint(column)
+        if known.isdisjoint(column.levels)
     ]
 
 
-def _further_groups(table: Table, gold: list[str], systems: Collection[str], options: Options) -> dict[str, list[str]]:
+def _further_groups(table: Table, gold: Factor, systems: Collection[str], options: Options) -> dict[str, Factor]:
     """Return the columns of a gold file that group its items, so that dependence within them is told.
 
     A column of few repeated values (texts) groups nothing, nor does one of measurements, and one that follows
@@ -136,11 +145,12 @@ def _further_groups(table: Table, gold: list[str], systems: Collection[str], opt
     found = {}
     aside = (table.id_name(options), *options.groups, *options.ignore, *systems)
     for name in table.others(*aside, *table.nested):
-        column = table.columns[name]
-        n_groups = len(set(column))
-        by_label = len(set(zip(gold, column, strict=True))) == len(set(gold))
-        grouping = 2 <= n_groups <= table.n_rows / 2 and not _are_measured(column)
-        if "" not in column and grouping and not by_label:
+        column = Factor.of(table.columns[name])
+        n_groups = len(column.levels)
+        if not 2 <= n_groups <= table.n_rows / 2 or "" in column or _are_measured(column.levels):
+            continue
+        both = gold.codes.astype(np.int64) * n_groups + column.codes
+        if len(np.unique(both)) != len(gold.levels):  # else it follows from the gold label
             found[name] = column
     return found
 
@@ -151,12 +161,12 @@ def _are_measured(column: Collection[str]) -> bool:
     return all(map(is_number, values)) and not all(value.lstrip("-").isdecimal() for value in values - MISSING)
 
 
-def _group(name: str, first: Table, files: tuple[list[Table], list[list[int]]]) -> list[str]:
+def _group(name: str, first: Table, files: tuple[list[Table], list[Order]]) -> Sequence[str]:
     """Return a grouping column, of the gold file or of a system's."""
     if name not in first.columns:
         for table, order in zip(*files, strict=True):
             if name in table.columns:
-                return [table.column(name)[row] for row in order]
+                return in_order(table.column(name), order)
     return first.column(name)
 
 
@@ -200,8 +210,8 @@ def _only(table: Table, options: Options, what: str, option: str, aside: Sequenc
 
 def _repeated(table: Table, columns: Sequence[str]) -> str:
     """Return the last column whose cells come again and again, as labels do."""
-    cells = ((column, table.columns[column]) for column in reversed(columns))
-    return next((column for column, own in cells if 2 * len(set(own)) <= len(own)), columns[-1])
+    cells = ((column, Factor.of(table.columns[column])) for column in reversed(columns))
+    return next((column for column, own in cells if 2 * len(own.levels) <= len(own)), columns[-1])
 
 
 def _guesses(table: Table, options: Options) -> list[str]:
@@ -225,14 +235,16 @@ def _gold_in_each(tables: Sequence[Table], options: Options) -> str:
     return name
 
 
-def _same_gold(tables: Sequence[Table], orders: list[list[int]], options: Options) -> None:
+def _same_gold(tables: Sequence[Table], orders: Sequence[Order], options: Options) -> None:
     name = options.gold_column or ""
-    right = tables[0].column(name)
+    right = Texts.of(tables[0].column(name))
     for table, order in zip(tables[1:], orders[1:], strict=True):
-        own = table.column(name)
-        for k, row in enumerate(order):
-            if own[row] != right[k]:
-                raise InputError(
-                    f"{table.path}, line {table.lines[row]}: gold {own[row]!r}, but {right[k]!r} in "
-                    f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree"
-                )
+        own = in_order(table.column(name), order)
+        if (alike := own.alike(right)).all():
+            continue
+        k = int(np.argmin(alike))
+        row = int(np.arange(len(own))[order][k])
+        raise InputError(
+            f"{table.path}, line {table.lines[row]}: gold {own[k]!r}, but {right[k]!r} in "
+            f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree"
+        )

@@ -1,21 +1,22 @@
-"""Score tables: wide (one column a system), long (a row a system and item), or one file a system."""
+"""Wide tables of scores: one column a system, or one file a system."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import align, group_columns
-from sigdask.formats.reading.numbers import MISSING, is_number
-from sigdask.formats.reading.options import Options, Source, systems_inside, twice
-from sigdask.formats.reading.summaries import ends_in_means, summary_items, without_mean_columns, without_summaries
-from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, no_header, read_table
+from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns
+from sigdask.formats.reading.numbers import holds_numbers
+from sigdask.formats.reading.options import Options, Source, twice
+from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns, without_summaries
+from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header, read_table
 
 SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
@@ -36,14 +37,14 @@ MOST_CLASSES = 20
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one table with a column a system, or one file of scores a system."""
     options.only("wide")
-    _no_gold(gold, "wide")
+    no_gold(gold, "wide")
     tables = [without_summaries(read_table(source.path, options.ignore), options) for source in sources]
     further = _further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
-    scores: dict[str, NDArray[np.float64]] = {}
+    found: dict[str, tuple[Table, str, Order]] = {}
     homes: dict[str, Path] = {}
-    for source, table, order in zip(sources, tables, [list(range(tables[0].n_rows)), *orders], strict=True):
+    for source, table, order in zip(sources, tables, [AS_THEY_STAND, *orders], strict=True):
         columns = table.others(table.id_name(options), *options.groups, *options.ignore)
         if not table.header and len(table.columns) > 1:
             raise no_header(table.path, table.lines[0])
@@ -57,7 +58,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
                 name = f"{source.name}:{column}"
             if homes.setdefault(name, table.path) != table.path:
                 raise twice(table.path, name, homes[name])
-            scores[name or source.system] = table.numbers(column)[order]
+            found[name or source.system] = table, column, order
+    scores = Columns(found)
     groups = group_columns(tables[0], options)
     warnings += [
         f"{table.path}: column {name!r} counts the rows: taken for their ids or left out, no system"
@@ -70,6 +72,24 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     return Counts.from_scores(
         scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Columns(Mapping[str, NDArray[np.float64]]):
+    """The scores of systems by their columns in tables, read when they are asked for."""
+
+    found: Mapping[str, tuple[Table, str, Order]]
+
+    def __getitem__(self, system: str) -> NDArray[np.float64]:
+        table, column, order = self.found[system]
+        numbers: NDArray[np.float64] = table.numbers(column)[order]
+        return numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
 
 
 def _doubts(
@@ -85,7 +105,7 @@ def _doubts(
     for name in scores:
         if name.lower() in NO_SCORE_NAMES or name.lower().endswith(SPREADS):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
-    n_items = len(next(iter(scores.values())))
+    n_items = tables[0].n_rows
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
     if ids is None and len(scores) > 1 and ends_in_means(list(scores.values())):
@@ -100,81 +120,16 @@ def _further_groups(table: Table, options: Options) -> list[str]:
     """Return the columns of texts that repeat: groups of items, which need not be named to be told apart."""
     found = []
     for name in table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested):
-        values = set(table.columns[name])
-        if 2 <= len(values) <= table.n_rows / 2 and not any(is_number(v) or v in MISSING for v in values):
+        cells = table.columns[name]
+        if holds_numbers(Texts.of(cells[:1])):
+            continue
+        values = Factor.of(cells).levels
+        if 2 <= len(values) <= table.n_rows / 2 and not holds_numbers(values):
             found.append(name)
     return found
 
 
-def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read rows of system, item and score."""
-    options.only("long")
-    _no_gold(gold, "long")
-    cells: dict[tuple[str, str], tuple[float, Path, int]] = {}
-    systems: dict[str, str] = {}
-    items: dict[str, tuple[str, ...]] = {}
-    homes: dict[str, Path] = {}
-    for source in sources:
-        table = read_table(source.path, options.ignore)
-        system, item, score = long_columns(table, options)
-        names = systems_inside(source, table.column(system), homes, alone=len(sources) == 1)
-        groups = (
-            zip(*(table.column(g) for g in options.groups), strict=True) if options.groups else ((),) * table.n_rows
-        )
-        for name, key, value, line, group in zip(
-            names, table.column(item), table.numbers(score), table.lines, groups, strict=True
-        ):
-            if (name, key) in cells:
-                raise InputError(
-                    f"{table.path}, line {line}: system {name!r}, item {key!r} has a score already, "
-                    f"on line {cells[name, key][2]} of {cells[name, key][1]}"
-                )
-            if items.setdefault(key, group) != group:
-                raise InputError(f"{table.path}, line {line}: item {key!r} is in {group}, elsewhere in {items[key]}")
-            systems[name] = table.kinds.get(score, "float64")
-            cells[name, key] = (float(value), table.path, line)
-    absent = (np.nan, Path(), 0)
-    scores = {
-        name: np.array([cells.get((name, key), absent)[0] for key in items], kind) for name, kind in systems.items()
-    }
-    dropped, notes = summary_items(list(items), list(scores.values()))
-    kept = [k for k in range(len(items)) if k not in dropped]
-    columns = {name: [group[k] for group in items.values()] for k, name in enumerate(options.groups)}
-    return Counts.from_scores(
-        {name: column[kept] for name, column in scores.items()},
-        ids=[list(items)[k] for k in kept],
-        groups={name: [column[k] for k in kept] for name, column in columns.items()},
-        name=options.name,
-        missing=options.missing_policy,
-        warnings=[f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes],
-    )
-
-
-def long_columns(table: Table, options: Options) -> tuple[str, str, str]:
-    """Return the columns of system, item and score.
-
-    Raises
-    ------
-    InputError
-        Where one is not there under a conventional name and was not named.
-    """
-    found = (
-        options.system_column or table.conventional(SYSTEM_NAMES),
-        options.id_column or table.conventional(ID_NAMES),
-        options.score_column or table.conventional(SCORE_NAMES),
-    )
-    for name, what, option in zip(
-        found, ("system", "item", "score"), ("--system-column", "--id", "--score-column"), strict=True
-    ):
-        if name is None:
-            raise InputError(
-                f"{table.path}: no {what} column; columns: {', '.join(table.columns)}; name it with {option}"
-            )
-        table.column(name)
-    system, item, score = (name or "" for name in found)
-    return system, item, score
-
-
-def _no_gold(gold: Path | None, name: str) -> None:
+def no_gold(gold: Path | None, name: str) -> None:
+    """Refuse a gold file."""
     if gold is not None:
         raise InputError(f"--gold {gold}: format {name} holds scores and takes no gold file")

@@ -1,8 +1,8 @@
 """Sums of integer contributions over the swapped units, for ranges of trials.
 
 For system s and field f of a panel, `moved[s, f][t]` is the sum over the units swapped in trial t
-of (values of s) - (values of the first system). Only differences matter: the pseudo-system of pair
-(i, j) sums to total_i + moved_j - moved_i. Columns that are zero everywhere cost nothing, equal
+of (values of s) - (values of the first system, or of the first of its pair). Only differences matter: the
+pseudo-system of pair (i, j) sums to total_i + moved_j - moved_i. Columns that are zero everywhere cost nothing, equal
 columns (up to sign) are summed once.
 
 Two exact ways to sum one column over 128 units, whichever was measured to be faster:
@@ -134,8 +134,9 @@ def _arranged(panel: ScoredSums) -> Layout:
     column_of = np.full((n_systems, n_fields), -1, np.int64)
     sign_of = np.ones((n_systems, n_fields), np.int64)
     for s in range(1, n_systems):
-        for f in range(n_fields):
-            column = panel.values[:, s, f].astype(np.int64) - panel.values[:, 0, f]
+        base = panel.base_of(s)
+        for f in range(n_fields) if s != base else ():
+            column = panel.values[:, s, f].astype(np.int64) - panel.values[:, base, f]
             nonzero = np.flatnonzero(column)
             if not len(nonzero):
                 continue
@@ -174,32 +175,36 @@ def _cost(piece: Piece, itemsize: int) -> float:
 def _pieces(
     addresses: NDArray[np.int64], columns: list[NDArray[np.int64]], dtype: Any
 ) -> Iterator[tuple[int, tuple[Piece, ...]]]:
-    block_of = addresses // COLUMN
-    for block in np.unique(block_of):
-        here = block_of == block
-        found = []
-        for target, column in enumerate(columns):
-            if column[here].any():
-                values = np.zeros(COLUMN, np.int64)
-                values[addresses[here] % COLUMN] = column[here]
-                found.append(_piece(target, values, dtype))
-        yield int(block), tuple(found)
+    blocks, block_of = np.unique(addresses // COLUMN, return_inverse=True)
+    found: list[list[Piece]] = [[] for _ in blocks]
+    for target, column in enumerate(columns):
+        values = np.zeros((len(blocks), COLUMN), np.int64)
+        values[block_of, addresses % COLUMN] = column
+        for k, piece in _in_blocks(target, values, dtype):
+            found[k].append(piece)
+    yield from zip(blocks.tolist(), map(tuple, found), strict=True)
 
 
-def _piece(target: int, values: NDArray[np.int64], dtype: Any) -> Piece:
-    lowest, highest = int(values.min()), int(values.max())
-    n_bits = max((~lowest if lowest < 0 else 0).bit_length(), highest.bit_length()) + (lowest < 0)
-    bits = (values[None, :] >> np.arange(n_bits)[:, None]) & 1  # (n_bits, 128), two's complement
-    weights = 1 << np.arange(n_bits)
-    if lowest < 0:
-        weights[-1] = -weights[-1]
-    used = bits.any(axis=1)
-    bits, weights = bits[used], weights[used]
-    if len(weights) > planes_worth(np.dtype(dtype).itemsize):
-        return Piece(target, np.empty((0, 4), np.uint32), np.empty(0, dtype), values.astype(dtype))
-    shifted = bits.reshape(len(weights), 4, 32).astype(np.uint32) << np.arange(32, dtype=np.uint32)
-    masks = np.bitwise_or.reduce(shifted, axis=2)
-    return Piece(target, np.ascontiguousarray(masks), weights.astype(dtype), np.empty(0, dtype))
+def _in_blocks(target: int, values: NDArray[np.int64], dtype: Any) -> Iterator[tuple[int, Piece]]:
+    """Yield the pieces of a column, shape (n_blocks, 128), of the blocks that it is not 0 in."""
+    lowest, highest = values.min(axis=1), values.max(axis=1)
+    negative: NDArray[np.bool_] = lowest < 0
+    n_bits = [max((~low if low < 0 else 0).bit_length(), high.bit_length()) + (low < 0)
+              for low, high in zip(lowest.tolist(), highest.tolist(), strict=True)]  # fmt: skip
+    planes = range(max(n_bits, default=0))
+    masks = np.empty((len(values), len(planes), 4), np.uint32)
+    for plane in planes:  # of two's complement; bit u of word q is unit 32 q + u
+        bits = ((values >> plane) & 1).astype(np.bool_)
+        masks[:, plane] = np.packbits(bits, axis=1, bitorder="little").view("<u4")
+    used, most = masks.any(axis=2), planes_worth(np.dtype(dtype).itemsize)
+    for k in np.flatnonzero(np.array(n_bits)).tolist():
+        weights = 1 << np.arange(n_bits[k])
+        weights[-1] *= -1 if negative[k] else 1
+        own = used[k, : n_bits[k]]
+        if np.count_nonzero(own) > most:
+            yield k, Piece(target, np.empty((0, 4), np.uint32), np.empty(0, dtype), values[k].astype(dtype))
+        else:
+            yield k, Piece(target, masks[k, : n_bits[k]][own], weights[own].astype(dtype), np.empty(0, dtype))
 
 
 def moved_sums(

@@ -7,7 +7,7 @@ count the trials whose difference is at least as extreme as the observed one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -49,11 +49,11 @@ class AnyPanel(Protocol):
         """Count exceedances in trials `first` to `first + n_trials - 1` of a run."""
         ...
 
-    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None, /) -> AnyPanel:
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> AnyPanel:
         """Return the panel of some of its pairs and metrics; of a family itself."""
         ...
 
-    def digests(self) -> NDArray[np.object_]:
+    def digests(self) -> NDArray[np.void]:
         """Return what is counted, by content: of each pair and metric, or of a family as a whole, shape (1, 1)."""
         ...
 
@@ -74,38 +74,53 @@ class ComparedPanel(AnyPanel, Protocol):
         """Numbers of items and units, concordant ones included."""
         ...
 
-    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None, /) -> ComparedPanel:
+    @property
+    def n_discordant(self) -> NDArray[np.int64]:
+        """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
+        ...
+
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> ComparedPanel:
         """Return the panel of some of its pairs and metrics."""
         ...
 
-    def enumeration(self, pair: int, metric: int, /) -> AnyPanel:
-        """Return the panel of all arrangements of one pair under one metric."""
+    def enumerations(self, rows: NDArray[np.int64], column: int, /) -> Iterator[tuple[NDArray[np.int64], AnyPanel]]:
+        """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each.
+
+        The pairs of one such panel have as many discordant units: its rows, in this order.
+        """
         ...
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics)."""
         ...
 
-    def scores_of(self, row: int, column: int, /) -> tuple[float, float]:
-        """Return the observed scores of both systems of a pair."""
+    @property
+    def scores_of_pairs(self) -> NDArray[np.float64]:
+        """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         ...
 
-    def tie_width(self, row: int, column: int, a: float, b: float, /) -> float:
-        """Return how far apart the observed scores of a pair may be and still be a tie."""
+    @property
+    def tie_widths(self) -> NDArray[np.float64]:
+        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
+        ...
+
+    @property
+    def signs(self) -> NDArray[np.int64]:
+        """Wins and losses where all nonzero differences of a mean are equally large, shape (n_pairs, n_metrics, 2).
+
+        -1 where they are not, and of scores that are no means.
+        """
+        ...
+
+    @property
+    def undefined(self) -> NDArray[np.float64]:
+        """What a 0/0 is scored where either score of a pair holds one, else NaN, shape (n_pairs, n_metrics, 2)."""
         ...
 
     def is_mean(self, column: int, /) -> bool:
         """Whether a score is a mean over what no swap can change."""
         ...
 
-    def signs(self, row: int, column: int, /) -> tuple[int, int] | None:
-        """Return wins and losses where all nonzero differences of a mean are equally large."""
-        ...
-
     def step(self, column: int, /) -> float:
         """Return how finely scores are told apart; 0 where that is exactly."""
-        ...
-
-    def undefined(self, row: int, column: int, /) -> tuple[float | None, float | None]:
-        """Return what a 0/0 is scored where the score of either system of a pair holds one."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.grouping import numbered, of_pairs, rows_of
 from sigdask.counts.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
@@ -17,23 +18,32 @@ from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 MOST_SUMMED = 2**62
+
 LARGEST_SUM = 1e304
 """Of real scores: differences of sums, and some multiples of them, then stay within float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedPanel:
-    """A panel and where its pairs stand among those asked for (`of_pairs[p]` is the p-th pair's place)."""
+    """A panel and where its pairs stand among those asked for.
+
+    Attributes
+    ----------
+    panel : Panel
+        What is counted.
+    of_pairs : int64 array, shape (n_pairs,)
+        The place of each of its pairs.
+    """
 
     panel: Panel
-    of_pairs: tuple[int, ...]
+    of_pairs: NDArray[np.int64]
 
 
 def build(
     counts: Counts,
     units: Units,
     metrics: Sequence[BoundMetric],
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair] | NDArray[np.int64],
     *,
     subset: NDArray[np.bool_] | None = None,
 ) -> list[PlacedPanel]:
@@ -47,7 +57,7 @@ def build(
         Of the whole test set.
     metrics : sequence of BoundMetric
         Bound to `counts`, all on the same items (`BoundMetric.held`).
-    pairs : sequence of (int, int)
+    pairs : sequence of (int, int), or int64 array, shape (n_pairs, 2)
         Indices of the systems compared.
     subset : bool array, shape (n_items,), optional
         The items that count.
@@ -57,31 +67,96 @@ def build(
     list of PlacedPanel
         One for each set of pairs that have the same items and scale; most often one.
     """
-    found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
-    names, fields = tuple(found), list(found.values())
-    scales = _scales(fields, _rounding(metrics, counts), counts)
-    held = metrics[0].held
+    return Sharing.of(counts, metrics, np.asarray(pairs, np.int64).reshape(-1, 2)).panels(units, subset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharing:
+    """Which pairs of a test set share panels: found once for all its subsets.
+
+    Attributes
+    ----------
+    counts : Counts
+        The aligned systems.
+    fields : tuple of array, shape (n_items, n_systems) or (n_items, 1)
+        What the metrics sum.
+    metrics : tuple of PanelMetric
+        On the same items.
+    held : bool array, shape (n_items, n_systems), or None
+        Which items these are.
+    pairs : int64 array, shape (n_pairs, 2)
+        Systems compared.
+    groups : tuple of (int64 array, tuple of Lattice)
+        Pairs that have the same items and lattices.
+    """
+
+    counts: Counts
+    fields: tuple[NDArray[Any], ...]
+    metrics: tuple[PanelMetric, ...]
+    held: NDArray[np.bool_] | None
+    pairs: NDArray[np.int64]
+    groups: tuple[tuple[NDArray[np.int64], tuple[Lattice, ...]], ...]
+
+    @staticmethod
+    def of(counts: Counts, metrics: Sequence[BoundMetric], pairs: NDArray[np.int64]) -> Sharing:
+        """Group pairs by their items and lattices, for metrics on the same items."""
+        found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
+        names, fields, held = tuple(found), tuple(found.values()), metrics[0].held
+        scales = _scales(fields, _rounding(metrics, counts), counts)
+        of_scales = [_of_scales(own, pairs, counts.n_items) for own in scales.values()]
+        numbers = numbered(of_items(counts, pairs, held), *(codes for codes, _ in of_scales))
+        groups = []
+        for members in rows_of(numbers):
+            own = dict(zip(scales, (lattices[int(codes[members[0]])] for codes, lattices in of_scales), strict=True))
+            groups.append((members, tuple(own.get(f, COUNTS) for f in range(len(fields)))))
+        bound = tuple(
+            PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
+        )
+        return Sharing(counts, fields, bound, held, pairs, tuple(groups))
+
+    def panels(self, units: Units, subset: NDArray[np.bool_] | None = None) -> list[PlacedPanel]:
+        """Make the panels of all items, or of a subset of them."""
+        placed = []
+        for members, lattices in self.groups:
+            pairs = self.pairs[members]
+            mask = self.counts.in_common(pairs[0].tolist(), subset, self.held)
+            placed.append(PlacedPanel(_panel(units, self.fields, lattices, pairs, self.metrics, mask), members))
+        return placed
+
+
+def of_items(counts: Counts, pairs: NDArray[np.int64], held: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """Return numbers of pairs by the items that both systems have, shape (n_pairs,)."""
     gaps = [own for own in (counts.present, held) if own is not None]
-    by_system = np.ascontiguousarray(np.logical_and.reduce(gaps).T) if gaps else None
-    groups: dict[Any, list[int]] = {}
-    for k, pair in enumerate(pairs):
-        groups.setdefault(_sharing(pair, counts, by_system, fields, scales), []).append(k)
-    bound = tuple(
-        PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
-    )
-    placed = []
-    for (_, lattices), members in groups.items():
-        mask = counts.in_common(pairs[members[0]], subset, held)
-        panel = _panel(units, fields, lattices, [pairs[k] for k in members], bound, mask)
-        placed.append(PlacedPanel(panel, tuple(members)))
-    return placed
+    if not gaps:
+        return np.zeros(len(pairs), np.int64)
+    by_system = np.packbits(np.logical_and.reduce(gaps).T, axis=1)  # (n_systems, n_bytes)
+    alike: dict[bytes, int] = {}
+    codes = np.array([alike.setdefault(row.tobytes(), len(alike)) for row in by_system], np.int64)
+    return of_pairs(codes, pairs, lambda i, j: (by_system[i] & by_system[j]).tobytes())
+
+
+def _of_scales(
+    scales: Sequence[Scale], pairs: NDArray[np.int64], n_items: int
+) -> tuple[NDArray[np.int64], list[Lattice]]:
+    """Return numbers of pairs by the lattice of one field, and the lattices by their numbers."""
+    digits = max((s.digits for s in scales if s.digits is not None), default=None)
+    alike: dict[Scale, int] = {}
+    codes = np.array([alike.setdefault(scale, len(alike)) for scale in scales], np.int64)
+    lattices: dict[Lattice, None] = {}
+
+    def lattice(i: int, j: int) -> Lattice:
+        found = lattice_for(scales[i], scales[j], n_items, digits=digits)
+        lattices.setdefault(found)
+        return found
+
+    return of_pairs(codes, pairs, lattice), list(lattices)
 
 
 def joint(
     counts: Counts,
     units: Units,
     metric: BoundMetric,
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair] | NDArray[np.int64],
     subset: NDArray[np.bool_] | None = None,
 ) -> Panel:
     """Make one panel of all systems of some pairs, on the same items and one lattice.
@@ -91,7 +166,7 @@ def joint(
     counts, units, metric, pairs, subset
         As in `build`, with one metric; the panel's pairs stand as given.
     """
-    systems = sorted({s for pair in pairs for s in pair})
+    systems = np.unique(pairs).tolist()
     lists = {s: counts.in_common([s], subset, metric.held) for s in systems}
     mask = np.logical_or.reduce(list(lists.values()))
     if (missing := next((s for s in systems if (lists[s] != mask).any()), None)) is not None:
@@ -108,7 +183,7 @@ def joint(
         widest = Scale(digits, max((s.exponent for s in own), default=0), max((s.rounding for s in own), default=0.0))
         lattices.append(lattice_for(widest, widest, counts.n_items) if own else COUNTS)
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
-    return _panel(units, fields, lattices, pairs, (bound,), mask)
+    return _panel(units, fields, lattices, np.asarray(pairs, np.int64).reshape(-1, 2), (bound,), mask)
 
 
 def _rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple[float, ...]]:
@@ -122,28 +197,34 @@ def _scales(
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
-            columns = np.broadcast_to(field, (counts.n_items, counts.n_systems)).T
-            if counts.present is not None:
-                columns = np.where(counts.present.T, columns, 0.0)
-            _refuse_immeasurable(columns, counts)
-            scales[f] = [Scale.of(column, off) for column, off in zip(columns, rounding[f], strict=True)]
+            columns = (_column(field, s, counts) for s in range(counts.n_systems))
+            scales[f] = [
+                Scale.of(_measurable(column, s, counts), off)
+                for s, (column, off) in enumerate(zip(columns, rounding[f], strict=True))
+            ]
     return scales
 
 
-def _refuse_immeasurable(columns: NDArray[np.float64], counts: Counts) -> None:
-    """Refuse what is no finite number, and numbers whose sums float64 does not hold; shape (n_systems, n_items)."""
-    if not np.isfinite(columns).all():
-        system, item = np.argwhere(~np.isfinite(columns))[0]
-        raise InputError(f"{_place(counts, system, item)}: {columns[system, item]} is no finite number")
+def _column(field: NDArray[Any], system: int, counts: Counts) -> NDArray[np.float64]:
+    """Return one system's scores; 0 where it has no item."""
+    column = np.ascontiguousarray(field[:, 0 if field.shape[1] == 1 else system], np.float64)
+    return column if counts.present is None else np.where(counts.present[:, system], column, 0.0)
+
+
+def _measurable(column: NDArray[np.float64], system: int, counts: Counts) -> NDArray[np.float64]:
+    """Return a system's scores, or refuse what is no finite number, and numbers whose sum float64 does not hold."""
+    if not np.isfinite(column).all():
+        item = int(np.argmin(np.isfinite(column)))
+        raise InputError(f"{_place(counts, system, item)}: {column[item]} is no finite number")
     with np.errstate(over="ignore"):
-        sums = np.abs(columns).sum(axis=1)
-    if (sums >= LARGEST_SUM).any():
-        system = int(np.argmax(sums))
-        item = int(np.argmax(np.abs(columns[system])))
+        total = np.abs(column).sum()
+    if total >= LARGEST_SUM:
+        item = int(np.argmax(np.abs(column)))
         raise InputError(
-            f"{_place(counts, system, item)}: {columns[system, item]:g} is too large to add up in {counts.n_items:,} "
+            f"{_place(counts, system, item)}: {column[item]:g} is too large to add up in {counts.n_items:,} "
             f"items; sums must stay below {LARGEST_SUM:.0e}, so give scores on a smaller scale"
         )
+    return column
 
 
 def _place(counts: Counts, system: int, item: int) -> str:
@@ -151,87 +232,105 @@ def _place(counts: Counts, system: int, item: int) -> str:
     return f"system {counts.systems[system]!r}, item {where}"
 
 
-def _sharing(
-    pair: Pair,
-    counts: Counts,
-    by_system: NDArray[np.bool_] | None,
-    fields: Sequence[NDArray[Any]],
-    scales: dict[int, list[Scale]],
-) -> tuple[bytes, tuple[Lattice, ...]]:
-    """Return what pairs must have in common to share a panel: their items (bits, 8 a byte) and their lattices."""
-    i, j = pair
-    lattices = []
-    for f in range(len(fields)):
-        if f not in scales:
-            lattices.append(COUNTS)
-            continue
-        digits = [s.digits for s in scales[f] if s.digits is not None]
-        lattices.append(lattice_for(scales[f][i], scales[f][j], counts.n_items, digits=max(digits, default=None)))
-    both = b"" if by_system is None else np.packbits(by_system[i] & by_system[j]).tobytes()
-    return both, tuple(lattices)
-
-
 def _panel(
     units: Units,
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
-    pairs: Sequence[Pair],
+    pairs: NDArray[np.int64],
     metrics: tuple[PanelMetric, ...],
     mask: NDArray[np.bool_],
 ) -> Panel:
-    systems = sorted({s for pair in pairs for s in pair})
-    place = {s: k for k, s in enumerate(systems)}
-    where, index = np.unique(units.index[mask], return_inverse=True)
-    summed = np.zeros((len(where), len(systems), len(fields)), np.int64)
-    for f, k, column in _unit_sums(fields, lattices, systems, mask, index, len(where)):
-        summed[:, k, f] = column
-    kept = (summed != summed[:, :1]).any(axis=(1, 2))
+    systems = np.flatnonzero(np.bincount(pairs.ravel()))
+    where, index = _used(units, mask)
+    sizes = np.bincount(index, minlength=len(where))
+    summed, totals = _summed(fields, lattices, systems, mask, index, sizes)
+    places = np.zeros(int(systems[-1]) + 1, np.int64)
+    places[systems] = np.arange(len(systems))
+    kept = np.zeros(len(where), np.bool_)
+    for s in range(1, len(systems)):
+        kept |= (summed[:, s] != summed[:, 0]).any(axis=1)
     return Panel(
         key=units.key,
         addresses=where[kept],
-        values=_smallest(summed[kept]),
-        totals=summed.sum(axis=0),
+        values=_smallest(summed if kept.all() else _rows(summed, kept)),
+        totals=totals,
         lattices=tuple(lattices),
-        pairs=np.array([[place[i], place[j]] for i, j in pairs], dtype=np.int64).reshape(-1, 2),
+        pairs=places[pairs],
         metrics=metrics,
-        sizes=np.bincount(index, minlength=len(where))[kept],
+        sizes=sizes[kept],
         n_items=int(np.count_nonzero(mask)),
         n_units=len(where),
     )
 
 
-def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+def _summed(
+    fields: Sequence[NDArray[Any]],
+    lattices: Sequence[Lattice],
+    systems: NDArray[np.int64],
+    mask: NDArray[np.bool_],
+    index: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return sums over units, shape (n_units, n_systems, n_fields), each system in one piece, and their totals."""
+    rows = slice(None) if mask.all() else np.flatnonzero(mask)
+    summed = np.zeros((len(sizes), len(systems), len(fields)), np.int8, order="F")
+    totals = np.empty((len(systems), len(fields)), np.int64)
+    for f, field in enumerate(fields):
+        for k, system in enumerate(systems):
+            column = field[:, 0 if field.shape[1] == 1 else system][rows]
+            integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
+            sums = _unit_sums(integers, index, len(sizes))
+            totals[k, f] = sums.sum(dtype=np.int64)
+            if (needed := _holding(sums)) > summed.dtype:
+                summed = summed.astype(needed, order="F")
+            summed[:, k, f] = sums
+    return summed, totals
+
+
+def _rows(summed: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return some units, each system in one piece."""
+    found = np.empty((int(np.count_nonzero(kept)), *summed.shape[1:]), summed.dtype, order="F")
+    for s in range(summed.shape[1]):
+        found[:, s] = summed[kept, s]
+    return found
+
+
+def _holding(values: NDArray[Any]) -> np.dtype[Any]:
+    """Return the smallest type that holds the difference of any two of some integers and of those of 0."""
+    most = 2 * max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    return np.dtype(next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64))
+
+
+def _used(units: Units, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the addresses of the units of some items, and the place of each item's unit among them."""
+    own = units.index if mask.all() else units.index[mask]
+    has = np.zeros(units.n_units, np.bool_)
+    has[own] = True
+    where = np.flatnonzero(has)
+    return where, own if len(where) == len(has) else (np.cumsum(has) - 1)[own]
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
     """Return integers in the smallest type that holds the difference of any two."""
-    most = 2 * int(np.abs(values).max(initial=0))
-    fits = next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64)
-    return np.ascontiguousarray(values, fits)
+    return values.astype(_holding(values), order="K", copy=False)
 
 
-def _within_bounds(column: NDArray[Any]) -> NDArray[np.int64]:
-    """Return counts as 64-bit integers, or refuse those whose sums these might not hold."""
+def _within_bounds(column: NDArray[Any]) -> NDArray[Any]:
+    """Return counts, or refuse those whose sums 64-bit integers might not hold."""
     largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
     if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
         raise InputError(f"counts as large as {largest:,} in {len(column):,} items: their sum must stay below 2**62")
-    return column.astype(np.int64)
+    return column
 
 
-def _unit_sums(
-    fields: Sequence[NDArray[Any]],
-    lattices: Sequence[Lattice],
-    systems: Sequence[int],
-    mask: NDArray[np.bool_],
-    index: NDArray[np.int64],
-    n_units: int,
-) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield (field, system, sums over each unit), integers throughout."""
-    single, rows = n_units == len(index), np.flatnonzero(mask)
-    for f, field in enumerate(fields):
-        for k, system in enumerate(systems):
-            column = field[rows, 0 if field.shape[1] == 1 else system]
-            integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
-            sums = np.zeros(n_units, np.int64)
-            if single:
-                sums[index] = integers
-            else:
-                np.add.at(sums, index, integers)
-            yield f, k, sums
+def _unit_sums(integers: NDArray[Any], index: NDArray[np.int64], n_units: int) -> NDArray[Any]:
+    """Return the sums of one system's integers over each unit: themselves, where units are items."""
+    single = n_units == len(index)
+    if single and (index[1:] > index[:-1]).all():
+        return integers
+    sums = np.zeros(n_units, integers.dtype if single else np.int64)
+    if single:
+        sums[index] = integers
+    else:
+        np.add.at(sums, index, integers)
+    return sums

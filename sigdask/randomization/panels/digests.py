@@ -11,7 +11,7 @@ import ast
 import functools
 import hashlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FunctionType
@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Made
 from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.counts.precision import Numbers
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
 from sigdask.randomization.panels.scored_sums import ScoredSums
@@ -32,11 +34,15 @@ COUNTING = 2
 
 BYTES = 20
 
-Digests = NDArray[np.object_]
+MOST_NUMBERS = 2**16
+"""Contributions that are hashed at a time."""
+
+Digests = NDArray[np.void]
+"""Of `BYTES` bytes each."""
 
 
-def of_pairs(panel: ScoredSums, m: int) -> list[str]:
-    """Return the digest of each pair under one metric."""
+def of_pairs(panel: ScoredSums, m: int) -> Digests:
+    """Return the digest of each pair under one metric, shape (n_pairs,)."""
     own = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in own]
     form = (panel.metrics[m].form, [_kind(x) for x in lattices], *widened(panel, m))
@@ -47,12 +53,24 @@ def of_pairs(panel: ScoredSums, m: int) -> list[str]:
     i, j = panel.pairs.T
     rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
     start = hashlib.blake2b(header.encode(), digest_size=BYTES)
-    found = []
-    for row in np.ascontiguousarray(rows, "<u8"):
-        one = start.copy()
-        one.update(row.tobytes())
-        found.append(one.hexdigest())
-    return found
+    return packed(_continued(start, row) for row in _pieces(rows.astype("<u8", copy=False)))
+
+
+def packed(digests: Iterable[bytes]) -> Digests:
+    """Return digests as an array, shape (n,)."""
+    return np.frombuffer(b"".join(digests), np.dtype((np.void, BYTES)))
+
+
+def _pieces(rows: NDArray[Any]) -> Iterator[bytes]:
+    """Yield the bytes of each row."""
+    whole, size = rows.tobytes(), rows.itemsize * rows.shape[1]
+    return (whole[at : at + size] for at in range(0, len(whole), size))
+
+
+def _continued(start: Any, more: bytes) -> bytes:
+    one = start.copy()
+    one.update(more)
+    return bytes(one.digest())
 
 
 def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -62,14 +80,15 @@ def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDAr
     it does not matter which units a panel keeps for the sake of other systems.
     """
     sums = np.zeros((len(panel.totals), 2), np.uint64)
+    step = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
     for seed in range(2):
         base = mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
-        base = mixed(base ^ panel.sizes.astype(np.uint64))
-        for s in range(len(panel.totals)):
-            hashed = base
+        for start in range(0, len(sums), step):
+            some = slice(start, start + step)
+            hashed = mixed(base[:, None] ^ panel.sizes_of(some).astype(np.uint64))  # (n_kept, n_systems), or 1
             for f, scale in zip(own, scales, strict=True):
-                hashed = mixed(hashed ^ (panel.values[:, s, f].astype(np.uint64) * scale))
-            sums[s, seed] = hashed.sum(dtype=np.uint64)
+                hashed = mixed(hashed ^ (panel.values[:, some, f].astype(np.uint64) * scale))
+            sums[some, seed] = hashed.sum(axis=0, dtype=np.uint64)
     return sums
 
 
@@ -117,10 +136,7 @@ def digest(value: Any) -> str:
 
 def _add(made: Any, value: Any) -> None:
     """Add a value's type and content, each part delimited."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, Numbers) and not value.rounding:
-        value = dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
+    value = _as_hashed(value)
     known = _known(type(value))
     made.update(f"<{known.tag if known else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -141,6 +157,15 @@ def _add(made: Any, value: Any) -> None:
         text = value if isinstance(value, str) else repr(value)
         made.update(f"{len(text)}:{text}".encode())
     made.update(b">")
+
+
+def _as_hashed(value: Any) -> Any:
+    """Return what a value was before it became an array or a view."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Numbers) and not value.rounding:
+        return dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
+    return tuple(value) if isinstance(value, Texts | Factor | Made) else value
 
 
 def _known(it: Any) -> Identity | None:

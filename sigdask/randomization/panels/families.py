@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.randomization.panels.digests import Digests, digest, widened
+from sigdask.randomization.panels.digests import Digests, digest, packed, widened
 from sigdask.randomization.panels.sums import Panel
 
 SIDES = {"two-sided": 0, "greater": 1, "less": -1}
@@ -34,7 +34,7 @@ class Member:
 def digest_of(family: Any, members: Sequence[Member]) -> Digests:
     """Return what a family is as a whole, by content, shape (1, 1)."""
     wider = [mark for member in members for mark in widened(member.panel, member.metric)]
-    return np.array([[digest((family, *wider) if wider else family)]], object)
+    return packed([bytes.fromhex(digest((family, *wider) if wider else family))]).reshape(1, 1)
 
 
 def chunks(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:

@@ -18,7 +18,7 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.exceedances import count_scores
-from sigdask.randomization.panels.digests import Digests, digest
+from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.sums import Pair, Units
 from sigdask.randomization.shuffles import Key, swap_bits
 from sigdask.randomization.tallies import TAILS, Manner, Tally
@@ -104,6 +104,11 @@ class OutputsPanel:
         differs = np.fromiter((x != y for x, y in zip(self.a, self.b, strict=True)), np.bool_, len(self.a))
         return np.unique(self.index[differs])
 
+    @property
+    def n_discordant(self) -> NDArray[np.int64]:
+        """Units in which the systems differ, shape (1, 1)."""
+        return np.array([[len(self.discordant)]])
+
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """Observed scores, shape (2, 1)."""
@@ -159,39 +164,50 @@ class OutputsPanel:
 
     def digests(self) -> Digests:
         """Return what the pair is, by content, shape (1, 1)."""
-        return np.array([[digest(self)]], object)
+        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference over the first trials of the first run."""
         a, b = self._shuffled(run=0, first=0, n_trials=DEVIATION_TRIALS)
         return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # about 0, the mean of shuffled differences
 
-    def scores_of(self, _row: int, _column: int) -> tuple[float, float]:
-        """Return the observed scores of both systems."""
-        return float(self.scores[0, 0]), float(self.scores[1, 0])
+    @property
+    def scores_of_pairs(self) -> NDArray[np.float64]:
+        """Observed scores of both systems, shape (1, 1, 2)."""
+        return self.scores[:, 0].reshape(1, 1, 2)
 
-    def tie_width(self, _row: int, _column: int, a: float, b: float) -> float:
-        """Return how far apart two observed scores may be and still be a tie."""
-        return float(TIE) * (abs(a) + abs(b))
+    @property
+    def tie_widths(self) -> NDArray[np.float64]:
+        """How far apart two observed scores may be and still be a tie, shape (1, 1)."""
+        return np.asarray(float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2))
 
     def is_mean(self, _column: int) -> bool:
         """Say no: nothing is known of how it scores."""
         return False
 
-    def signs(self, _row: int, _column: int) -> None:
-        """Return none: items have no scores of their own."""
+    @property
+    def signs(self) -> NDArray[np.int64]:
+        """-1: items have no scores of their own."""
+        return np.full((1, 1, 2), -1, np.int64)
 
     def step(self, _column: int) -> float:
         """Return 0: scores are told apart exactly."""
         return 0.0
 
-    def undefined(self, _row: int, _column: int) -> tuple[None, None]:
-        """Return none: what it returns is finite."""
-        return None, None
+    @property
+    def undefined(self) -> NDArray[np.float64]:
+        """NaN: what it returns is finite."""
+        return np.full((1, 1, 2), np.nan)
 
-    def part(self, _rows: Sequence[int], _columns: Sequence[int] | None = None) -> OutputsPanel:
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
         """Return itself: it holds one pair and one metric."""
         return self
+
+    def enumerations(
+        self, rows: NDArray[np.int64], _column: int = 0
+    ) -> Iterator[tuple[NDArray[np.int64], OutputsPanel]]:
+        """Yield the panel of all arrangements of its pair."""
+        yield rows, self.enumeration()
 
     def enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
         """Return the panel of all arrangements, as other panels do of one of their pairs and metrics."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from sigdask.counts.lattice import COUNTS, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, any_formula, movement
+from sigdask.randomization.kernels.discordance import UNITS, add_differing, add_signs
 from sigdask.randomization.shuffles import Key
+
+EACH = np.empty(0, np.int64)
+"""Weights of units that count as one each."""
 
 
 @known_as("PanelMetric", "name form fields higher_is_better")
@@ -122,7 +126,7 @@ class ScoredSums:
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
         """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
-        return self._discordant(np.ones_like(self.sizes))
+        return self._discordant(EACH)
 
     @cached_property
     def slack(self) -> NDArray[np.int64]:
@@ -142,9 +146,11 @@ class ScoredSums:
 
     def is_approximate(self, metric: int) -> bool:
         """Whether a score that no integers decide is made of sums that are not exact as it takes them."""
+        return not self.linear[metric] and self.is_rounded(metric)
+
+    def is_rounded(self, metric: int) -> bool:
+        """Whether a metric's sums are not exact as its score takes them, if no integers decide it."""
         own = self.metrics[metric]
-        if self.linear[metric]:
-            return False
         lattices = [self.lattices[f] for f in own.fields]
         return any(x.slack for x in lattices) or (any_formula(own.form) and any(x.digits for x in lattices))
 
@@ -200,12 +206,41 @@ class ScoredSums:
         return [f for f, w in zip(own.fields, self.ratio(metric).numerators[0], strict=True) if w]
 
     def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = np.empty(self.shape, np.int64)
-        for p, (i, j) in enumerate(self.pairs):
-            differs = self.values[:, i] != self.values[:, j]  # (n_kept, n_fields)
+        """Return the weights of the units that differ, shape (n_pairs, n_metrics); no weights are 1 each."""
+        found = np.zeros(self.shape[::-1], np.int64)
+        for units in self._blocks():
             for m, metric in enumerate(self.metrics):
-                found[p, m] = weights @ differs[:, list(metric.fields)].any(axis=1)
+                values = np.ascontiguousarray(self.values[units][:, :, list(metric.fields)].transpose(1, 2, 0))
+                add_differing(values, self.pairs, weights[units], found[m])
+        return found.T
+
+    def _blocks(self) -> Iterator[slice]:
+        """Yield the units, as many at a time as are laid out otherwise."""
+        for start in range(0, len(self.addresses), UNITS):
+            yield slice(start, start + UNITS)
+
+    @cached_property
+    def signs(self) -> NDArray[np.int64]:
+        """Wins and losses where all nonzero differences of a mean are equally large, shape (n_pairs, n_metrics, 2).
+
+        -1 where they are not, and of scores that are no means.
+        """
+        found = np.full((*self.shape, 2), -1, np.int64)
+        for m in np.flatnonzero(self.linear):
+            alike, both = self._signs(int(m))
+            alike &= self.slack[:, m] == 0  # differences of the size of the slack have no sign
+            found[alike, m] = both[alike]
         return found
+
+    def _signs(self, metric: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return whether the nonzero differences of each pair are equally large, and wins and losses."""
+        n = len(self.pairs)
+        least, most = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+        wins, losses = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        for units in self._blocks():
+            values = self.numerators_of(metric, self.values[units])  # (n_units, n_systems)
+            add_signs(np.ascontiguousarray(_smallest(values).T), self.pairs, least, most, wins, losses)
+        return (most == 0) | (least == most), np.column_stack([wins, losses])
 
     @cached_property
     def linear(self) -> tuple[bool, ...]:
@@ -213,18 +248,53 @@ class ScoredSums:
 
         Their differences are compared in integers, by the numerators alone.
         """
-        return tuple(self._is_linear(m) for m in self.metrics)
+        return tuple(map(self._is_linear, range(len(self.metrics))))
 
-    def _is_linear(self, metric: PanelMetric) -> bool:
-        form = metric.form
-        if not isinstance(form, Ratios) or len(form.numerators) != 1:
+    def _is_linear(self, m: int) -> bool:
+        weights = self._denominator(m)
+        if weights is None:
             return False
-        fields = list(metric.fields)
-        if any(len(_scales_of(self.lattices, fields, w)) > 1 for w in (form.numerators[0], form.denominators[0])):
-            return False
-        below = self.values[:, :, fields] @ np.array(form.denominators[0])  # (n_kept, n_systems)
-        totals = self.totals[:, fields] @ np.array(form.denominators[0])
+        below = self.values[:, :, list(self.metrics[m].fields)] @ weights  # (n_kept, n_systems)
+        totals = self.totals[:, list(self.metrics[m].fields)] @ weights
         return bool((below == below[:, :1]).all() and (totals == totals[0]).all() and totals[0] > 0)
+
+    def constants(self, rows: NDArray[np.int64], m: int) -> NDArray[np.int64]:
+        """Return the denominators of pairs whose systems no swap can give another, shape (n_rows,); 0 of others."""
+        weights = self._denominator(m)
+        if weights is None:
+            return np.zeros(len(rows), np.int64)
+        i, j = self.pairs[rows].T
+        below = self.values[:, :, list(self.metrics[m].fields)] @ weights  # (n_kept, n_systems)
+        totals = self.totals[:, list(self.metrics[m].fields)] @ weights
+        alike = np.zeros(below.shape[1], np.int64)
+        if (below != below[:, :1]).any():
+            seen: dict[bytes, int] = {}
+            alike = np.array([seen.setdefault(column.tobytes(), len(seen)) for column in below.T])
+        return np.where((alike[i] == alike[j]) & (totals[i] == totals[j]), np.maximum(totals[i], 0), 0)
+
+    def _denominator(self, m: int) -> NDArray[np.int64] | None:
+        """Return the weights of the denominator of one ratio of sums on one scale each; None of other scores."""
+        form, fields = self.metrics[m].form, list(self.metrics[m].fields)
+        if not isinstance(form, Ratios) or len(form.numerators) != 1:
+            return None
+        if any(len(_scales_of(self.lattices, fields, w)) > 1 for w in (form.numerators[0], form.denominators[0])):
+            return None
+        return np.array(form.denominators[0])
+
+    def base_of(self, _system: int) -> int:
+        """Return the system from which the contributions of another are measured."""
+        return 0
+
+    def sizes_of(self, _systems: slice) -> NDArray[np.int64]:
+        """Return the items in each kept unit of some systems, shape (n_kept, n_systems); or (n_kept, 1)."""
+        return self.sizes[:, None]
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds their differences as well."""
+    reach = int(values.max(initial=0)) - int(values.min(initial=0))
+    kind = next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if reach <= np.iinfo(kind).max)
+    return np.asarray(values - values.min(initial=0), kind)
 
 
 def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequence[int]) -> NDArray[Any]:

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.randomization.kernels.exceedances import count_scores
 from sigdask.randomization.kernels.sets import distinct_terms, scores_of
-from sigdask.randomization.panels.digests import Digests, digest, mixed
-from sigdask.randomization.panels.sums import Pair, Units
+from sigdask.randomization.panels.build import of_items
+from sigdask.randomization.panels.digests import Digests, digest, mixed, packed
+from sigdask.randomization.panels.sums import Pair, Units, is_whole
 from sigdask.randomization.shuffles import Key
 from sigdask.randomization.tallies import TAILS, Manner, Tally
 
@@ -94,15 +96,17 @@ class PresencePanel:
             np.add.at(holders[s], held // max(self.n_units, 1), units[held % max(self.n_units, 1)])
         gold = self.golden.astype(np.uint64)
         n_gold = int(gold.sum())
-        found = np.empty(self.shape, object)
-        for p, (i, j) in enumerate(self.pairs):
+        found = []
+        for i, j in self.pairs:
             held = (holders[i] != 0) | (holders[j] != 0)
             terms = [mixed(mixed(mixed(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
                      for seed in (2, 3)]  # fmt: skip
             sums = [int(own.sum(dtype=np.uint64)) for own in terms]
-            for m, metric in enumerate(self.metrics):
-                found[p, m] = digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums))
-        return found
+            found += [
+                digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums))
+                for metric in self.metrics
+            ]
+        return packed(map(bytes.fromhex, found)).reshape(self.shape)
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference over the first trials of the first run."""
@@ -114,32 +118,36 @@ class PresencePanel:
                 found[p, m] += float(((a - b) ** 2).sum())
         return np.sqrt(found / DEVIATION_TRIALS)
 
-    def scores_of(self, row: int, column: int) -> tuple[float, float]:
-        """Return the observed scores of both systems of a pair."""
-        i, j = self.pairs[row]
-        return float(self.scores[i, column]), float(self.scores[j, column])
+    @property
+    def scores_of_pairs(self) -> NDArray[np.float64]:
+        """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
+        return np.moveaxis(self.scores[self.pairs], 1, 2)
 
-    def tie_width(self, _row: int, _column: int, a: float, b: float) -> float:
-        """Return how far apart two observed scores may be and still be a tie."""
-        return float(TIE) * (abs(a) + abs(b))
+    @property
+    def tie_widths(self) -> NDArray[np.float64]:
+        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
+        return np.asarray(float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2))
 
     def is_mean(self, _column: int) -> bool:
         """Say no: items of the sets have no scores of their own."""
         return False
 
-    def signs(self, _row: int, _column: int) -> None:
-        """Return none: items of the sets have no scores of their own."""
+    @property
+    def signs(self) -> NDArray[np.int64]:
+        """-1 throughout: items of the sets have no scores of their own."""
+        return np.full((*self.shape, 2), -1, np.int64)
 
     def step(self, _column: int) -> float:
         """Return 0: scores of numbers of terms are told apart exactly."""
         return 0.0
 
-    def undefined(self, row: int, column: int) -> tuple[float | None, float | None]:
-        """Return what a 0/0 is scored where the score of either system of a pair is one."""
-        metric, (i, j) = self.metrics[column], self.pairs[row]
-        holds = metric.form.undefined(self.totals[[i, j]][:, list(metric.fields)])
-        first, second = (metric.form.zero_division if one else None for one in holds)
-        return first, second
+    @property
+    def undefined(self) -> NDArray[np.float64]:
+        """What a 0/0 is scored where either score of a pair is one, else NaN, shape (n_pairs, n_metrics, 2)."""
+        found = np.full((len(self.totals), len(self.metrics)), np.nan)
+        for m, metric in enumerate(self.metrics):
+            found[metric.form.undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
+        return np.moveaxis(found[self.pairs], 1, 2)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -193,55 +201,56 @@ class PresencePanel:
             enumerated=True,
         )
 
-    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> PresencePanel:
+    def enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], PresencePanel]]:
+        """Yield the panels of all arrangements of some pairs under one metric: each pair by itself."""
+        for row in rows:
+            yield np.array([row]), self.enumeration(int(row), column)
+
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PresencePanel:
         """Return the panel of some of its pairs and metrics."""
         columns = range(len(self.metrics)) if columns is None else columns
-        if self.shape == (len(rows), len(columns)):
+        if is_whole(rows, columns, self.shape):
             return self
-        return replace(self, pairs=self.pairs[list(rows)], metrics=tuple(self.metrics[k] for k in columns))
+        pairs = self.pairs[np.asarray(rows, np.int64)]
+        return replace(self, pairs=pairs, metrics=tuple(self.metrics[k] for k in columns))
 
 
 def build_sets(
     counts: Counts,
     units: Units,
     metrics: Sequence[BoundSets],
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair] | NDArray[np.int64],
     *,
     subset: NDArray[np.bool_] | None = None,
-) -> list[tuple[PresencePanel, tuple[int, ...]]]:
+) -> list[tuple[PresencePanel, NDArray[np.int64]]]:
     """Make the panels of one test set, or of a subset of its items, as `panels.build` does.
 
     Returns
     -------
-    list of (PresencePanel, tuple of int)
+    list of (PresencePanel, int64 array)
         Panels, and where their pairs stand among those asked for.
     """
-    groups: dict[bytes, list[int]] = {}
-    for k, pair in enumerate(pairs):
-        groups.setdefault(counts.in_common(pair, subset).tobytes(), []).append(k)
-    return [
-        (_panel(counts, units, metrics, [pairs[k] for k in members], subset), tuple(members))
-        for members in groups.values()
-    ]
+    pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
+    groups = rows_of(numbered(of_items(counts, pairs)))
+    return [(_panel(counts, units, metrics, pairs[members], subset), members) for members in groups]
 
 
 def _panel(
     counts: Counts,
     units: Units,
     metrics: Sequence[BoundSets],
-    pairs: Sequence[Pair],
+    pairs: NDArray[np.int64],
     subset: NDArray[np.bool_] | None,
 ) -> PresencePanel:
-    mask = counts.in_common(pairs[0], subset)
+    mask = counts.in_common(pairs[0].tolist(), subset)
     where, index = np.unique(units.index[mask], return_inverse=True)
     unit_of = np.full(counts.n_items, -1, np.int64)
     unit_of[mask] = index
     assert counts.outputs is not None
     gold, columns, n_terms = incidence(counts.outputs)
-    systems = sorted({s for pair in pairs for s in pair})
-    place = {s: k for k, s in enumerate(systems)}
+    systems, places = np.unique(pairs, return_inverse=True)
     holdings = []
-    for s in systems:
+    for s in systems.tolist():
         items, terms = columns[s]
         held = unit_of[items]
         holdings.append(np.unique(terms[held >= 0] * max(len(where), 1) + held[held >= 0]))
@@ -252,7 +261,7 @@ def _panel(
         addresses=where,
         holdings=tuple(holdings),
         golden=golden,
-        pairs=np.array([[place[i], place[j]] for i, j in pairs], np.int64).reshape(-1, 2),
+        pairs=places.reshape(-1, 2),
         metrics=tuple(metrics),
         n_items=int(np.count_nonzero(mask)),
     )

@@ -8,16 +8,19 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import canonical
+from sigdask.counts.checks import canonical_column
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.counts.lattice import TIE
+from sigdask.counts.texts import Factor, Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios
@@ -34,6 +37,12 @@ ENUMERATED_UNITS = 20
 """Discordant units up to which all arrangements are enumerated."""
 
 DEFAULT_TRIALS = 2**20
+
+TOGETHER, FEWEST_TOGETHER, MOST_TOGETHER = 2**23, 64, 1024
+"""Pairs and arrangements of them that a panel of all arrangements has at most; pairs at least and at most."""
+
+MOST_NUMBERS = 2**22
+"""Contributions that are looked at, or kept in such a panel, at a time."""
 
 SUMS = "sums"
 """The kind of panels that families are made of."""
@@ -65,14 +74,17 @@ class Units:
         if names is None:
             key = stream_key(seed, counts.name, counts.n_items)
             return Units(key, np.arange(counts.n_items), counts.n_items)
-        for position, name in enumerate(names):
-            if not name:
-                raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
-        forms = [canonical(name) for name in names]
-        order = sorted(set(forms))
-        address = {form: k for k, form in enumerate(order)}
-        index = np.array([address[form] for form in forms], dtype=np.int64)
-        return Units(stream_key(seed, counts.name, [form.decode() for form in order]), index, len(order))
+        texts = names.levels if isinstance(names, Factor) else Texts.of(names)
+        if not texts.sizes.all():
+            position = next(k for k, name in enumerate(names) if not name)
+            raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
+        forms = canonical_column(texts)
+        order, tied = forms.sorted
+        address = np.empty(len(forms), np.int64)
+        address[order] = np.cumsum(~tied) - 1
+        units = forms[order[~tied]]
+        index = address[names.codes] if isinstance(names, Factor) else address
+        return Units(stream_key(seed, counts.name, units), index, len(units))
 
 
 @known_as("Panel", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
@@ -111,7 +123,7 @@ class Panel(ScoredSums):
 
     def digests(self) -> Digests:
         """Return what each pair and metric is, by content, shape (n_pairs, n_metrics)."""
-        return np.array([of_pairs(self, m) for m in range(len(self.metrics))], object).reshape(self.shape[::-1]).T
+        return np.stack([of_pairs(self, m) for m in range(len(self.metrics))], axis=1)
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
@@ -120,78 +132,188 @@ class Panel(ScoredSums):
         """
         return np.column_stack([swap_deviations(self, m) for m in range(len(self.metrics))])
 
-    def scores_of(self, row: int, column: int) -> tuple[float, float]:
-        """Return the observed scores of both systems of a pair."""
-        i, j = self.pairs[row]
-        return float(self.scores[i, column]), float(self.scores[j, column])
+    @property
+    def scores_of_pairs(self) -> NDArray[np.float64]:
+        """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
+        return np.moveaxis(self.scores[self.pairs], 1, 2)
 
-    def tie_width(self, row: int, column: int, a: float, b: float) -> float:
-        """Return how far apart the observed scores of a pair may be and still be a tie."""
-        width = float(TIE) * (abs(a) + abs(b))
-        if self.linear[column]:
-            return max(width, float(self.slack[row, column]) * self.unit_of(column))
-        return width + float(self.observed_movement[row, column])
+    @property
+    def tie_widths(self) -> NDArray[np.float64]:
+        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
+        width = float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2)
+        for m, linear in enumerate(self.linear):
+            if linear:
+                width[:, m] = np.maximum(width[:, m], self.slack[:, m] * self.unit_of(m))
+            else:
+                width[:, m] += self.observed_movement[:, m]
+        return np.asarray(width)
 
     def is_mean(self, column: int) -> bool:
         """Whether a score is a mean over what no swap can change."""
         return self.linear[column]
-
-    def signs(self, row: int, column: int) -> tuple[int, int] | None:
-        """Return wins and losses where all nonzero differences of a mean are equally large."""
-        if not self.linear[column] or self.slack[row, column]:  # differences of the size of the slack have no sign
-            return None
-        i, j = self.pairs[row]
-        differences = self.numerators_of(column, self.values[:, i] - self.values[:, j])
-        nonzero = differences[differences != 0]
-        if len(set(np.abs(nonzero).tolist())) > 1:
-            return None
-        return int(np.count_nonzero(nonzero > 0)), int(np.count_nonzero(nonzero < 0))
 
     def step(self, column: int) -> float:
         """Return how finely scores are told apart; 0 where that is exactly."""
         lattices = [self.lattices[f] for f in self.metrics[column].fields]
         return max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
 
-    def undefined(self, row: int, column: int) -> tuple[float | None, float | None]:
-        """Return what a 0/0 is scored where the score of either system of a pair holds one."""
-        metric, (i, j) = self.metrics[column], self.pairs[row]
-        if not isinstance(metric.form, Ratios):
-            return None, None
-        holds = metric.form.undefined(self.totals[[i, j]][:, list(metric.fields)])
-        first, second = (metric.form.zero_division if one else None for one in holds)
-        return first, second
+    @property
+    def undefined(self) -> NDArray[np.float64]:
+        """What a 0/0 is scored where either score of a pair holds one, else NaN, shape (n_pairs, n_metrics, 2)."""
+        found = np.full((len(self.totals), len(self.metrics)), np.nan)
+        for m, metric in enumerate(self.metrics):
+            if isinstance(metric.form, Ratios):
+                found[metric.form.undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
+        return np.moveaxis(found[self.pairs], 1, 2)
 
-    def enumeration(self, pair: int, metric: int) -> Panel:
+    def enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], Panel]]:
+        """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each."""
+        for own in self._alike(rows, column):
+            size = most_together(int(self.n_discordant[own[0], column]), len(self.metrics[column].fields))
+            for start in range(0, len(own), size):
+                yield own[start : start + size], self._arrangements(own[start : start + size], column)
+
+    def enumeration(self, row: int, column: int) -> Panel:
         """Return the panel of all arrangements of one pair under one metric."""
-        fields = list(self.metrics[metric].fields)
-        both = list(self.pairs[pair])
-        values = self.values[:, both][:, :, fields]
-        kept = (values[:, 0] != values[:, 1]).any(axis=1)
-        own = self.metrics[metric]
-        return Panel(
+        return self._arrangements(np.array([row]), column)
+
+    def _alike(self, rows: NDArray[np.int64], column: int) -> Iterator[NDArray[np.int64]]:
+        """Yield pairs whose arrangements are counted together.
+
+        They have as many discordant units, and denominators that swaps change in all of them or in none. A
+        score of inexact sums is counted by itself, as its ties are as wide as all sums of its panel want.
+        """
+        linear = self.constants(rows, column) > 0
+        alone = ~linear & self.is_rounded(column)
+        numbers = numbered(self.n_discordant[rows, column], linear, np.where(alone, np.arange(1, len(rows) + 1), 0))
+        yield from (rows[members] for members in rows_of(numbers))
+
+    def _arrangements(self, rows: NDArray[np.int64], column: int) -> Arrangements:
+        """Return the panel of all arrangements of pairs with as many discordant units each."""
+        own, both = self.metrics[column], self.pairs[rows]
+        fields = list(own.fields)
+        at = self._discordant_units(rows, column)  # (n_rows, d)
+        values = self.values[at[:, None, :, None], both[:, :, None, None], fields]  # (n_rows, 2, d, n_fields)
+        return Arrangements(
             key=self.key,
-            addresses=np.arange(np.count_nonzero(kept)),
-            values=values[kept],
-            totals=self.totals[both][:, fields],
+            addresses=np.arange(at.shape[1]),
+            values=values.transpose(2, 0, 1, 3).reshape(at.shape[1], 2 * len(rows), len(fields)),
+            totals=self.totals[both.ravel()][:, fields],
             lattices=tuple(self.lattices[f] for f in fields),
-            pairs=np.array([[0, 1]]),
+            pairs=np.arange(2 * len(rows)).reshape(-1, 2),
             metrics=(PanelMetric(own.name, own.form, tuple(range(len(fields))), own.higher_is_better),),
-            sizes=self.sizes[kept],
+            sizes=np.ascontiguousarray(self.sizes[at].T),
             n_items=self.n_items,
             n_units=self.n_units,
             enumerated=True,
         )
 
-    def part(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> Panel:
+    def _discordant_units(self, rows: NDArray[np.int64], column: int) -> NDArray[np.int64]:
+        """Return the kept units in which pairs differ, of which each has as many, shape (n_rows, n_discordant)."""
+        fields = list(self.metrics[column].fields)
+        size = max(1, MOST_NUMBERS // max(len(self.values) * len(fields), 1))
+        found, n_discordant = [], int(self.n_discordant[rows[0], column])
+        for start in range(0, len(rows), size):
+            i, j = self.pairs[rows[start : start + size]].T
+            differs = np.zeros((len(i), len(self.values)), np.bool_)
+            for f in fields:
+                differs |= (self.values[:, i, f] != self.values[:, j, f]).T
+            found.append(np.nonzero(differs)[1].reshape(len(i), n_discordant))
+        return np.concatenate(found)
+
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Panel:
         """Return the panel of some of its pairs and metrics, with the systems that they need."""
         columns = range(len(self.metrics)) if columns is None else columns
-        if self.shape == (len(rows), len(columns)):
+        if is_whole(rows, columns, self.shape):
             return self
-        used, pairs = np.unique(self.pairs[list(rows)], return_inverse=True)
+        used, pairs = np.unique(self.pairs[np.asarray(rows, np.int64)], return_inverse=True)
         return replace(
             self,
-            values=np.ascontiguousarray(self.values[:, used]),
+            values=np.asfortranarray(self.values[:, used]),
             totals=self.totals[used],
             pairs=pairs.reshape(-1, 2),
             metrics=tuple(self.metrics[k] for k in columns),
+        )
+
+
+def is_whole(rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int], shape: tuple[int, int]) -> bool:
+    """Say whether rows and columns are all of a panel, in its order."""
+    if (len(rows), len(columns)) != shape:
+        return False
+    return all(np.array_equal(some, np.arange(n)) for some, n in ((rows, shape[0]), (columns, shape[1])))
+
+
+def most_together(n_discordant: int, n_fields: int) -> int:
+    """Return how many pairs of so many discordant units are counted together at most."""
+    fitting = MOST_NUMBERS // max(2 * n_discordant * n_fields, 1)
+    return min(max(TOGETHER >> n_discordant, FEWEST_TOGETHER), MOST_TOGETHER, max(fitting, 1))
+
+
+@known_as("Arrangements", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
+@dataclass(frozen=True, eq=False)
+class Arrangements(Panel):
+    """All arrangements of several pairs under one metric, of as many discordant units each.
+
+    Pair k is of systems 2k and 2k + 1, and has units of its own: place u is the u-th that differs in it.
+    `sizes`, shape (n_kept, n_pairs), are of these. Where pairs of several panels are joined, the numbers of
+    items and units are those of the first.
+    """
+
+    @property
+    def shared(self) -> Hashable:
+        """What others of the same metric must have as well to be counted with these; None where none can be."""
+        alone = self.is_approximate(0)
+        return None if alone else (self.key, self.lattices, len(self.addresses), self.linear[0])
+
+    @property
+    def most(self) -> int:
+        """Pairs that are counted together at most."""
+        return most_together(len(self.addresses), self.values.shape[2])
+
+    def joined(self, others: Sequence[Arrangements]) -> Arrangements:
+        """Return the panel of these pairs and those of others of the same metric that share what they must."""
+        every = (self, *others)
+        return replace(
+            self,
+            values=np.concatenate([one.values for one in every], axis=1),
+            totals=np.concatenate([one.totals for one in every]),
+            pairs=np.arange(sum(len(one.totals) for one in every)).reshape(-1, 2),
+            sizes=np.concatenate([one.sizes for one in every], axis=1),
+        )
+
+    @cached_property
+    def n_discordant(self) -> NDArray[np.int64]:
+        """Units of each pair, shape (n_pairs, 1): all differ."""
+        return np.full(self.shape, len(self.addresses), np.int64)
+
+    @cached_property
+    def slack(self) -> NDArray[np.int64]:
+        """Lattice steps within which a sum may miss a true tie, shape (n_pairs, 1)."""
+        return np.asarray(self.sizes.sum(axis=0)[:, None] * self.steps(0))
+
+    @cached_property
+    def linear(self) -> tuple[bool, ...]:
+        """Whether each pair has a denominator that no swap can change."""
+        return (bool(self.constants(np.arange(len(self.pairs)), 0).all()),)
+
+    def base_of(self, system: int) -> int:
+        """Return the first system of the pair."""
+        return system // 2 * 2
+
+    def sizes_of(self, systems: slice) -> NDArray[np.int64]:
+        """Return the items in each unit of the pairs that some systems are of, shape (n_kept, n_systems)."""
+        return np.repeat(self.sizes, 2, axis=1)[:, systems]
+
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Arrangements:
+        """Return the panel of some of its pairs."""
+        if is_whole(rows, (0,) if columns is None else columns, self.shape):
+            return self
+        own = np.asarray(rows, np.int64)
+        both = (2 * own[:, None] + np.arange(2)).ravel()
+        return replace(
+            self,
+            values=np.ascontiguousarray(self.values[:, both]),
+            totals=self.totals[both],
+            pairs=self.pairs[: len(own)],
+            sizes=np.ascontiguousarray(self.sizes[:, own]),
         )

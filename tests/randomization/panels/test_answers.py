@@ -52,11 +52,15 @@ def test_scores_deviations_and_sizes_are_those_of_a_pair(panels):
         assert n_items >= n_units > 0, name
         deviations = panel.swap_deviations()
         assert deviations.shape == panel.shape, name
-        for row, column in np.ndindex(panel.shape):
-            a, b = panel.scores_of(row, column)
-            assert np.isfinite([a, b]).all(), name
-            assert 0 <= panel.tie_width(row, column, a, b) <= 1e-6 * (abs(a) + abs(b) + 1), name
-            assert panel.signs(row, column) is None or panel.is_mean(column), name
+        scores, signs = panel.scores_of_pairs, panel.signs
+        assert scores.shape == signs.shape == panel.undefined.shape == (*panel.shape, 2), name
+        assert np.isfinite(scores).all(), name
+        ties = panel.tie_widths
+        assert ties.shape == panel.n_discordant.shape == panel.shape, name
+        assert (ties >= 0).all(), name
+        assert (ties <= 1e-6 * (np.abs(scores).sum(axis=2) + 1)).all(), name
+        for column in range(panel.shape[1]):
+            assert panel.is_mean(column) or (signs[:, column] == -1).all(), name
 
 
 def test_a_family_is_its_own_part_and_whole(panels):

@@ -25,12 +25,13 @@ from sigdask.randomization.panels.sums import Units
 
 def digests_of(counts, metrics=("mean",), seed=0, **more):
     """By the names of pair and metric, of the first run."""
-    [analysis] = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none").analyses
-    found = {}
-    for c, slots in zip(analysis.main.comparisons, analysis.main.slots, strict=True):
-        job, row, column = slots.cells[0]
-        names = tuple(counts.systems[k] for k in c.pair)
-        found[*names, c.metric.name] = job.panel.digests()[row, column]
+    study = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none")
+    c, slots, found = study.analyses[0].main.comparisons, study.slots, {}
+    for k in range(len(c)):
+        names = tuple(counts.systems[side[k]] for side in (c.a, c.b))
+        of_p = slots.first if c.sampled[k] else slots.exact
+        digests = study.jobs[of_p.job[k]].panel.digests()
+        found[*names, c.metrics[c.metric[k]].name] = digests[of_p.row[k], of_p.column[k]].tobytes()
     return found
 
 
@@ -99,7 +100,9 @@ def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
     ]
     bound = find("f1", counts).bind(counts)
     one = replace(bound, form=replace(bound.form, zero_division=1.0))
-    found += [build(counts, Units.of(counts, 0), [m], [(0, 1)])[0].panel.digests()[0, 0] for m in (bound, one)]
+    found += [
+        build(counts, Units.of(counts, 0), [m], [(0, 1)])[0].panel.digests()[0, 0].tobytes() for m in (bound, one)
+    ]
     assert found[0] == found[5]
     assert len(set(found)) == 6
 
@@ -163,7 +166,7 @@ def test_sets_of_one_unit_are_told_apart_by_their_terms():
                 key=(5, 6), addresses=np.arange(1), holdings=(np.array(held), np.zeros(0, int)),
                 golden=np.array([True, False]), pairs=np.array([[0, 1]]), metrics=(form,), n_items=1,
             ).digests(
-        )[0, 0]
+        )[0, 0].tobytes()
         for held in ([0], [1], [0, 1])
     }  # fmt: skip
     assert len(found) == 3

@@ -1,0 +1,233 @@
+"""The commands of `benchmarks.scale` with their data, large or small, and the goal of each.
+
+A group shares its data. Every case is a name, its goal and the arguments of `sigdask`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.data import SHARED
+
+WMT = SHARED / "mt_wmt24_en-de"
+ROWS = 100_000
+"""Rows that are written at once."""
+
+
+def nothing() -> str:
+    """Nothing more is to be said."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command and what it should take.
+
+    Attributes
+    ----------
+    name, goal : str
+        In words.
+    arguments : list of str
+        Of `sigdask`, in the folder of its group.
+    more : callable
+        What else there is to say once it has run.
+    """
+
+    name: str
+    goal: str
+    arguments: Sequence[str]
+    more: Callable[[], str] = nothing
+
+
+def pairs_of_300(folder: Path, size: str) -> Iterator[Case]:
+    """300 systems x 1,000 items"""
+    n_systems, n_items = (300, 1000) if size == "full" else (12, 50)
+    write_table(folder / "scores.csv", right(n_systems, n_items))
+    name = f"{n_systems} systems x {n_items:,} items of 0/1, all pairs, 2,000 trials, two runs"
+    yield Case(name, "2.5 s beyond the start", ["compare", "scores.csv", "--trials", "2000"])
+    yield Case(f"{name}, Holm", "likewise", ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm"])
+
+
+def pairs_of_1000(folder: Path, size: str) -> Iterator[Case]:
+    """1,000 systems x 1,000 items"""
+    n_systems, n_items = (1000, 1000) if size == "full" else (12, 50)
+    write_table(folder / "scores.csv", right(n_systems, n_items))
+    name = f"{n_systems:,} systems x {n_items:,} items of 0/1, all pairs, 2,000 trials, JSON"
+    arguments = ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm", "--json", "out.json"]
+    yield Case(name, "15 s, 1 GB", arguments, partial(megabytes, folder / "out.json"))
+
+
+def millions_of_items(folder: Path, size: str) -> Iterator[Case]:
+    """2 systems x 10^6 and 10^7 items, CSV"""
+    for n_items, goal in ((10**6, "3 s, 350 MB"), (10**7, "25 s, 3 GB")) if size == "full" else ((1000, "none"),):
+        write_table(folder / "scores.csv", right(2, n_items))
+        arguments = ["compare", "scores.csv", "--trials", "10000"]
+        yield Case(f"2 systems x {n_items:,} items, CSV, 10,000 trials", goal, arguments)
+
+
+def documents(folder: Path, size: str) -> Iterator[Case]:
+    """10^6 items in 10^5 documents"""
+    n_items, n_documents = (10**6, 10**5) if size == "full" else (1000, 100)
+    of = np.sort(np.random.default_rng(1).integers(0, n_documents, n_items))
+    write_table(folder / "scores.csv", right(2, n_items), document=[f"document-{k}" for k in of])
+    arguments = ["compare", "scores.csv", "--trials", "10000", "--unit", "document"]
+    yield Case(f"{n_items:,} items in {n_documents:,} documents, 10,000 trials", "6 s", arguments)
+
+
+def parquet(folder: Path, size: str) -> Iterator[Case]:
+    """1,000 systems x 10^5 items, Parquet"""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    n_systems, n_items = (1000, 10**5) if size == "full" else (12, 1000)
+    columns = {"item": [f"item-{k}" for k in range(n_items)]}
+    rng = np.random.default_rng(0)
+    columns |= {f"system-{k}": np.round(rng.beta(2, 3, n_items), 3) for k in range(n_systems)}
+    pq.write_table(pa.table(columns), folder / "scores.parquet")
+    arguments = ["compare", "scores.parquet", "--trials", "1000", "--adjust", "holm", "--no-second-run"]
+    yield Case(
+        f"{n_systems:,} systems x {n_items:,} items, Parquet, all pairs, 1,000 trials", "read 10 s, 1.5 GB", arguments
+    )
+
+
+def plan(folder: Path, size: str) -> Iterator[Case]:
+    """plan of 100,128 comparisons"""
+    n_systems, n_items, n_trials = (448, 1000, 10_000) if size == "full" else (12, 50, 1000)
+    write_table(folder / "scores.csv", right(n_systems, n_items))
+    write_plan(folder, [("scores", "scores.csv")], n_trials)
+    n = n_systems * (n_systems - 1) // 2
+    yield Case(f"plan of {n:,} comparisons: check", "3 s", ["check", "plan.toml"])
+    each = partial(bytes_a_comparison, folder / "plan.sqlite", n)
+    yield Case(f"plan of {n:,} comparisons: run", "15 s, 600 MB", ["run", "plan.toml"], each)
+    yield Case(f"plan of {n:,} comparisons: run again", "3 s", ["run", "plan.toml"])
+
+
+def nights(folder: Path, size: str) -> Iterator[Case]:
+    """26 systems of mt_wmt24_en-de"""
+    if not WMT.is_dir():
+        return
+    files = sorted((WMT / "systems").glob("*.txt"))[: 26 if size == "full" else 3]
+    lines = None if size == "full" else 20
+    (folder / "systems").mkdir()
+    for path in (*files, WMT / "en-de.refA.txt"):
+        text = path.read_text(encoding="utf-8").splitlines()[:lines]
+        (folder / ("gold.txt" if path.parent == WMT else f"systems/{path.name}")).write_text(
+            "\n".join(text) + "\n", encoding="utf-8"
+        )
+    trials = 10_000 if size == "full" else 100
+    (folder / "plan.toml").write_text(
+        f'trials = {trials}\nadjust = "holm"\n[[test_set]]\nname = "wmt"\nformat = "segments"\n'
+        'systems = "systems/{system}.txt"\ngold = "gold.txt"\nmetrics = ["BLEU", "chrF"]\n'
+    )
+    night = ["run", "plan.toml", "--cluster", "local", "--workers", "2"] if size == "full" else ["run", "plan.toml"]
+    name = f"{len(files)} systems of mt_wmt24_en-de, BLEU and chrF"
+    yield Case(f"{name}: first night", "15 s", night)
+    changed = folder / "systems" / files[0].name
+    changed.write_text(changed.read_text(encoding="utf-8").replace(".", "!", 5), encoding="utf-8")
+    yield Case(f"{name}: second night, one changed file", "3 s", night)
+
+
+def few_units(folder: Path, size: str) -> Iterator[Case]:
+    """few units and many systems"""
+    n_systems, n_items = (2000, 20) if size == "full" else (20, 8)
+    write_table(folder / "scores.csv", right(n_systems, n_items))
+    arguments = ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm", "--json", "out.json"]
+    yield Case(
+        f"{n_systems:,} systems x {n_items} items, all pairs, JSON",
+        "none",
+        arguments,
+        partial(megabytes, folder / "out.json"),
+    )
+
+
+def long_ids(folder: Path, size: str) -> Iterator[Case]:
+    """ids of 200 characters"""
+    n_items = 10**6 if size == "full" else 1000
+    write_table(folder / "scores.csv", right(2, n_items), stem="x" * 190)
+    yield Case(
+        f"2 systems x {n_items:,} items with ids of 200 characters",
+        "none",
+        ["compare", "scores.csv", "--trials", "10000"],
+    )
+
+
+def subsets(folder: Path, size: str) -> Iterator[Case]:
+    """many subsets"""
+    n_items, n_subsets, n_systems = (50_000, 500, 20) if size == "full" else (200, 10, 3)
+    topics = [f"topic-{k % n_subsets}" for k in range(n_items)]
+    write_table(folder / "scores.csv", right(n_systems, n_items), topic=topics)
+    arguments = ["compare", "scores.csv", "--by", "topic", "--trials", "2000", "--adjust", "holm"]
+    yield Case(f"{n_systems} systems x {n_items:,} items in {n_subsets} subsets", "none", arguments)
+
+
+def test_sets(folder: Path, size: str) -> Iterator[Case]:
+    """many test sets"""
+    n_sets = 2000 if size == "full" else 5
+    names = [f"set-{k}" for k in range(n_sets)]
+    for k, name in enumerate(names):
+        write_table(folder / f"{name}.csv", right(3, 50, seed=k))
+    write_plan(folder, [(name, f"{name}.csv") for name in names], 2000)
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: check", "none", ["check", "plan.toml"])
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: run", "none", ["run", "plan.toml"])
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: run again", "none", ["run", "plan.toml"])
+
+
+GROUPS = (
+    pairs_of_300, pairs_of_1000, millions_of_items, documents, parquet, plan, nights, few_units, long_ids, subsets,
+    test_sets,
+)  # fmt: skip
+
+
+def skipped() -> Iterator[tuple[str, str]]:
+    """Say what is not measured here, and why."""
+    if not WMT.is_dir():
+        yield nights.__doc__ or "", f"{WMT} is not there"
+
+
+def right(n_systems: int, n_items: int, seed: int = 0) -> np.ndarray:
+    """Answers that are right or wrong, shape (n_items, n_systems): items of many difficulties, systems of many skills."""
+    rng = np.random.default_rng([n_systems, n_items, seed])
+    skill = np.linspace(-0.1, 0.1, n_systems, dtype=np.float32)
+    found = np.empty((n_items, n_systems), np.int8)
+    for first in range(0, n_items, ROWS):
+        n = min(ROWS, n_items - first)
+        noise = rng.normal(0, 0.3, (n, n_systems)).astype(np.float32)
+        found[first : first + n] = rng.random((n, 1), np.float32) + skill + noise > 0.5
+    return found
+
+
+def write_table(path: Path, scores: np.ndarray, stem: str = "item", **columns: Sequence[str]) -> None:
+    """Write a wide table of scores with ids, and further columns."""
+    with path.open("w", encoding="utf-8") as file:
+        print("item", *columns, *(f"system-{k}" for k in range(scores.shape[1])), sep=",", file=file)
+        for first in range(0, len(scores), ROWS):
+            part = scores[first : first + ROWS]
+            digits = np.empty((len(part), 2 * scores.shape[1]), np.uint8)
+            digits[:, ::2], digits[:, 1::2] = part + ord("0"), ord(",")
+            digits[:, -1] = ord("\n")
+            for k, row in enumerate(digits):
+                before = [f"{stem}-{first + k}", *(column[first + k] for column in columns.values()), ""]
+                file.write(",".join(before) + row.tobytes().decode("ascii"))
+
+
+def write_plan(folder: Path, sets: Sequence[tuple[str, str]], n_trials: int) -> None:
+    """Write a plan of tables."""
+    lines = [f"trials = {n_trials}", "seed = 1", 'adjust = "holm"']
+    for name, systems in sets:
+        lines += ["[[test_set]]", f'name = "{name}"', f'systems = "{systems}"', 'metrics = ["mean"]']
+    (folder / "plan.toml").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def bytes_a_comparison(store: Path, n: int) -> str:
+    """Say how much a store keeps of each."""
+    return f"store {store.stat().st_size / n:.0f} bytes a comparison (goal 400)"
+
+
+def megabytes(path: Path) -> str:
+    """Say how large a file is."""
+    return f"JSON {path.stat().st_size / 2**20:,.0f} MiB"

@@ -1,0 +1,165 @@
+"""Columns as others take them: data frames, CSV and Parquet, the files written in parts."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+
+from sigdask.comparison.found import views
+from sigdask.comparison.table import DISAGREES, Coded, Table
+from sigdask.errors import InputError, missing_extra
+
+FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
+"""Libraries of data frames that come with an extra."""
+
+AT_ONCE = 65_536
+"""Rows of a part: of Parquet, a row group."""
+
+OPTIONAL = ("p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p")
+"""Columns of numbers that rows may be without: NaN in an array."""
+
+
+def columns(table: Table) -> dict[str, Any]:
+    """Return the columns of a data frame: arrays, of objects where they are of words."""
+    rule = np.full(len(table), None, object)
+    for stops in table.stops:
+        rule[stops.n_asked > 0] = stops.rule
+    metric = table.metric
+    return {
+        "test_set": words(table.test_set),
+        "subset": words(Coded(table.subset.codes, tuple(s and s.value for s in table.subset.values))),
+        "unit": words(table.unit),
+        "a": words(table.a),
+        "b": words(table.b),
+        "metric": words(Coded(metric.codes, tuple(score.name for score in metric.values))),
+        "higher_is_better": np.array([score.higher_is_better for score in metric.values], np.bool_)[metric.codes],
+        "score_a": table.score_a,
+        "score_b": table.score_b,
+        "difference": table.difference,
+        "alternative": words(table.alternative),
+        "n_items": table.n_items,
+        "n_units": table.n_units,
+        "n_discordant": table.n_discordant,
+        "method": np.array(views.METHODS, object)[table.exact.astype(np.int8)],
+        "n_trials": table.n_trials,
+        "n_extreme": table.n_extreme,
+        "p_value": table.p_value,
+        "p_adjusted": table.p_adjusted,
+        "r12": table.r12,
+        "signature": words(Coded(metric.codes, tuple(score.signature for score in metric.values))),
+        "stopped": rule,
+        "p_low": table.p_low,
+        "p_high": table.p_high,
+        "p_adjusted_low": table.p_adjusted_low,
+        "p_adjusted_high": table.p_adjusted_high,
+        "second_run_p_value": np.where(
+            table.second_trials > 0, views.second_p(table.second_trials, table.second_extreme), np.nan
+        ),
+        "agreement_p": table.agreement_p,
+        "disagreements": _disagreements(table),
+    }
+
+
+def words(column: Coded[Any]) -> Any:
+    """Return the value of each row, as an array of objects."""
+    values = np.empty(len(column.values), object)
+    values[:] = column.values
+    return values[column.codes]
+
+
+def _disagreements(table: Table) -> Any:
+    """Return the names of the checks that disagree, which are few."""
+    found = np.full(len(table), "", object)
+    for name, checked in table.checks.items():
+        for row in np.flatnonzero(checked.verdict == DISAGREES).tolist():
+            found[row] = f"{found[row]}, {name}" if found[row] else name
+    return found
+
+
+def data_frame(table: Table, library: str) -> Any:
+    """Return a data frame of a library; of pandas, the arrays themselves."""
+    try:
+        module = importlib.import_module(library)
+    except ImportError:
+        raise _missing_frame(library) from None
+    make = getattr(module, "DataFrame", None) or module.table
+    if not len(table):
+        return make({})
+    found = columns(table)
+    if library != "pandas":  # which takes NaN for what is missing; others know better
+        found |= {name: views.optional(found[name]) for name in OPTIONAL}
+    return make(found)
+
+
+def csv_parts(tables: Iterable[Table]) -> Iterator[str]:
+    """Yield the text of a CSV file with a row for each comparison, under the names of a data frame's columns."""
+    header = True
+    for part in _parts(tables):
+        found = columns(part)
+        out = io.StringIO()
+        write = csv.writer(out, lineterminator="\n")
+        if header:
+            write.writerow(found)
+        header = False
+        write.writerows(zip(*map(_cells, found.values()), strict=True))
+        yield out.getvalue()
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the values of a column, None where there is none."""
+    return views.optional(column) if column.dtype == np.float64 else column.tolist()
+
+
+def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
+    """Write a Parquet file with a row for each comparison, the columns those of a data frame."""
+    pyarrow = parquet_library()
+    writer = None
+    try:
+        for part in _parts(tables):
+            batch = pyarrow.table({name: _arrow(pyarrow, name, column) for name, column in columns(part).items()})
+            if writer is None:
+                writer = pyarrow.parquet.ParquetWriter(file, batch.schema)
+            writer.write_table(batch)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def parquet_library() -> Any:
+    """Return pyarrow, with what writes Parquet."""
+    try:
+        importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise missing_extra("pyarrow", FRAMES["pyarrow"], "Parquet") from None
+    return importlib.import_module("pyarrow")
+
+
+def _arrow(pyarrow: Any, name: str, column: Any) -> Any:
+    if column.dtype == object:
+        return pyarrow.array(column, pyarrow.string()).dictionary_encode()
+    return pyarrow.array(column, from_pandas=name in OPTIONAL)  # NaN is null
+
+
+def _parts(tables: Iterable[Table]) -> Iterator[Table]:
+    """Yield tables in parts; of no row at all, an empty one, which has columns as well."""
+    n = 0
+    for table in tables:
+        for first in range(0, len(table), AT_ONCE):
+            yield table.take(slice(first, first + AT_ONCE))
+        n += len(table)
+    if not n:
+        yield Table.of((), 0.05)
+
+
+def _missing_frame(library: str) -> InputError:
+    if library in FRAMES:
+        return missing_extra(library, FRAMES[library], f"to_frame({library!r})")
+    return InputError(
+        f"to_frame({library!r}) needs {library}, which is not installed; without a name it takes pandas: "
+        f"pip install 'sigdask[{FRAMES['pandas']}]'"
+    )

@@ -1,0 +1,201 @@
+"""What one comparison found: a frozen value, with what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sigdask.comparison.notes import Note, texts
+from sigdask.statistics.crosscheck import Check
+from sigdask.statistics.dependence import Dependence
+
+
+@dataclass(frozen=True, slots=True)
+class SecondRun:
+    """An independent run of as many trials, and Fisher's exact p that both are of one rate."""
+
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    agreement_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The exact p-value, or bounds of it, with how it was had and what is guaranteed."""
+
+    p_lo: float
+    p_hi: float
+    method: str
+    guarantee: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The same comparison with another unit exchanged, for contrast."""
+
+    unit: str
+    n_units: int
+    method: str
+    n_trials: int
+    n_extreme: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """How a rule to stop early ended the counting.
+
+    Attributes
+    ----------
+    rule : {"besag-clifford", "confidence-sequence"}
+        Which.
+    n_asked : int
+        Trials that it could have taken.
+    is_early : bool
+        Whether it stopped before them.
+    is_significant : bool or None
+        The decision of the confidence sequence, which gives no p; None where it is undecided.
+    epsilon : float or None
+        Its resampling risk.
+    h : int or None
+        Exceedances that Besag and Clifford's rule waits for.
+    """
+
+    rule: str
+    n_asked: int
+    is_early: bool
+    is_significant: bool | None = None
+    epsilon: float | None = None
+    h: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One comparison: two systems, one metric, one test set (or subset).
+
+    Attributes
+    ----------
+    test_set : str
+        Its name, empty unless given.
+    subset : dict or None
+        {"column", "value"} of `--by`.
+    unit : str
+        What was exchanged as a whole.
+    a, b : str
+        The systems.
+    metric : str
+        As it was asked for.
+    higher_is_better : bool
+        Whether more is better.
+    score_a, score_b, difference : float
+        difference = score_a - score_b.
+    alternative : {"two-sided", "greater", "less"}
+        Of the difference.
+    n_items, n_units, n_discordant : int
+        Items, units, and units that differ in the metric's own fields.
+    method : {"approximate", "exact"}
+        Random trials, or all arrangements.
+    n_trials, n_extreme : int
+        Trials (or arrangements), and those at least as extreme as observed.
+    p_value : float
+        (n_extreme + 1) / (n_trials + 1), or the exact n_extreme / n_trials.
+    p_interval : tuple of float
+        99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
+    p_adjusted : float or None
+        Adjusted for the family.
+    p_adjusted_interval : tuple of float, or None
+        99 % Monte Carlo interval of what the adjusted p would be with endless trials; both ends equal
+        it where all arrangements were counted.
+    r12 : float or None
+        Correlation of the two systems' item scores.
+    second_run : SecondRun or None
+        The cross-check by a second run.
+    exact : Exact or None
+        The exact value, where one is at hand.
+    checks : tuple of Check
+        Cross-checks and their verdicts.
+    dependence : tuple of Dependence
+        How much differences hang together within coarser groups than the unit.
+    beside : tuple of Beside
+        The same with other units exchanged.
+    notes : tuple of Note
+        On this comparison; `warnings` are their texts.
+    signature : str or None
+        How the scorer library counted, in its own words.
+    stopped : Stopped or None
+        How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
+    """
+
+    test_set: str
+    subset: dict[str, str] | None
+    unit: str
+    a: str
+    b: str
+    metric: str
+    higher_is_better: bool
+    score_a: float
+    score_b: float
+    difference: float
+    alternative: str
+    n_items: int
+    n_units: int
+    n_discordant: int
+    method: str
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    p_interval: tuple[float, float]
+    p_adjusted: float | None = None
+    r12: float | None = None
+    second_run: SecondRun | None = None
+    exact: Exact | None = None
+    checks: tuple[Check, ...] = ()
+    dependence: tuple[Dependence, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    notes: tuple[Note, ...] = ()
+    signature: str | None = None
+    stopped: Stopped | None = None
+    p_adjusted_interval: tuple[float, float] | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the notes say, as it is printed."""
+        return texts(self.notes)
+
+    def disagreements(self) -> tuple[Check, ...]:
+        """Return the cross-checks that disagree."""
+        return tuple(check for check in self.checks if check.verdict == "disagrees")
+
+    def better(self) -> str | None:
+        """Return the system with the better score, None at a tie."""
+        if self.difference == 0:
+            return None
+        return self.a if (self.difference > 0) == self.higher_is_better else self.b
+
+    def is_undecided(self, alpha: float) -> bool:
+        """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
+        return self.p_interval[0] <= alpha < self.p_interval[1]
+
+    @property
+    def n_asked(self) -> int:
+        """Trials asked for: more than were counted where a rule stopped."""
+        return self.n_trials if self.stopped is None else self.stopped.n_asked
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a rule to stop early has had its say: more trials are not asked for."""
+        return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
+
+    def verdict(self, alpha: float) -> str:
+        """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
+        return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
+
+    def decision(self, alpha: float) -> bool | None:
+        """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
+        if self.stopped is not None and self.stopped.rule == "confidence-sequence":
+            return self.stopped.is_significant
+        if self.p_adjusted is not None:
+            return bool(self.p_adjusted <= alpha)
+        if self.is_undecided(alpha) and not self.is_settled:
+            return None
+        return bool(self.p_value <= alpha)

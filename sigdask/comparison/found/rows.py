@@ -1,0 +1,178 @@
+"""Columns of what comes as rows: results that were read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.found import views
+from sigdask.comparison.found.parts import merged
+from sigdask.comparison.found.result import Result, Stopped
+from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
+from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table
+from sigdask.statistics.crosscheck import Check, count_fits
+
+
+def table_of(results: Sequence[Result], alpha: float) -> Table:
+    """Return columns whose views are these results.
+
+    What a row says in other words than its numbers give (an earlier version's) is kept as it is.
+    """
+    numbers = _numbers(results)
+    table = Table(
+        alpha=alpha,
+        test_set=Coded.of(r.test_set for r in results),
+        subset=Coded.of(None if r.subset is None else Subset(r.subset["column"], r.subset["value"]) for r in results),
+        unit=Coded.of(r.unit for r in results),
+        a=Coded.of(r.a for r in results),
+        b=Coded.of(r.b for r in results),
+        metric=Coded.of(Score(r.metric, r.higher_is_better, r.signature) for r in results),
+        alternative=Coded.of(r.alternative for r in results),
+        exact=np.array([r.method == "exact" for r in results], np.bool_),
+        exact_by=Coded.of(None if r.exact is None else (r.exact.method, r.exact.guarantee) for r in results),
+        **numbers,
+        checks=_checks(results),
+        dependence=_dependence(results),
+        beside=_beside(results),
+        stops=_stops(results),
+    )
+    return _with_words(table, results)
+
+
+def _numbers(results: Sequence[Result]) -> dict[str, Any]:
+    def whole(get: Callable[[Result], int]) -> NDArray[np.int64]:
+        return np.array([get(r) for r in results], np.int64)
+
+    def real(get: Callable[[Result], float | None]) -> NDArray[np.float64]:
+        return np.array([get(r) for r in results], np.float64)  # None becomes NaN
+
+    return {
+        "score_a": real(lambda r: r.score_a),
+        "score_b": real(lambda r: r.score_b),
+        "difference": real(lambda r: r.difference),
+        "n_items": whole(lambda r: r.n_items),
+        "n_units": whole(lambda r: r.n_units),
+        "n_discordant": whole(lambda r: r.n_discordant),
+        "n_trials": whole(lambda r: r.n_trials),
+        "n_extreme": whole(lambda r: r.n_extreme),
+        "p_value": real(lambda r: r.p_value),
+        "p_low": real(lambda r: r.p_interval[0]),
+        "p_high": real(lambda r: r.p_interval[1]),
+        "r12": real(lambda r: r.r12),
+        "second_trials": whole(lambda r: r.second_run.n_trials if r.second_run else 0),
+        "second_extreme": whole(lambda r: r.second_run.n_extreme if r.second_run else 0),
+        "agreement_p": real(lambda r: r.second_run.agreement_p if r.second_run else None),
+        "exact_low": real(lambda r: r.exact.p_lo if r.exact else None),
+        "exact_high": real(lambda r: r.exact.p_hi if r.exact else None),
+        "p_adjusted": real(lambda r: r.p_adjusted),
+        "p_adjusted_low": real(lambda r: r.p_adjusted_interval[0] if r.p_adjusted_interval else None),
+        "p_adjusted_high": real(lambda r: r.p_adjusted_interval[1] if r.p_adjusted_interval else None),
+        "undefined_a": real(lambda r: _noted(r, "zero-division", "score", r.a)),
+        "undefined_b": real(lambda r: _noted(r, "zero-division", "score", r.b)),
+        "step": np.zeros(len(results)),
+        "seen_with": whole(lambda r: int(_noted(r, "second-look", "n_trials") or 0)),
+    }
+
+
+def _noted(result: Result, kind: str, number: str, system: str | None = None) -> Any:
+    """Return a number of a result's note, None where it has no such note."""
+    own = (note.numbers for note in result.notes if note.kind == kind)
+    return next((numbers.get(number) for numbers in own if numbers.get("system") == system), None)
+
+
+def _checks(results: Sequence[Result]) -> dict[str, Checked]:
+    found = [{check.name: check for check in r.checks} for r in results]
+    names = merged(map(tuple, found))
+    return {name: _checked(name, results, [own.get(name) for own in found]) for name in names}
+
+
+def _checked(name: str, results: Sequence[Result], checks: Sequence[Check | None]) -> Checked:
+    return Checked(
+        verdict=np.array([-1 if c is None else views.VERDICTS.index(c.verdict) for c in checks], np.int8),
+        p_value=np.array([None if c is None else c.p_value for c in checks], np.float64),
+        fit=np.array([_fit(name, r, c) for r, c in zip(results, checks, strict=True)], np.float64),
+        why=Coded.of("" if c is None or c.verdict != "not applicable" else c.detail for c in checks),
+    )
+
+
+def _fit(name: str, result: Result, check: Check | None) -> float | None:
+    if check is None or check.p_value is None or name == SECOND_RUN or result.method == "exact":
+        return None
+    return float(count_fits(result.n_extreme, result.n_trials, check.p_value)) if result.n_trials else None
+
+
+def _dependence(results: Sequence[Result]) -> tuple[Hanging, ...]:
+    columns = merged(tuple(d.column for d in r.dependence) for r in results)
+    found: dict[str, list[tuple[Any, ...]]] = {column: [] for column in columns}
+    for row, r in enumerate(results):
+        for d in r.dependence:
+            found[d.column].append((row, d.n_groups, d.icc, d.design_effect, d.p_value))
+    return tuple(_hanging(column, own) for column, own in found.items())
+
+
+def _hanging(column: str, tested: Sequence[tuple[Any, ...]]) -> Hanging:
+    rows, n_groups, icc, effect, p = (np.array(values) for values in zip(*tested, strict=True))
+    return Hanging(column, rows, n_groups, icc.astype(np.float64), effect.astype(np.float64), p.astype(np.float64))
+
+
+def _beside(results: Sequence[Result]) -> tuple[OtherUnit, ...]:
+    most = max((len(r.beside) for r in results), default=0)
+    return tuple(_other_unit([r.beside[k] if k < len(r.beside) else None for r in results]) for k in range(most))
+
+
+def _other_unit(besides: Sequence[Any]) -> OtherUnit:
+    return OtherUnit(
+        unit=Coded.of("" if b is None else b.unit for b in besides),
+        n_units=np.array([0 if b is None else b.n_units for b in besides], np.int64),
+        exact=np.array([b is not None and b.method == "exact" for b in besides], np.bool_),
+        n_trials=np.array([0 if b is None else b.n_trials for b in besides], np.int64),
+        n_extreme=np.array([0 if b is None else b.n_extreme for b in besides], np.int64),
+        p_value=np.array([None if b is None else b.p_value for b in besides], np.float64),
+    )
+
+
+def _stops(results: Sequence[Result]) -> tuple[Stops, ...]:
+    rules = dict.fromkeys((r.stopped.rule, r.stopped.epsilon, r.stopped.h) for r in results if r.stopped is not None)
+    return tuple(_stops_of(results, *rule) for rule in rules)
+
+
+def _stops_of(results: Sequence[Result], rule: str, epsilon: float | None, h: int | None) -> Stops:
+    def own(r: Result) -> Stopped | None:
+        stopped = r.stopped
+        return stopped if stopped and (stopped.rule, stopped.epsilon, stopped.h) == (rule, epsilon, h) else None
+
+    found = [own(r) for r in results]
+    decided = {None: -1, False: 0, True: 1}
+    return Stops(
+        rule=rule,
+        n_asked=np.array([0 if s is None else s.n_asked for s in found], np.int64),
+        is_early=np.array([s is not None and s.is_early for s in found], np.bool_),
+        is_significant=np.array([-1 if s is None else decided[s.is_significant] for s in found], np.int8),
+        epsilon=epsilon,
+        h=h,
+        is_unknown=np.array(
+            [s is not None and NOT_FOUND in r.notes for s, r in zip(found, results, strict=True)], np.bool_
+        ),
+        n_counted=np.array([0 if s is None else r.n_trials for s, r in zip(found, results, strict=True)], np.int64),
+        n_counted_extreme=np.array(
+            [0 if s is None else r.n_extreme for s, r in zip(found, results, strict=True)], np.int64
+        ),
+    )
+
+
+def _with_words(table: Table, results: Sequence[Result]) -> Table:
+    """Keep what a row says in other words than its columns do."""
+    notes: dict[int, Any] = {}
+    kept: dict[str, dict[int, str]] = {name: {} for name in table.checks}
+    for row, (given, made) in enumerate(zip(results, table.results(), strict=True)):
+        if given.notes != made.notes:
+            notes[row] = given.notes
+        for one, other in zip(given.checks, made.checks, strict=True):
+            if one.detail != other.detail:
+                kept[one.name][row] = one.detail
+    checks: Mapping[str, Checked] = {name: replace(c, kept=kept[name]) for name, c in table.checks.items()}
+    return replace(table, checks=checks, notes=notes)

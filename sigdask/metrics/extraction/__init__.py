@@ -1,0 +1,21 @@
+"""What metrics take from whole outputs, system by system: asked for, looked up, made where nobody has it.
+
+The n-gram counts of a translation, the errors of a transcript and the measures of a ranking are a pure function of a
+system's outputs, the gold items, the metric's options and the version of the library that counts them. So they are
+known by a digest of these, kept under it, and made once: a changed system costs its own, and another version or option
+finds nothing of the old. `sources` ask, `keeping` keeps, `parts` cut what is missing, executors (`processes` here, the
+engine's on clusters) make it.
+"""
+
+from __future__ import annotations
+
+from sigdask.metrics.extraction.asked import Extraction, taken
+from sigdask.metrics.extraction.keeping import NOWHERE, Behind, Folder, Keeper, at_home
+from sigdask.metrics.extraction.parts import Executor, Here, Part
+from sigdask.metrics.extraction.sources import ALONE, Extracted, Source, extracted
+from sigdask.metrics.extraction.telling import Extracting, Lines, Tell
+
+__all__ = [
+    "ALONE", "NOWHERE", "Behind", "Executor", "Extracted", "Extracting", "Extraction", "Folder", "Here", "Keeper",
+    "Lines", "Part", "Source", "Tell", "at_home", "extracted", "taken",
+]  # fmt: skip

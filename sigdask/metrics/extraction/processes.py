@@ -1,0 +1,124 @@
+"""Parts on processes of this machine: counters in Python hold the interpreter's lock, so threads would only wait.
+
+The processes are fresh interpreters that import the counters and nothing of the program that started them, so that a
+script needs no guard around what it does; they are spoken to over pipes and end with the process that started them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Self
+
+from sigdask.counts.fields import Array
+from sigdask.errors import UnfinishedError
+from sigdask.metrics.extraction.parts import Part
+
+SERVE = "import sys; from sigdask.metrics.extraction.processes import serve; serve(int(sys.argv[1]))"
+
+POSSIBLE = os.name == "posix"
+"""Elsewhere a process cannot be handed a pipe by its number."""
+
+MOST_ATTEMPTS = 2
+"""Processes that may die of a part: short of memory, the system ends some."""
+
+
+class Processes:
+    """Counts parts on processes of its own.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __call__(self, parts: Sequence[Part], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
+        """Yield what each part counted, as they finish.
+
+        Raises
+        ------
+        SigdaskError
+            What a part raised.
+        UnfinishedError
+            A part ended every process that tried it.
+        """
+        waiting = list(range(len(parts)))[::-1]
+        attempts = [0] * len(parts)
+        busy: dict[Any, tuple[_Process, int]] = {}
+        with ExitStack() as ended:
+            idle = [ended.enter_context(_Process()) for _ in range(min(self.n, len(parts)))]
+            while busy or waiting:
+                while idle and waiting:
+                    process, number = idle.pop(), waiting.pop()
+                    process.take(parts[number])
+                    busy[process.pipe] = process, number
+                for pipe in wait(list(busy)):
+                    process, number = busy.pop(pipe)
+                    found = process.answer()
+                    if isinstance(found, Exception):
+                        raise found
+                    if found is not None:
+                        idle.append(process)
+                        yield number, found
+                        continue
+                    attempts[number] += 1
+                    if attempts[number] == MOST_ATTEMPTS:
+                        raise UnfinishedError("extraction: a process was ended twice on one part; is memory short?")
+                    waiting.append(number)
+                    idle.append(ended.enter_context(_Process()))
+
+
+class _Process:
+    """An interpreter that counts one part after the other."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = Pipe()
+        path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
+        self._process = subprocess.Popen(  # noqa: S603  # this interpreter
+            [sys.executable, "-P", "-c", SERVE, str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),), env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pipe.close()
+        self._process.kill()
+        self._process.wait()
+
+    def take(self, part: Part) -> None:
+        """Begin with a part."""
+        with suppress(OSError):  # it is gone, which its answer says
+            self.pipe.send(part)
+
+    def answer(self) -> Any:
+        """Return what it counted, or the error it met; None where it is gone."""
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+
+
+def serve(descriptor: int) -> None:
+    """Count what comes over a pipe until it is closed."""
+    pipe: Connection[Any, Any] = Connection(descriptor)
+    with suppress(EOFError, OSError):
+        while True:
+            part = pipe.recv()
+            try:
+                found: Any = part.count()
+            except Exception as error:  # noqa: BLE001  # raised where the part came from
+                found = error
+            pipe.send(found)

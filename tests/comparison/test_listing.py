@@ -1,0 +1,219 @@
+"""What is compared, listed as columns: against the definition, pair by pair."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+from scipy import stats
+
+import sigdask
+from sigdask.comparison import nesting
+from sigdask.comparison.analysis import Analysis
+from sigdask.comparison.exchange import Asking, Exchange
+from sigdask.comparison.request import Wanted, pairs_of
+from sigdask.comparison.study import prepare
+from sigdask.counts import Counts
+from sigdask.counts.grouping import numbered, of_pairs, rows_of
+from sigdask.errors import InputError
+from sigdask.metrics.forms import Bleu, Formula, Ratios, gradient, gradients
+
+N, SYSTEMS = 30, "abcdef"
+TASK = tuple("xyz"[k % 3] for k in range(N))
+
+
+def scores():
+    """Six systems: two with gaps of their own, one that has two items alone."""
+    columns = {name: rng_of(k).integers(0, 3, N) / 4 for k, name in enumerate(SYSTEMS)}
+    columns["b"][rng_of(20).random(N) < 0.3] = np.nan
+    columns["e"][rng_of(21).random(N) < 0.6] = np.nan
+    columns["f"][[k for k in range(N) if k not in {3, 4}]] = np.nan
+    return columns
+
+
+def listed(**wanted):
+    counts = Counts.from_scores(scores(), groups={"task": TASK}, missing="pairwise")
+    return Exchange.of(counts, Wanted(("mean", "mean:better=lower"), by="task", **wanted), second_run=True)
+
+
+@pytest.mark.parametrize("method", ["auto", "both", "randomization"])
+def test_comparisons_stand_in_the_order_of_subsets_pairs_and_metrics_with_what_they_are_of(method):
+    made, columns, expected = listed(method=method, trials=100), scores(), []
+    for task in "xyz":
+        for i, j in combinations(range(6), 2):
+            a, b = (columns[SYSTEMS[k]] for k in (i, j))
+            both = (np.array(TASK) == task) & ~np.isnan(a) & ~np.isnan(b)
+            n_discordant = int((a[both] != b[both]).sum())
+            if both.any():
+                expected += [(task, i, j, m, int(both.sum()), int(both.sum()), n_discordant) for m in (0, 1)]
+    c = made.comparisons
+    found = [
+        (c.subset[k].value, *(int(x[k]) for x in (c.a, c.b, c.metric, c.n_items, c.n_units, c.n_discordant)))
+        for k in range(len(c))
+    ]
+    assert found == expected
+    assert (c.enumerated == (method != "randomization")).all()
+    assert (c.sampled == (method != "auto")).all()
+    assert (c.n_trials == 100).all()
+    assert c.label(3) == "a and c by mean:better=lower"
+
+
+def test_what_has_no_item_in_common_is_told_apart_from_what_both_lack():
+    counts = Counts.from_scores(scores(), groups={"task": TASK}, missing="pairwise")
+    found = Analysis.of(counts, Wanted(("mean",), by="task"), second_run=False).left_out
+    has = {name: ~np.isnan(column) for name, column in scores().items()}
+    expected = [
+        (task, a, b, "mean")
+        for task in "xyz"
+        for a, b in combinations(SYSTEMS, 2)
+        if (own := np.array(TASK) == task).any()
+        and not (has[a] & has[b] & own).any()
+        and ((has[a] & own).any() or (has[b] & own).any())
+    ]
+    assert list(found) == expected
+    assert expected
+
+
+def test_every_comparison_finds_its_counts_where_its_slots_say():
+    made = listed(method="both", trials=64)
+    c, tallies = made.comparisons, [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in made.jobs]
+    for k in range(len(c)):
+        alone = c.panels[c.panel[k]].part([c.row[k]], [c.column[k]])
+        for run, standing in enumerate((made.slots.first, made.slots.second)):
+            found = tallies[standing.job[k]].counts[standing.row[k], standing.column[k]]
+            assert (found == alone.tally(run=run, first=0, n_trials=64).counts[0, 0]).all()
+        n_arrangements = 2 ** int(c.n_discordant[k])
+        exact = made.slots.exact
+        assert made.jobs[exact.job[k]].n_trials == n_arrangements
+        found = tallies[exact.job[k]].counts[exact.row[k], exact.column[k]]
+        whole = alone.enumeration(0, 0)
+        assert (found == whole.tally(run=0, first=0, n_trials=n_arrangements).counts[0, 0]).all()
+        assert made.jobs[exact.job[k]].panel.digests()[exact.row[k], 0] == whole.digests()[0, 0]
+    assert len(made.jobs) < len(c.panels) * 4  # of three subsets and many panels, those of one size are one job
+
+
+def test_a_study_says_where_the_counts_of_all_its_results_stand():
+    rng = rng_of(1)
+    document = [f"d{k // 2}" for k in range(120)]
+    sets = [
+        Counts.from_scores({n: rng.random(120) for n in "abc"}, groups={"document": document}, name="many"),
+        Counts.from_scores({n: rng.integers(0, 2, 6) for n in "abcd"}, groups={"g": ["x"] * 6}, name="few"),
+    ]
+    levels = [("document",), ("item",)]
+    asked = [(c, Wanted(("mean",), trials=50, levels=own), "two-sided") for c, own in zip(sets, levels, strict=True)]
+    study = prepare(asked, adjust="max-t")
+    slots, [beside], family, jobs = study.slots, study.beside, study.of_families, study.jobs
+    assert slots.first.job.tolist() == [0, 0, 0] + [-1] * 6
+    assert slots.second.job.tolist() == [1, 1, 1] + [-1] * 6
+    assert (slots.exact.job[:3] < 0).all()
+    assert (slots.exact.job[3:] >= 0).all()
+    assert beside.first.job.tolist() == [2, 2, 2] + [-1] * 6
+    assert set(family.job.tolist()) == {len(jobs) - 1}
+    assert jobs[-1].panel.is_whole
+    for k, (analysis, row) in enumerate([(0, 0), (0, 1), (0, 2), *((1, row) for row in range(6))]):
+        main = study.analyses[analysis].main
+        for kind in ("first", "second", "exact"):
+            here, there = getattr(slots, kind), getattr(main.slots, kind)
+            assert (here.job[k] >= 0) == (there.job[row] >= 0)
+            if here.job[k] >= 0:
+                assert jobs[here.job[k]] is main.jobs[there.job[row]]
+                assert (here.row[k], here.column[k]) == (there.row[row], there.column[row])
+
+
+def test_half_a_million_comparisons_are_a_few_columns_and_two_jobs():
+    rng = rng_of(4)
+    counts = Counts.from_scores({f"s{k}": rng.integers(0, 2, 40) for k in range(300)})
+    made = Exchange.of(counts, Wanted(("mean",), method="randomization", trials=100), second_run=True)
+    assert (len(made.comparisons), len(made.jobs), len(made.comparisons.panels)) == (44850, 2, 1)
+    assert made.jobs[0].panel is made.comparisons.panels[0]  # no copy: all its pairs are sampled
+    few = Exchange.of(counts, Wanted(("mean",), by=None), second_run=True)
+    assert len(few.jobs) < 44850 / 64
+
+
+def test_pairs_are_those_asked_for_in_their_order():
+    counts = Counts.from_scores({n: [1, 2] for n in "abcd"})
+    assert pairs_of(counts, None, None).tolist() == [list(pair) for pair in combinations(range(4), 2)]
+    assert pairs_of(counts, None, "c").tolist() == [[0, 2], [1, 2], [3, 2]]
+    assert pairs_of(counts, [("d", "a"), ("d", "a")], None).tolist() == [[3, 0], [3, 0]]
+    assert pairs_of(counts, [], None).shape == (0, 2)
+    with pytest.raises(InputError, match="no system 'z'"):
+        pairs_of(counts, [("a", "z")], None)
+
+
+def test_what_is_asked_of_several_sets_knows_systems_and_metrics_by_name():
+    one = Counts.from_scores({n: rng_of(1).random(5) for n in "abc"}, name="one")
+    two = Counts.from_scores({n: rng_of(2).random(5) for n in "cab"}, name="two")
+    made = [Exchange.of(c, Wanted((m,)), second_run=False) for c, m in ((one, "mean"), (two, "mean:better=lower"))]
+    asking = Asking.of(*made)
+    assert [asking.systems_of(k) for k in range(6)] == [*combinations("abc", 2), *combinations("cab", 2)]
+    names = "abc"
+    assert "".join(names[code] for code in asking.systems("a")) == "aabcca"
+    assert "".join(names[code] for code in asking.systems("b")) == "bccabb"
+    assert asking.metric.tolist() == [0, 0, 0, 1, 1, 1]
+    assert asking.panel.tolist() == [k // 3 + asking.panel[0] for k in range(6)]
+    assert asking.only(np.array([4])).systems_of(0) == ("c", "b")
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monkeypatch):
+    rng, document = rng_of(3), np.repeat(np.arange(12), 5)
+    columns = {f"s{k}": rng.random(60) + rng.random(12)[document] * (k % 3) for k in range(7)}
+    if gaps:
+        columns["s2"][:7] = np.nan
+    counts = Counts.from_scores(columns, groups={"document": [f"d{d}" for d in document]}, missing="pairwise")
+    made = Exchange.of(counts, Wanted(("mean",), trials=10), second_run=False)
+    [found] = nesting.hanging(made.comparisons, made.asked.units)
+    assert found.rows.tolist() == list(range(21))
+    for k, (a, b) in enumerate(combinations(columns.values(), 2)):
+        d = a - b
+        parts = [d[own] for g in range(12) if (own := (document == g) & ~np.isnan(d)).any()]
+        assert found.n_groups[k] == len(parts)
+        assert found.p_value[k] == pytest.approx(stats.f_oneway(*parts).pvalue, rel=1e-6)
+    monkeypatch.setattr(nesting, "MOST_COLUMNS", 8)  # two systems of two fields at a time, and so all pairs in tiles
+    monkeypatch.setattr(nesting, "MOST_PAIRS", 2)
+    [tiled] = nesting.hanging(made.comparisons, made.asked.units)
+    for name in ("rows", "n_groups", "icc", "design_effect", "p_value"):
+        assert getattr(tiled, name) == pytest.approx(getattr(found, name), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [Ratios(((1, 0, 1), (0, 1, 0)), ((0, 1, 1), (1, 0, 0))), Bleu(), Formula("own", lambda a, b, c: a * b / (c + 1))],
+    ids=["ratios", "BLEU", "a formula"],
+)
+def test_slopes_at_many_sums_are_those_at_each(form):
+    n_fields = 10 if isinstance(form, Bleu) else 3
+    sums = rng_of(6).integers(0, 50, (20, n_fields)).astype(float)
+    sums[0] = 0
+    with np.errstate(all="ignore"):
+        expected = np.array([gradient(form, own) for own in sums])
+        assert gradients(form, sums) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+def test_rows_are_numbered_in_the_order_in_which_what_they_have_comes():
+    rng = rng_of(2)
+    first, second = rng.integers(-3, 3, 200), rng.integers(0, 4, 200)
+    places = {}
+    expected = [places.setdefault(pair, len(places)) for pair in zip(first.tolist(), second.tolist(), strict=True)]
+    found = numbered(first, second)
+    assert found.tolist() == expected
+    assert [rows.tolist() for rows in rows_of(found)] == [
+        [k for k in range(200) if expected[k] == number] for number in range(len(places))
+    ]
+    assert numbered(first[:0]).tolist() == []
+    assert rows_of(first[:0]) == []
+    pairs = rng.integers(0, 5, (50, 2))
+    codes = np.array([0, 1, 0, 2, 1])
+    values = np.array([(codes[i] + codes[j]) % 3 for i, j in pairs])
+    alike = of_pairs(codes, pairs, lambda i, j: (codes[i] + codes[j]) % 3)
+    assert numbered(alike).tolist() == numbered(values).tolist()
+
+
+def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
+    box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
+    counts = Counts.from_scores({n: rng_of(k).integers(0, 9, 15) for k, n in enumerate("abc")})
+    c = Exchange.of(counts, Wanted((box, "mean")), second_run=False).comparisons
+    assert c.n_trials.tolist() == [10_000, 2**20] * 3
+    assert c.enumerated.tolist() == [bool(d <= most) for d, most in zip(c.n_discordant, [12, 20] * 3, strict=True)]
+    with pytest.raises(InputError, match="discordant units under total, at most 12 are enumerated"):
+        Exchange.of(counts, Wanted((box, "mean"), method="exact"), second_run=False)

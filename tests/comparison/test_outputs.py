@@ -1,0 +1,171 @@
+"""Files of what was found: CSV and Parquet beside JSON, and results by the hundred thousand."""
+
+import csv
+import io
+import json
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import called
+from nights import write_plan
+
+from sigdask.api import compare_all
+from sigdask.comparison.found import columns
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
+from sigdask.counts import Counts
+from sigdask.overnight import run_plan
+from sigdask.plan import load_plan
+from sigdask.report import html
+from sigdask.report.html import page
+from sigdask.report.terminal import render
+
+
+def found_of(names="abcd", **options):
+    rng = np.random.default_rng(2)
+    scores = {name: (rng.random(60) < 0.5 + k / 20).astype(int) for k, name in enumerate(names)}
+    return compare_all(Counts.from_scores(scores), metrics=["mean"], **{"trials": 99} | options)
+
+
+def many(found, n):
+    """The same rows again and again, under other names."""
+    table = found.table.take(np.arange(n) % len(found))
+    names = tuple(f"s{k}" for k in range(n))
+    return replace(found, table=replace(table, a=replace(table.a, codes=np.arange(n, dtype=np.int32), values=names)))
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(columns, "AT_ONCE", 4)  # so that files are of several parts
+
+
+def test_a_csv_file_is_the_frame(tmp_path):
+    found = found_of()
+    found.to_csv(tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert [float(row["p_value"]) for row in rows] == [r.p_value for r in found]
+    assert [(row["a"], row["b"], row["method"], int(row["n_trials"])) for row in rows] == [
+        (r.a, r.b, r.method, r.n_trials) for r in found
+    ]
+    assert {row["subset"] for row in rows} == {""}
+    assert [*rows[0]] == [*found.to_frame().columns]
+
+
+def test_a_parquet_file_is_the_frame(tmp_path):
+    import pyarrow.parquet
+
+    found = found_of(adjust="none")
+    found.to_parquet(tmp_path / "t.parquet")
+    file = pyarrow.parquet.ParquetFile(tmp_path / "t.parquet")
+    assert file.num_row_groups == 2
+    table = file.read()
+    assert table.column_names == [*found.to_frame().columns]
+    assert table["p_value"].to_pylist() == [r.p_value for r in found]
+    assert table["b"].to_pylist() == [r.b for r in found]
+    assert table["p_adjusted"].to_pylist() == [None] * len(found)
+    assert table["subset"].null_count == len(found)
+
+
+def test_files_of_no_comparison_have_columns(tmp_path):
+    import pyarrow.parquet
+
+    none = Results(Table.of((), 0.05), 0, 0.05)
+    none.to_csv(tmp_path / "t.csv")
+    none.to_parquet(tmp_path / "t.parquet")
+    names = (tmp_path / "t.csv").read_text().strip().split(",")
+    assert names == pyarrow.parquet.read_table(tmp_path / "t.parquet").column_names
+    assert json.loads(none.to_json())["results"] == []
+
+
+@pytest.fixture
+def scores(tmp_path):
+    (tmp_path / "t.csv").write_text('id,"a ""1""",b\n' + "".join(f"{k},{k % 3},{k % 2}\n" for k in range(9)))
+    return tmp_path / "t.csv"
+
+
+def test_compare_writes_csv_and_parquet(scores, tmp_path):
+    import pyarrow.parquet
+
+    done = called("compare", scores, "--csv", tmp_path / "out.csv", "--parquet", tmp_path / "out.parquet", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "comparisons" in done.stdout or "p = " in done.stdout
+    piped = called("compare", scores, "--csv", "-", cwd=tmp_path)
+    assert piped.stdout == (tmp_path / "out.csv").read_text()
+    [row] = csv.DictReader(io.StringIO(piped.stdout))
+    assert row["a"] == 'a "1"'
+    assert pyarrow.parquet.read_table(tmp_path / "out.parquet")["p_value"].to_pylist() == [float(row["p_value"])]
+
+
+def test_standard_output_takes_one_file(scores):
+    done = called("compare", scores, "--csv", "-", "--json", "-", cwd=scores.parent)
+    assert done.returncode == 2
+    assert "--json - and --csv -: standard output takes one of them" in done.stderr
+    done = called("compare", scores, "--csv", scores.parent / "no" / "out.csv", cwd=scores.parent)
+    assert done.returncode == 2
+    assert "--csv" in done.stderr
+
+
+def test_without_pyarrow_parquet_names_the_extra_before_anything_is_counted(scores, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    done = called("compare", scores, "--parquet", scores.parent / "out.parquet", cwd=scores.parent)
+    assert done.returncode == 2
+    assert "pip install 'sigdask[parquet]'" in done.stderr
+
+
+def test_a_plan_writes_its_tables(tmp_path):
+    import pyarrow.parquet
+
+    more = f'report = {{ csv = "{tmp_path / "out.csv"}", parquet = "{tmp_path / "out-{date}.parquet"}" }}'
+    plan = load_plan(write_plan(tmp_path / "night", sets=2, systems=3, trials=200, more=more))
+    outcome = run_plan(plan, cluster="none")
+    assert outcome.exit_status == 0
+    rows = [r for own in outcome.results.values() for r in own]
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [(row["test_set"], float(row["p_value"])) for row in csv.DictReader(file)] == [
+            (r.test_set, r.p_value) for r in rows
+        ]
+    [parquet] = tmp_path.glob("out-*.parquet")
+    assert pyarrow.parquet.read_table(parquet)["p_adjusted"].to_pylist() == [r.p_adjusted for r in rows]
+
+
+def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
+    found = many(found_of("abcdefgh"), 20_000)
+    text = render(found)
+    assert "20,000 comparisons, " in text
+    assert len(text.splitlines()) < 60
+    made = page({"": found}, title="t")
+    assert "The 5,000 with the smallest p of 20,000; the JSON has all." in made
+    assert made.count("<tr") < 5100
+    kept = sorted(found.table.p_value[k] for k in range(len(found)))[:40]
+    smallest = min(r.p_value for r in found[:28])
+    assert math.isclose(kept[0], smallest)
+
+
+def test_many_rankings_leave_room_on_a_page(monkeypatch):
+    found = found_of("abcdefgh", adjust="none")
+    rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in found]
+    monkeypatch.setattr(html, "FEWEST_IN_CURVE", len(rows) + 1)
+    table = Results(Table.of(rows, 0.05), 0, 0.05)
+    assert page({"": table}, title="t").count("Discriminative power") == 50
+    monkeypatch.setattr(html, "MOST_IN_RANKINGS", 100)
+    short = page({"": table}, title="t")
+    assert short.count("Discriminative power") == 12
+    assert "And 38 more rankings; the JSON has all." in short
+    assert "more rankings" in render(table)
+    assert render(table, everything=True).count("ranking by mean") == 50
+
+
+@pytest.mark.slow
+def test_the_json_of_half_a_million_is_written_in_flat_memory(tmp_path):
+    import resource
+
+    found = many(found_of("abcdefgh"), 499_500)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with (tmp_path / "t.json").open("w") as file:
+        file.writelines(found.json_parts())
+    assert (tmp_path / "t.json").stat().st_size > 400e6
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000  # KB

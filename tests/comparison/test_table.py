@@ -1,0 +1,194 @@
+"""What was found, as columns: views of rows, rows read back, parts of tables and tables below each other."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sigdask
+from sigdask.api import compare_all
+from sigdask.comparison.found.result import Beside, Exact, Result, SecondRun, Stopped
+from sigdask.comparison.notes import Note
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
+from sigdask.counts import Counts
+from sigdask.formats import read
+from sigdask.statistics.bounds import bound, interval
+from sigdask.statistics.crosscheck import Check, against_known, second_run
+from sigdask.statistics.dependence import Dependence
+
+YEH = Path(sigdask.__file__).parent / "examples" / "yeh2000.tsv"
+ALPHA = 0.05
+P = st.floats(0, 1, allow_subnormal=False)
+NAMES = st.sampled_from(["a", "b", "ä\n", 'quo"te","', "back\\", "\udc80", ""])
+WORDS = st.text(max_size=8)
+
+
+@st.composite
+def checks_of(draw, k, n, again, agreement, *, is_exact):
+    found = []
+    if again is not None:
+        found.append(second_run(k, again, n, agreement, draw(st.integers(1, 9))))
+    elif draw(st.booleans()):
+        found.append(Check("second run", "not applicable", None, draw(WORDS)))
+    if draw(st.booleans()):
+        found.append(Check("sign test", "not applicable", None, draw(WORDS)))
+    elif draw(st.booleans()) and n:
+        found.append(against_known("sign test", draw(st.floats(1e-9, 1)), k, n, 3, exact=is_exact))
+    if draw(st.booleans()):
+        found.append(Check("exact value", draw(st.sampled_from(["agrees", "disagrees"])), draw(P), draw(WORDS)))
+    return tuple(found)
+
+
+NOTES = st.tuples(
+    st.sampled_from(["identical", "zero-division", "undecided", "second-look", "stop-unknown", "earlier"]), WORDS,
+    st.sampled_from([{}, {"system": "a", "score": 0.0}, {"n_trials": 7}]),
+)  # fmt: skip
+
+
+@st.composite
+def results(draw):
+    """Any result, also such as no version makes."""
+    is_exact = draw(st.booleans())
+    n = draw(st.integers(0, 2**40))
+    k = draw(st.integers(0, n))
+    p = 1.0 if n == 0 else k / n if is_exact else bound(k, n)
+    again = draw(st.none() | st.integers(0, n)) if n else None
+    agreement = draw(P)
+    rules = ["besag-clifford", "confidence-sequence"]
+    stopped = draw(
+        st.none() | st.builds(Stopped, st.sampled_from(rules), st.integers(1, 2**40), st.booleans(),
+                              st.sampled_from([None, True, False]), st.none() | P, st.none() | st.integers(1, 9))
+    )  # fmt: skip
+    adjusted = draw(st.none() | P)
+    return Result(
+        test_set=draw(NAMES), subset=draw(st.none() | st.fixed_dictionaries({"column": NAMES, "value": NAMES})),
+        unit=draw(NAMES), a=draw(NAMES), b=draw(NAMES), metric=draw(NAMES), higher_is_better=draw(st.booleans()),
+        score_a=draw(st.floats(allow_nan=False)), score_b=draw(st.floats(allow_nan=False)),
+        difference=draw(st.floats(allow_nan=False)), alternative=draw(st.sampled_from(["two-sided", "less"])),
+        n_items=draw(st.integers(0, 2**40)), n_units=draw(st.integers(0, 99)), n_discordant=draw(st.integers(0, 3)),
+        method="exact" if is_exact else "approximate", n_trials=n, n_extreme=k, p_value=p,
+        p_interval=(p, p) if is_exact or not n else interval(k, n), p_adjusted=adjusted, r12=draw(st.none() | P),
+        second_run=None if again is None else SecondRun(n, again, bound(again, n), agreement),
+        exact=draw(st.none() | st.builds(Exact, P, P, NAMES, NAMES)),
+        checks=draw(checks_of(k, n, again, agreement, is_exact=is_exact)),
+        dependence=draw(st.sampled_from([(), (Dependence("doc", 3, -0.1, 1.2, 0.5),),
+                                         (Dependence("doc", 3, 0.1, 1.2, 0.5), Dependence("x", 2, 0.0, 0.0, 1.0))])),
+        beside=draw(st.sampled_from([(), (Beside("item", 9, "approximate", 10, 2, 0.3),),
+                                     (Beside("item", 9, "exact", 8, 2, 0.25), Beside("doc", 3, "exact", 8, 8, 1.0))])),
+        notes=tuple(Note(*one) for one in draw(st.lists(NOTES, max_size=2))),
+        signature=draw(st.none() | NAMES), stopped=stopped,
+        p_adjusted_interval=None if adjusted is None else draw(st.none() | st.tuples(P, P)),
+    )  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(results(), max_size=5), st.data())
+def test_rows_come_back_from_columns_as_they_were(rows, data):
+    table = Table.of(rows, ALPHA)
+    assert [*table.results()] == rows == [table.result(k) for k in range(len(rows))]
+    order = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=6)) if rows else []
+    assert [*table.take(np.array(order, np.int64)).results()] == [rows[k] for k in order]
+    cut = data.draw(st.integers(0, len(rows)))
+    parts = [Table.of(rows[:cut], ALPHA), table.take(slice(cut, None))]
+    assert [*Table.joined(parts).results()] == rows
+    assert [*table.take(slice(None, None, -1)).results()] == rows[::-1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(results(), max_size=5))
+def test_the_lines_of_json_are_the_rows_as_dicts(rows):
+    found = Results(Table.of(rows, ALPHA), 0, ALPHA)
+    read_back = json.loads(found.to_json())
+    assert read_back == found.to_dict()
+    assert [*read_back] == [*found.to_dict()]
+    assert [[*row] for row in read_back["results"]] == [[*row] for row in found.to_dict()["results"]]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(results(), min_size=1, max_size=5))
+def test_columns_of_verdicts_are_those_of_rows(rows):
+    table = Table.of(rows, ALPHA)
+    codes = {None: -1, False: 0, True: 1}
+    assert table.decision.tolist() == [codes[r.decision(ALPHA)] for r in rows]
+    assert table.is_settled.tolist() == [r.is_settled for r in rows]
+    assert table.disagrees.tolist() == [bool(r.disagreements()) for r in rows]
+
+
+def of_items():
+    """0/1 scores of documents that hang together, some systems alike, of two units."""
+    rng = np.random.default_rng(1)
+    document = np.repeat(np.arange(30), 4)
+    ease = rng.normal(0, 2, 30)[document]
+    scores = {name: (ease + rng.normal(k / 4, 1, 120) > 0).astype(int) for k, name in enumerate("abcd")}
+    scores["same"] = scores["a"]
+    groups = {"document": [f"d{k}" for k in document], "half": ["x"] * 60 + ["y"] * 60}
+    return Counts.from_scores(scores, groups=groups)
+
+
+REAL = {
+    "sampled twice": lambda: compare_all(of_items(), metrics=["mean"], trials=200),
+    "one run, not adjusted": lambda: compare_all(of_items(), metrics=["mean"], trials=90, second_run=False, adjust="none"),
+    "by document, items beside": lambda: compare_all(of_items(), metrics=["mean"], trials=99, unit="document"),
+    "subsets, enumerated as well": lambda: compare_all(of_items(), metrics=["mean"], by="document", method="both", trials=50),
+    "one-sided, Holm": lambda: compare_all(of_items(), metrics=["mean"], trials=64, alternative="less", adjust="holm"),
+    "Yeh's example": lambda: compare_all(read(YEH), metrics=["recall", "f1", "precision"], trials=5000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_what_is_found_of_real_comparisons_makes_the_round_trip(name):
+    found = REAL[name]()
+    rows = [*found]
+    again = Table.of(rows, found.alpha)
+    assert repr([*again.results()]) == repr(rows)  # NaN is like itself there
+    assert again.notes == {}  # all words follow from numbers
+    assert all(not checked.kept for checked in again.checks.values())
+    assert json.loads(found.to_json()) == found.to_dict()
+
+
+def test_results_are_a_sequence_of_views():
+    found = REAL["Yeh's example"]()
+    rows = [*found]
+    assert found[0] == rows[0]
+    assert found[-1] == rows[-1]
+    assert found[1:3] == tuple(rows[1:3])
+    assert found.index(rows[2]) == 2
+    with pytest.raises(IndexError):
+        found[len(rows)]
+    assert found == replace(found)
+    assert found != replace(found, seed=1)
+    assert found != rows
+
+
+def test_a_frame_holds_what_rows_hold():
+    found = REAL["by document, items beside"]()
+    frame = found.to_frame()
+    for name in ("test_set", "unit", "a", "b", "metric", "score_a", "n_trials", "p_value", "p_adjusted", "r12"):
+        assert frame[name].tolist() == [getattr(r, name) for r in found]
+    assert frame["method"].tolist() == [r.method for r in found]
+    arrow = found.to_frame("pyarrow")
+    assert arrow["agreement_p"].to_pylist() == [r.second_run and r.second_run.agreement_p for r in found]
+    assert arrow.column_names == [*frame.columns]
+    assert arrow["p_adjusted_high"].to_pylist() == [r.p_adjusted_interval[1] for r in found]
+
+
+def test_what_is_missing_in_a_frame_is_missing_in_every_library():
+    stopped = Stopped("confidence-sequence", 9, is_early=True, is_significant=True, epsilon=0.1)
+    rows = [*REAL["one run, not adjusted"]()[:2]]
+    rows[1] = replace(rows[1], stopped=stopped, p_value=math.nan, subset={"column": "half", "value": "x"})
+    found = Results(Table.of(rows, ALPHA), 0, ALPHA)
+    assert found.to_frame()["p_adjusted"].isna().all()
+    assert found.to_frame("pyarrow")["p_adjusted"].to_pylist() == [None, None]
+    for library, listed in (
+        ("pandas", lambda c: c.astype(object).where(c.notna(), None).tolist()),
+        ("pyarrow", lambda c: c.to_pylist()),
+    ):
+        frame = found.to_frame(library)
+        assert listed(frame["stopped"]) == [None, "confidence-sequence"]
+        assert listed(frame["subset"]) == [None, "x"]

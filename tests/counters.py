@@ -1,0 +1,66 @@
+"""Counters that processes of tests import by name, as they import those of metrics."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import objects
+from sigdask.errors import InputError
+from sigdask.identity import known_as
+from sigdask.metrics.base import Metric
+from sigdask.metrics.extraction import Extraction
+
+
+@known_as("tests.counters:lengths")
+def lengths(systems, gold, *, times=1, log="", dies="", refuses="", rests=0.0):
+    """Lengths of outputs beside those of the gold; every call leaves a line in `log`, and may end its process."""
+    if log:
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.write(f"{os.getpid()} {len(systems)} {len(gold)}\n")
+    if refuses and any(refuses in text for outputs in systems for text in outputs):
+        raise InputError(f"{refuses!r} is refused")
+    time.sleep(rests)
+    if dies and not Path(dies).exists() and len(gold) > 1:
+        Path(dies).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    wanted = [len(right) for right in gold]
+    return [np.column_stack([times * np.array(list(map(len, outputs))), wanted]) for outputs in systems]
+
+
+@known_as("tests.counters:deadly")
+def deadly(systems, gold):
+    """Ends every process but the one that probes a few items."""
+    if len(gold) > 70:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [np.zeros((len(outputs), 1), np.int64) for outputs in systems]
+
+
+def metric_of(name="lengths", counter=lengths, block=4096, **options):
+    extraction = Extraction(counter, options, block=block)
+    return Metric(name, lambda counts: extraction.count(counts, []), extraction)
+
+
+def texts_of(n_items, n_systems, seed=0):
+    """Counts of texts: words of a small language, each system's another mixture."""
+    rng = np.random.default_rng(seed)
+    words = np.array(
+        ["the", "a", "cat", "dog", "sat", "on", "mat", "and", ",", ".", "ran", "house", "big", "müde", "猫"]
+    )
+
+    def texts():
+        return [" ".join(rng.choice(words, rng.integers(1, 25))) for _ in range(n_items)]
+
+    gold = texts()
+    systems = [[g if rng.random() < 0.3 else t for g, t in zip(gold, texts(), strict=True)] for _ in range(n_systems)]
+    systems[0][n_items // 2] = ""
+    ones = np.ones((n_items, 1), np.int64)
+    return Counts(
+        systems=tuple(f"s{k}" for k in range(n_systems)),
+        fields={"segments": ones, "items": ones},
+        n_items=n_items,
+        outputs=Outputs(tuple(map(objects, systems)), objects([(g,) for g in gold])),
+    )

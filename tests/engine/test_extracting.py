@@ -1,0 +1,122 @@
+"""Extraction on what a run counts on: the same arrays, whatever the cluster lacks or loses."""
+
+import logging
+import pickle
+
+import numpy as np
+import pytest
+from counters import lengths, metric_of, texts_of
+
+from sigdask.clusters import Cluster, connect, describe
+from sigdask.engine import extracting
+from sigdask.engine.extracting import Spread, count_packed
+from sigdask.errors import ClusterLostError
+from sigdask.metrics import find
+from sigdask.metrics.extraction import Here, Part, Source, extracted, parts
+from sigdask.metrics.extraction.processes import Processes
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return texts_of(60, 3)
+
+
+@pytest.fixture(scope="module")
+def want(counts):
+    return {name: find(name).bind(counts).own for name in ("BLEU", "WER")}
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(extracting, "SHORT", 0.0)
+    monkeypatch.setattr(parts, "PART_SECONDS", 1e-3)
+
+
+def found_by(run, counts, want):
+    [own] = extracted([(counts, list(map(find, want)))], Source(run=run))
+    return {name: find(name).bind(own.counts).own for name in want}
+
+
+def same(found, want):
+    return all(np.array_equal(found[m][field], want[m][field]) for m in want for field in want[m])
+
+
+@pytest.mark.cluster
+def test_workers_of_a_cluster_count_what_this_process_counts(counts, want, small_parts):
+    with connect("local", workers=2) as cluster:
+        assert same(found_by(Spread(cluster), counts, want), want)
+        ran = set(cluster.client.scheduler_info()["workers"])
+        assert len(ran) == 2
+
+
+def given(n=6):
+    return [Part(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(n)]
+
+
+def counted(found):
+    return {number: [array.tolist() for array in arrays] for number, arrays in found}
+
+
+EXPECTED = {k: [array.tolist() for array in lengths([["a" * k, "b"]], ["c", "dd"])] for k in range(6)}
+
+
+class Given:
+    """A cluster that counts some parts, and then ends as it is told to."""
+
+    def __init__(self, n, error=None):
+        self.n, self.error = n, error
+
+    def __call__(self, _cluster, listed):
+        yield from ((k, part.count()) for k, part in enumerate(listed[: self.n]))
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize(("n", "error"), [(6, None), (2, ClusterLostError("the scheduler went away")), (0, None)])
+def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, error):
+    monkeypatch.setattr(extracting, "_on_client", Given(n, error))
+    with caplog.at_level(logging.WARNING, "sigdask.clusters"):
+        assert counted(Spread(Cluster("dask", 2, client=object()))(given(), 1e3)) == EXPECTED
+    said = [record.getMessage() for record in caplog.records]
+    left = [f"extraction: the cluster left {6 - n} of 6 parts, which are made here"] if n < 6 else []
+    assert said == ([f"extraction: {error}"] if error else []) + left
+
+
+def test_a_worker_with_other_versions_counts_nothing():
+    part = given()[1]
+    assert count_packed(pickle.dumps((1, part.extraction.key, part)))[1][0].tolist() == EXPECTED[1][0]
+    assert count_packed(pickle.dumps((1, "the key with the driver's versions", part))) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "workers", "n"),
+    [("none", None, 1), ("threads", 3, 3), ("local", 2, 2), ("auto", 2, 2), (Cluster("threads", 5), None, 5), (Cluster("none"), None, 1),
+     (describe({"class": "local", "workers": 4}, where="test"), None, 4)],
+)  # fmt: skip
+def test_processes_are_as_many_as_the_run_has_threads(cluster, workers, n):
+    assert Spread(cluster, workers).n == n
+
+
+def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
+    used = []
+
+    class Watched(Processes):
+        def __call__(self, listed, seconds):
+            used.append(self.n)
+            return Here()(listed, seconds)
+
+    monkeypatch.setattr(extracting, "Processes", Watched)
+    for cluster in ("auto", "threads", "local", "tls://far.away:8786"):
+        assert counted(Spread(cluster, 2)(given(), 30.0)) == EXPECTED
+    assert used == [2, 2, 2, 2]
+    for cluster, seconds in (("auto", 0.1), ("none", 1e6)):
+        assert counted(Spread(cluster)(given(), seconds)) == EXPECTED
+    assert len(used) == 4
+
+
+def test_a_cluster_that_must_be_reached_is_reached_for_long_work(monkeypatch):
+    reached = []
+    monkeypatch.setattr(extracting, "_on_client", Given(6))
+    monkeypatch.setattr(extracting.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
+    assert counted(Spread("tls://far.away:8786", 2)(given(), 1e4)) == EXPECTED
+    assert reached == ["tls://far.away:8786"]

@@ -1,0 +1,118 @@
+"""Tasks in flight: enough for all threads, fetched together, lost ones again. The client is a sham without processes."""
+
+from collections import deque
+
+import distributed
+import pytest
+
+from sigdask.clusters import Cluster
+from sigdask.engine import flight
+from sigdask.engine.flight import FETCHED, WINDOW, Flight
+
+
+class Part:
+    job = 0
+
+
+class Future:
+    """A future that is finished, or failed with an error."""
+
+    def __init__(self, number, error=None):
+        self.key, self.number, self.error, self.released = f"task-{number}-{id(self)}", number, error, False
+        self.status = "error" if error else "finished"
+
+    def exception(self, timeout):
+        return self.error
+
+    def release(self):
+        self.released = True
+
+
+class Client:
+    """A cluster of `n_threads` threads whose tasks finish as they are looked for, `at_once` together."""
+
+    status = "running"
+
+    def __init__(self, n_threads, lost=()):
+        self.n_threads, self.lost, self.fetched, self.aloft = n_threads, set(lost), [], []
+
+    def nthreads(self):
+        return {"tcp://127.0.0.1:1": self.n_threads}
+
+    def gather(self, futures, *, errors, direct):
+        if lost := [f.number for f in futures if f.number in self.lost]:
+            self.lost -= set(lost) if len(futures) == 1 else set()
+            raise RuntimeError(f"lost with its worker: {lost}")
+        self.fetched.append(len(futures))
+        return [f.number for f in futures]
+
+
+class Completed:
+    """What stands for `as_completed`."""
+
+    at_once = 50
+
+    def __init__(self):
+        self.futures, self.most = deque(), 0
+
+    def add(self, future):
+        self.futures.append(future)
+        self.most = max(self.most, len(self.futures))
+
+    def batches(self):
+        while self.futures:
+            yield [self.futures.popleft() for _ in range(min(self.at_once, len(self.futures)))]
+
+
+@pytest.fixture
+def flown(monkeypatch):
+    """A flight of `n_tasks` tasks over a cluster of `n_threads` when it was connected, and what is to be seen of it."""
+    monkeypatch.setattr(distributed, "as_completed", Completed)
+
+    def fly(n_tasks, client, n_threads):
+        numbers = iter(range(10**9))
+        return Flight(Cluster("dask", n_threads, client), [(Part(),)] * n_tasks, lambda _: Future(next(numbers)))
+
+    return fly
+
+
+def test_a_thousand_threads_have_tasks_waiting_as_long_as_there_are_any(flown):
+    under_way = flown(10_000, Client(1000), 1000)
+    for n_done, _ in enumerate(under_way, 1):
+        left = 10_000 - n_done
+        assert len(under_way._completed.futures) >= min(left - Completed.at_once, (WINDOW - 1) * 1000)
+    assert n_done == 10_000
+    assert under_way._completed.most <= WINDOW * 1000
+
+
+def test_workers_that_join_after_the_start_have_tasks_too(flown, monkeypatch):
+    monkeypatch.setattr(flight, "LOOK_SECONDS", -1.0)
+    client = Client(1)
+    under_way = flown(10_000, client, 1)
+    results = iter(under_way)
+    next(results)
+    client.n_threads = 1000
+    assert 1 + len(list(results)) == 10_000
+    assert under_way._completed.most > (WINDOW - 1) * 1000
+
+
+def test_results_are_fetched_together_but_not_all_of_them(flown):
+    client = Client(1000)
+    assert len(list(flown(1000, client, 1000))) == 1000
+    assert max(client.fetched) == FETCHED
+    assert len(client.fetched) <= 2 * 1000 / FETCHED
+
+
+def test_a_result_that_is_lost_with_its_worker_costs_those_that_came_with_it_nothing(flown):
+    client = Client(10, lost={3, 17})
+    found = list(flown(100, client, 10))
+    assert len(found) == 100
+    assert not {3, 17} & set(found)
+    assert {0, 1, 2, 4, 5} <= set(found)
+
+
+def test_a_scheduler_that_does_not_say_how_many_threads_there_are_stops_nothing(flown, monkeypatch):
+    monkeypatch.setattr(flight, "LOOK_SECONDS", -1.0)
+    client = Client(2)
+    monkeypatch.setattr(client, "nthreads", lambda: (_ for _ in ()).throw(OSError("closed")))
+    assert len(list(flown(30, client, 2))) == 30

@@ -1,0 +1,75 @@
+"""Columns of Parquet are what their values are as texts, and what these are as numbers."""
+
+import random
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+from sigdask.formats.reading.numbers import NotANumberError, to_numbers
+from sigdask.formats.reading.rows import as_text
+from sigdask.formats.reading.tables import read_table
+
+TEXTS = ["a", " a", "b\t", "é", "e\u0301", "文", "\u3000x", "x\xa0", "", "0.5", "1e3", "NA", "nan", "x\x1c", "あ", "d1"]
+
+KINDS = {
+    "int8": lambda rnd: pa.array([rnd.choice([1, -5, None, 0]) for _ in range(9)], pa.int8()),
+    "int64": lambda rnd: pa.array([rnd.choice([2**62 + 1, -(2**53) - 1, 7]) for _ in range(9)], pa.int64()),
+    "uint64": lambda rnd: pa.array([rnd.choice([2**64 - 1, 3]) for _ in range(9)], pa.uint64()),
+    "double": lambda rnd: pa.array([rnd.choice([0.1, 1 / 3, None, -0.0, 1e300]) for _ in range(9)]),
+    "odd": lambda rnd: pa.array([rnd.choice([0.1, float("nan"), float("inf"), None]) for _ in range(9)]),
+    "float": lambda rnd: pa.array([rnd.choice([0.1, 0.25, None]) for _ in range(9)], pa.float32()),
+    "halffloat": lambda rnd: pa.array([np.float16(rnd.choice([0.1, 0.5])) for _ in range(9)], pa.float16()),
+    "bool": lambda rnd: pa.array([rnd.choice([True, False, None]) for _ in range(9)]),
+    "string": lambda rnd: pa.array([rnd.choice([*TEXTS, None]) for _ in range(9)]),
+    "plain": lambda rnd: pa.array([rnd.choice(["a", "bc", ""]) for _ in range(9)], pa.large_string()),
+    "dictionary": lambda rnd: pa.array([rnd.choice(["a", "bc", None]) for _ in range(9)]).dictionary_encode(),
+    "decimal": lambda rnd: pa.array([Decimal(rnd.choice(["1.50", "2.25"])) for _ in range(9)]),
+    "date": lambda rnd: pa.array([rnd.choice([0, 1]) for _ in range(9)], pa.timestamp("s")),
+    "null": lambda rnd: pa.nulls(9),
+}
+
+
+def as_found(cells):
+    try:
+        return repr(to_numbers(cells).tolist())
+    except NotANumberError as error:
+        return error.index, str(error)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_type_is_read_as_its_values_are_written(tmp_path, kind):
+    for seed in range(20):
+        rnd = random.Random(seed)
+        values = KINDS[kind](rnd)
+        parquet.write_table(pa.table({"x": values}), tmp_path / "t", row_group_size=rnd.choice([2, 100]))
+        table = read_table(tmp_path / "t")
+        expected = [as_text(value).strip() for value in values.to_pylist()]
+        assert list(table.columns["x"]) == expected
+        assert table.columns["x"][2:5] == expected[2:5]
+        assert as_found(table.columns["x"]) == as_found(expected)
+        assert table.is_numeric("x") == (not isinstance(as_found(expected), tuple) or "finite" in as_found(expected)[1])
+
+
+def test_parquet_and_csv_of_the_same_scores_give_the_same_counts(tmp_path):
+    rnd = np.random.default_rng(0)
+    columns = {"item": [f"i{k}" for k in range(50)], "doc": [f"d{k // 5}" for k in range(50)]}
+    columns |= {"a": rnd.integers(0, 100, 50) / 100, "b": rnd.integers(0, 2, 50)}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    rows = zip(*columns.values(), strict=True)
+    (tmp_path / "t.csv").write_text("item,doc,a,b\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    one, other = (read(tmp_path / name, options=Options(groups=("doc",))) for name in ("t.csv", "t.parquet"))
+    assert (one.field("score") == other.field("score")).all()
+    assert one.ids == other.ids
+    assert one.groups == other.groups
+    assert detect([parse_source(str(tmp_path / "t.parquet"))]) == "wide"
+
+
+def test_a_number_that_is_none_is_refused_with_its_row(tmp_path):
+    parquet.write_table(pa.table({"a": [0.5, float("nan"), 1.0], "b": [1, 2, 3]}), tmp_path / "t")
+    with pytest.raises(InputError, match="line 2, column 'a': found nan, expected a finite number"):
+        read(tmp_path / "t", format="wide")

@@ -1,0 +1,386 @@
+"""What metrics take from outputs is the same bit by bit, whether it was kept or made, wherever and in whatever parts."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from counters import deadly, lengths, metric_of, texts_of
+
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import objects
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.metrics import find
+from sigdask.metrics.extraction import (
+    NOWHERE,
+    Extracting,
+    Extraction,
+    Folder,
+    Here,
+    Lines,
+    Source,
+    asked,
+    extracted,
+    parts,
+    sources,
+    telling,
+)
+from sigdask.metrics.extraction.content import digest_of
+from sigdask.metrics.extraction.packed import pack, unpack
+from sigdask.metrics.extraction.processes import Processes
+
+TEXT = ("BLEU", "BLEU:tokenize=char,lowercase=1", "chrF++", "TER", "WER", "CER")
+RANKED = ("AP", "nDCG@10", "Bpref", "num_rel_ret")
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return texts_of(40, 4)
+
+
+@pytest.fixture(scope="module")
+def rankings():
+    rng = np.random.default_rng(3)
+    pool = [f"d{k}" for k in range(40)]
+    ones = np.ones((25, 1), np.int64)
+    runs = [objects([tuple(rng.permutation(pool)[: rng.integers(1, 30)]) for _ in range(25)]) for _ in range(3)]
+    gold = objects([{d: int(rng.integers(0, 3)) for d in rng.permutation(pool)[:15]} for _ in range(25)])
+    return Counts(("x", "y", "z"), {"topics": ones, "items": ones}, 25, outputs=Outputs(tuple(runs), gold))
+
+
+def bound(metric, counts):
+    found = metric.bind(counts)
+    return {name: found.field(name, counts) for name in found.fields}
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(a[f].dtype == b[f].dtype and np.array_equal(a[f], b[f]) for f in a)
+
+
+def cases(texts, rankings):
+    """Metrics and data, each in blocks that do not fit the number of items."""
+    found = [(find(name), texts) for name in TEXT] + [(find(name, rankings), rankings) for name in RANKED]
+    return [(replace(metric, extraction=replace(metric.extraction, block=16)), counts) for metric, counts in found]
+
+
+def small_parts(monkeypatch):
+    """Cut everything small: parts of a few items, groups of a system."""
+    monkeypatch.setattr(parts, "PART_SECONDS", 2e-3)
+    monkeypatch.setattr(parts, "GROUP_SECONDS", 1e-5)
+
+
+def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_the_same(
+    texts, rankings, tmp_path, monkeypatch
+):
+    pairs = cases(texts, rankings)
+    in_one_go = [bound(metric, counts) for metric, counts in pairs]
+    asking = [(texts, [m for m, c in pairs if c is texts]), (rankings, [m for m, c in pairs if c is rankings])]
+    small_parts(monkeypatch)
+    for source in (Source(), Source(Folder(tmp_path), Processes(2)), Source(Folder(tmp_path))):
+        found = extracted(asking, source)
+        now = [bound(metric, found[counts is rankings].counts) for metric, counts in pairs]
+        assert all(map(same, now, in_one_go))
+    assert [(own.made, own.n_kept) for own in found] == [({}, 4 * len(TEXT)), ({}, 3 * len(RANKED))]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda b: b[:-1], lambda b: b"", lambda b: b[:30], lambda b: b[:200] + b"x" + b[201:], lambda b: b[::-1]],
+    ids=["cut", "empty", "torn", "changed", "backwards"],
+)
+def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path, damage):
+    metric = find("chrF")
+    source = Source(Folder(tmp_path))
+    extracted([(texts, [metric])], source)
+    spoilt, *_ = files = sorted(tmp_path.glob("extracted/*/*"))
+    whole = spoilt.read_bytes()
+    spoilt.write_bytes(damage(whole))
+    [own] = extracted([(texts, [metric])], source)
+    assert (len(own.made["chrF"]), own.n_kept, len(files)) == (1, 3, 4)
+    assert same(bound(metric, own.counts), bound(metric, texts))
+    assert spoilt.read_bytes() == whole
+
+
+def test_an_entry_under_another_name_is_no_entry(texts, tmp_path):
+    extracted([(texts, [find("chrF")])], Source(Folder(tmp_path)))
+    one, other, *_ = sorted(tmp_path.glob("extracted/*/*"))
+    one.write_bytes(other.read_bytes())
+    [own] = extracted([(texts, [find("chrF")])], Source(Folder(tmp_path)))
+    assert own.n_kept == 3
+
+
+def test_every_flipped_byte_and_every_length_is_told():
+    packed = pack("k", np.arange(-3, 9).reshape(4, 3))
+    assert unpack("k", packed).tolist() == np.arange(-3, 9).reshape(4, 3).tolist()
+    for k in range(len(packed)):
+        assert unpack("k", packed[:k] + bytes([packed[k] ^ 1]) + packed[k + 1 :]) is None
+        assert unpack("k", packed[:k]) is None
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.array([[0, 255]]), np.array([[-1, 2**40]]), np.array([[-(2**63), 2**63 - 1]]), np.array([[0.1, np.nan, -0.0]]), np.zeros((0, 3), np.int64)],
+)  # fmt: skip
+def test_arrays_come_back_as_they_were(array):
+    back = unpack("k", pack("k", array))
+    assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
+
+
+def test_a_changed_system_costs_its_own_extraction(texts, tmp_path):
+    source = Source(Folder(tmp_path))
+    metrics = [find("BLEU"), find("chrF")]
+    extracted([(texts, metrics)], source)
+    outputs = list(texts.outputs.systems)
+    outputs[2] = outputs[2].copy()
+    outputs[2][7] += " !"
+    changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
+    [own] = extracted([(changed, metrics)], source)
+    assert own.made == {"BLEU": ("s2",), "chrF": ("s2",)}
+    assert own.n_kept == 6
+    assert all(same(bound(m, own.counts), bound(m, changed)) for m in metrics)
+
+
+def test_a_changed_reference_costs_all(texts, tmp_path):
+    source = Source(Folder(tmp_path))
+    extracted([(texts, [find("BLEU")])], source)
+    gold = texts.outputs.gold.copy()
+    gold[0] = ("another",)
+    [own] = extracted([(replace(texts, outputs=replace(texts.outputs, gold=gold)), [find("BLEU")])], source)
+    assert own.n_kept == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("BLEU", "BLEU:lowercase=1"), ("BLEU", "chrF"), ("chrF", "chrF++"), ("chrF", "chrF:beta=1"), ("WER", "CER")],
+)  # fmt: skip
+def test_another_option_finds_nothing(texts, tmp_path, first, then):
+    extracted([(texts, [find(first)])], Source(Folder(tmp_path)))
+    assert extracted([(texts, [find(then)])], Source(Folder(tmp_path)))[0].n_kept == 0
+
+
+@pytest.mark.parametrize("package", ["python", "sacrebleu", "regex", "mecab-ko"])
+def test_another_version_of_a_library_finds_nothing(texts, tmp_path, monkeypatch, package):
+    source = Source(Folder(tmp_path))
+    extracted([(texts, [find("BLEU")])], source)
+    known = asked.installed
+    monkeypatch.setattr(asked, "installed", lambda p: "9.9" if p == package else known(p))
+    assert extracted([(texts, [find("BLEU")])], source)[0].n_kept == 0
+
+
+def test_what_two_test_sets_and_two_systems_share_is_made_once(texts):
+    told, (first, *rest) = [], texts.outputs.systems
+    twice = replace(texts, outputs=replace(texts.outputs, systems=(first, *rest[:2], first)))
+    metric = metric_of()
+    found = extracted([(texts, [metric]), (twice, [metric])], Source(tell=told.append))
+    assert [own.counts.extracted[metric.extraction.key].shape for own in found] == [(40, 4, 2)] * 2
+    assert told[0].total == 4 * 40
+
+
+def test_of_a_changed_system_the_blocks_that_changed_are_made(texts, tmp_path):
+    metric, told = metric_of(block=7), []
+    extracted([(texts, [metric])], Source(Folder(tmp_path)))
+    assert len([*tmp_path.glob("extracted/*/*")]) == 4 * 6
+    outputs = [column.copy() for column in texts.outputs.systems]
+    outputs[1][[8, 39]] = "other"
+    changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
+    [own] = extracted([(changed, [metric])], Source(Folder(tmp_path), tell=told.append))
+    assert (own.made, own.n_kept, told[0].total) == ({"lengths": ("s1",)}, 3, 7 + 5)
+    want = lengths([column.tolist() for column in outputs], texts.outputs.gold.tolist())
+    assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
+
+
+def test_data_that_a_metric_does_not_suit_are_left_to_its_own_words(tmp_path):
+    labels = Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]})
+    [own] = extracted([(labels, [find("BLEU"), find("accuracy")])], Source(Folder(tmp_path)))
+    assert (own.counts.extracted, own.made) == ({}, {})
+    with pytest.raises(InputError, match="needs texts and references"):
+        find("BLEU").bind(own.counts)
+
+
+def test_items_in_another_order_take_their_statistics_along(texts):
+    named = replace(texts, ids=tuple(f"i{k:02}" for k in range(40)))
+    [own] = extracted([(named, [find("BLEU")])])
+    backwards = tuple(reversed(named.ids))
+    assert same(bound(find("BLEU"), own.counts.in_order(backwards)), bound(find("BLEU"), named.in_order(backwards)))
+
+
+def test_replicates_are_extracted_each(texts, tmp_path):
+    other = texts_of(40, 4, seed=5)
+    other = replace(other, outputs=replace(other.outputs, gold=texts.outputs.gold))
+    both = Counts.of_replicates([texts, other])
+    [own] = extracted([(both, [find("BLEU")])], Source(Folder(tmp_path)))
+    assert own.made == {"BLEU": ("s0", "s1", "s2", "s3")}
+    assert len([*tmp_path.glob("extracted/*/*")]) == 8
+    for now, before in zip(own.counts.replicates, both.replicates, strict=True):
+        assert same(bound(find("BLEU"), now), bound(find("BLEU"), before))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from counters import texts_of
+from sigdask.metrics import find
+from sigdask.metrics.extraction import Folder, Source, extracted, parts, sources
+from sigdask.metrics.extraction.processes import Processes
+
+parts.GROUP_SECONDS, sources.KEEP_SECONDS = 1e-5, 0.0
+
+class Dying(Folder):
+    def put(self, entries):
+        super().put(entries)
+        if len(list(self.path.glob("*/*"))) >= 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    extracted([(texts_of(40, 4), [find("chrF")])], Source(Dying(Path(sys.argv[1])), Processes(2)))
+"""
+
+
+def test_after_a_kill_in_the_middle_only_the_rest_is_made(texts, tmp_path):
+    path = os.pathsep.join(filter(None, sys.path))
+    ended = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    [own] = extracted([(texts, [find("chrF")])], Source(Folder(tmp_path)))
+    assert 2 <= own.n_kept < 4
+    assert len(own.made["chrF"]) == 4 - own.n_kept
+    assert same(bound(find("chrF"), own.counts), bound(find("chrF"), texts))
+
+
+def test_what_is_finished_is_kept_when_another_part_fails(tmp_path, monkeypatch):
+    counts = texts_of(90, 3)
+    outputs = list(counts.outputs.systems)
+    outputs[2] = outputs[2].copy()
+    outputs[2][60] = "poison"
+    counts = replace(counts, outputs=replace(counts.outputs, systems=tuple(outputs)))
+    monkeypatch.setattr(parts, "GROUP_SECONDS", 1e-9)
+    monkeypatch.setattr(parts, "PROBED_MORE", parts.PROBED)  # the probe does not meet it
+    for run in (Here(), Processes(1)):
+        with pytest.raises(InputError, match="'poison' is refused"):
+            extracted([(counts, [metric_of(refuses="poison")])], Source(Folder(tmp_path), run))
+    assert len([*tmp_path.glob("extracted/*/*")]) == 2
+
+
+def test_a_part_whose_process_was_ended_is_counted_by_another(tmp_path):
+    counts = texts_of(200, 2)
+    dies = tmp_path / "died"
+    dies.touch()  # the probe stays alive
+    metric = metric_of(dies=str(dies))
+
+    class AfterProbe(Processes):
+        def __call__(self, listed, seconds):
+            dies.unlink()
+            return super().__call__(listed, seconds)
+
+    [own] = extracted([(counts, [metric])], Source(run=AfterProbe(2)))
+    assert dies.exists()
+    want = lengths([o.tolist() for o in counts.outputs.systems], counts.outputs.gold.tolist())
+    assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
+
+
+def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
+    monkeypatch.setattr(parts, "PROBED_MORE", 5)
+    monkeypatch.setattr(parts, "PART_SECONDS", 1e6)
+    with pytest.raises(UnfinishedError, match="ended twice on one part"):
+        extracted([(texts_of(200, 2), [metric_of(counter=deadly)])], Source(run=Processes(2)))
+
+
+def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from counters import metric_of, texts_of\n"
+        "from sigdask.metrics.extraction import Source, extracted\n"
+        "from sigdask.metrics.extraction.processes import Processes\n"
+        "print(len(extracted([(texts_of(90, 2), [metric_of()])], Source(run=Processes(2)))))\n"
+    )
+    path = os.pathsep.join(filter(None, sys.path))
+    found = subprocess.run(
+        [sys.executable, script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert (found.stdout, found.stderr) == ("1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(["ab", "c"], ["a", "bc"]), (["", None], [None, ""]), ([("a", "b"), ()], [("a",), ("b",)]), ([{"a": 1}], [{"a": 2}]),
+     ([("ab",)], [("a", "b")]), ([{"a": 1, "b": 2}], [{"a": 1}]), (["a"], ["a", ""]), (["ä"], ["a\u0308"])],
+)  # fmt: skip
+def test_what_differs_has_another_digest(one, other):
+    assert digest_of(objects(one)) != digest_of(objects(other))
+    assert digest_of(objects(one)) == digest_of(objects(list(one)))
+
+
+@pytest.mark.parametrize("strange", [[b"ab", b"c"], [1, 2], [("a", 1), ("b", 2)], [{"a": 0.5}, {"b": 1}]])
+def test_what_else_a_reader_of_ones_own_gives_is_counted_as_before(strange, tmp_path):
+    assert digest_of(objects(strange)) is None
+    counts = texts_of(2, 2)
+    counts = replace(counts, outputs=replace(counts.outputs, gold=objects(strange)))
+    [own] = extracted([(counts, [metric_of()])], Source(Folder(tmp_path)))
+    assert (own.made, own.n_kept) == ({}, 0)
+
+
+def test_progress_is_told_from_the_start_and_to_the_end(monkeypatch):
+    monkeypatch.setattr(parts, "PART_SECONDS", 1e-5)
+    told: list[Extracting] = []
+    extracted([(texts_of(90, 3), [metric_of("first"), metric_of("second", times=2)])], Source(tell=told.append))
+    assert (told[0].what, told[0].done, told[0].total, told[-1].done) == ("first, second", 0, 540, 540)
+    assert [one.done for one in told] == sorted(one.done for one in told)
+    assert len(told) > 10
+
+
+def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
+    lines, now = [], [100.0]
+    monkeypatch.setattr(telling.time, "monotonic", lambda: now[0])
+    tell = Lines(lines.append)
+    for done in range(0, 1001, 10):
+        tell(Extracting("TER", done, 1000, 1000.0 - done, 2))
+        now[0] += 1.0
+    assert lines[0] == "extracting TER: 1,000 outputs, about 16 min 40 s on 2 processes"
+    assert lines[1] == "extracting TER: 300 of 1,000 outputs, about 11 min 40 s left"
+    assert len(lines) == 4
+
+
+def test_what_takes_no_time_is_done_in_silence():
+    lines = []
+    tell = Lines(lines.append)
+    for done in (0, 5, 10):
+        tell(Extracting("BLEU", done, 10, 0.1, 1))
+    assert lines == []
+
+
+@pytest.mark.parametrize("slow", [1e-5, 1e-3, 1.0])
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, power):
+    clock = [0.0]
+
+    def counter(systems, gold):
+        clock[0] += sum(slow * (len(text) + parts.BESIDE_TEXT) ** power for outputs in systems for text in outputs)
+        return [np.zeros((len(gold), 1), np.int64) for _ in systems]
+
+    monkeypatch.setattr(parts.time, "perf_counter", lambda: clock[0])
+    counts = texts_of(400, 3)
+    extraction = Extraction(counter, power=power, block=150)
+    blocks = tuple(parts.Block(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.blocks(400))
+    missing = parts.Missing(extraction, counts.outputs.systems, counts.outputs.gold, blocks)
+    expected, spent = missing.seconds(missing.weights), clock[0]
+    clock[0] = 0.0
+    missing.part(range(3), slice(None)).count()
+    assert expected == pytest.approx(clock[0])
+    assert spent < max(clock[0] / 2, 10 * parts.PROBE_MOST)
+
+
+def test_nothing_is_kept_where_nothing_is_asked_to(texts):
+    assert extracted([(texts, [find("WER")])], Source(NOWHERE))[0].made == {"WER": texts.systems}
+
+
+def test_kept_files_hold_no_pickles(texts, tmp_path):
+    extracted([(texts, [find("BLEU")])], Source(Folder(tmp_path)))
+    for file in tmp_path.glob("extracted/*/*"):
+        assert file.read_bytes().startswith(b"sigdask extracted 1\n{")
+    package = Path(sources.__file__).parent
+    assert [p.name for p in package.glob("*.py") if "pickle" in p.read_text()] == []

@@ -1,0 +1,137 @@
+"""The cache folder: bounded, shared by processes, and never in the way."""
+
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from command import called
+
+from sigdask.metrics.extraction import NOWHERE, Behind, Folder, at_home
+
+
+def test_entries_come_back_and_are_replaced(tmp_path):
+    folder = Folder(tmp_path)
+    folder.put({"aa1": b"one", "bb2": b"two"})
+    folder.put({"aa1": b"other"})
+    assert folder.get(["aa1", "bb2", "cc3"]) == {"aa1": b"other", "bb2": b"two"}
+    assert {p.name for p in tmp_path.rglob("*") if p.is_file()} == {"aa1", "bb2"}
+
+
+def test_what_was_not_used_for_longest_makes_room(tmp_path):
+    folder = Folder(tmp_path, most_bytes=1000)
+    for k in range(10):
+        folder.put({f"{k:02}": bytes(100)})
+        os.utime(tmp_path / "extracted" / f"{k:02}" / f"{k:02}", (0, 10_000 + k))
+    folder.get(["00"])  # used again
+    folder.put({"10": bytes(100)})
+    assert sorted(folder.get([f"{k:02}" for k in range(11)])) == ["00", "03", "04", "05", "06", "07", "08", "09", "10"]
+
+
+def test_what_the_second_place_has_is_kept_in_the_first(tmp_path):
+    first, second = Folder(tmp_path / "first"), Folder(tmp_path / "second")
+    both = Behind(first, second)
+    first.put({"aa1": b"one"})
+    second.put({"aa1": b"another", "bb2": b"two"})
+    assert both.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two"}
+    both.put({"cc3": b"three"})
+    assert first.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two", "cc3": b"three"}
+    assert second.get(["cc3"]) == {}
+
+
+def test_what_others_left_half_written_is_cleared_away(tmp_path):
+    folder = Folder(tmp_path)
+    folder.put({"aa1": b"one"})
+    old, new = (tmp_path / "extracted" / "aa" / name for name in (".old", ".new"))
+    for file in (old, new):
+        file.write_bytes(b"half")
+    os.utime(old, (0, time.time() - 1e5))
+    folder.put({"aa2": b"two"})
+    assert (old.exists(), new.exists()) == (False, True)
+    assert folder.get(["aa1", "aa2"]) == {"aa1": b"one", "aa2": b"two"}
+
+
+def test_a_folder_that_cannot_be_made_or_read_is_no_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    folder = Folder(tmp_path / "file")
+    folder.put({"aa1": b"one"})
+    assert folder.get(["aa1"]) == {}
+    (tmp_path / "extracted" / "aa" / "aa1").mkdir(parents=True)
+    beside = Folder(tmp_path)
+    beside.put({"aa1": b"one"})
+    assert beside.get(["aa1"]) == {}
+
+
+MANY = """
+import sys
+from pathlib import Path
+from sigdask.metrics.extraction import Folder
+folder = Folder(Path(sys.argv[1]), most_bytes=40_000)
+for k in range(150):
+    key = f"{k % 30:02}x"
+    folder.put({key: bytes([k % 30]) * 2000})
+    for got, content in folder.get([f"{j:02}x" for j in range(30)]).items():
+        assert content == bytes([int(got[:2])]) * 2000, got
+"""
+
+
+def test_several_processes_use_one_folder(tmp_path):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    running = [subprocess.Popen([sys.executable, "-c", MANY, str(tmp_path)], env=env) for _ in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    kept = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert sum(p.stat().st_size for p in kept) <= 40_000
+    assert not any(p.name.startswith(".") for p in kept)
+
+
+@pytest.mark.parametrize(
+    ("variables", "where"),
+    [
+        ({"SIGDASK_CACHE": "/own"}, "/own/extracted"),
+        ({"SIGDASK_CACHE": "", "XDG_CACHE_HOME": "/xdg"}, "/xdg/sigdask/extracted"),
+        ({"SIGDASK_CACHE": "", "XDG_CACHE_HOME": "relative", "HOME": "/home/me"}, "/home/me/.cache/sigdask/extracted"),
+    ],
+)
+def test_the_folder_is_where_the_environment_says(monkeypatch, variables, where):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert at_home().path == Path(where)
+
+
+@pytest.mark.parametrize("off", ["off", "OFF", "none", "0"])
+def test_it_can_be_turned_off(monkeypatch, off):
+    monkeypatch.setenv("SIGDASK_CACHE", off)
+    assert at_home() is NOWHERE
+
+
+def test_compare_keeps_and_finds_and_leaves_alone_what_no_cache_says(tmp_path, monkeypatch):
+    for name, text in {
+        "gold": "the cat sat on the mat\na dog ran\n",
+        "x": "the cat sat\na dog\n",
+        "y": "a cat\ndog ran\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
+    command = [
+        "compare",
+        str(tmp_path / "x"),
+        str(tmp_path / "y"),
+        "--gold",
+        str(tmp_path / "gold"),
+        "--metric",
+        "BLEU",
+        "--format",
+        "segments",
+    ]
+    called_here = partial(called, cwd=tmp_path)
+    first = called_here(*command, "--no-cache")
+    assert not (tmp_path / "cache").exists()
+    second = called_here(*command)
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").rglob("*") if p.is_file()}
+    third = called_here(*command)
+    assert len(kept) == 2
+    assert kept == {p: p.stat().st_mtime_ns for p in kept}
+    assert first.stdout == second.stdout == third.stdout

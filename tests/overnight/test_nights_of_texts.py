@@ -1,0 +1,104 @@
+"""A plan of translations: a night extracts what changed, on processes, and finds all else in its store."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from counters import texts_of
+
+from sigdask.engine import extracting
+from sigdask.metrics.extraction import parts
+from sigdask.metrics.extraction.processes import Processes
+from sigdask.overnight import run_plan
+from sigdask.overnight.estimate import estimate
+from sigdask.plan import load_plan
+from sigdask.store import open_store
+
+PLAN = """
+trials = 300
+second_run = false
+cluster = "{cluster}"
+workers = 2
+metrics = ["BLEU", "chrF"]
+store = "night.sqlite"
+[[test_set]]
+name = "news"
+systems = "*.out"
+gold = "gold"
+format = "segments"
+"""
+
+
+@pytest.fixture
+def night(tmp_path, monkeypatch):
+    """A plan of three systems, whose extraction is never too short for processes."""
+    monkeypatch.setattr(extracting, "SHORT", 0.0)
+    monkeypatch.setattr(parts, "PART_SECONDS", 1e-2)
+    counts = texts_of(60, 3)
+    for name, outputs in zip(counts.systems, counts.outputs.systems, strict=True):
+        (tmp_path / f"{name}.out").write_text("\n".join(outputs) + "\n", encoding="utf-8")
+    (tmp_path / "gold").write_text("\n".join(text for (text,) in counts.outputs.gold) + "\n", encoding="utf-8")
+
+    def run(cluster="threads", **options):
+        (tmp_path / "p.toml").write_text(PLAN.format(cluster=cluster))
+        outcome = run_plan(load_plan(tmp_path / "p.toml"), **options)
+        with open_store(outcome.location, "p") as store:
+            return outcome, store.runs()[-1].details.get("extracted")
+
+    return run
+
+
+def scores(outcome):
+    return [(r.a, r.b, r.metric, r.score_a, r.score_b, r.n_extreme) for r in outcome.results["news"]]
+
+
+@pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
+def test_one_changed_file_costs_its_own_extraction(night, tmp_path, cluster):
+    first, record = night(cluster)
+    everything = ["s0.out", "s1.out", "s2.out"]
+    names = sorted({r.a for r in first.results["news"]} | {r.b for r in first.results["news"]})
+    assert record == {"news": {"made": {"BLEU": names, "chrF": names}, "kept": 0}}
+    assert len(names) == len(everything) == 3
+    again, record = night(cluster)
+    assert record == {"news": {"made": {}, "kept": 6}}
+    assert (again.n_counted, scores(again)) == (0, scores(first))
+    file = tmp_path / "s1.out"
+    file.write_text(file.read_text(encoding="utf-8").replace("cat", "dog"), encoding="utf-8")
+    third, record = night(cluster)
+    assert record == {"news": {"made": {"BLEU": [names[1]], "chrF": [names[1]]}, "kept": 4}}
+    fresh, _ = night(cluster, store=str(tmp_path / "fresh.sqlite"))
+    assert scores(third) == scores(fresh) != scores(first)
+
+
+def test_extraction_runs_on_two_processes(night, monkeypatch):
+    used = []
+    counting = Processes.__call__
+    monkeypatch.setattr(Processes, "__call__", lambda self, *given: used.append(self.n) or counting(self, *given))
+    outcome, _ = night()
+    assert (used, outcome.exit_status) == ([2], 0)
+
+
+def test_damaged_entries_of_a_store_are_made_anew(night, tmp_path):
+    first, _ = night()
+    with closing(sqlite3.connect(tmp_path / "night.sqlite")) as store, store:
+        store.execute("UPDATE extracted SET content = substr(content, 1, length(content) - 5) WHERE rowid <= 2")
+    again, record = night()
+    assert sum(map(len, record["news"]["made"].values())) == 2
+    assert record["news"]["kept"] == 4
+    assert scores(again) == scores(first)
+
+
+def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypatch):
+    monkeypatch.setattr("sigdask.metrics.extraction.telling.WORTH_TELLING", 0.0)
+    said = []
+    night(note=said.append)
+    assert said[0].startswith("extracting BLEU, chrF: 360 outputs")
+
+
+def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "p.toml").write_text(PLAN.format(cluster="none"))
+    estimate(load_plan(tmp_path / "p.toml"))
+    assert night()[1] == {"news": {"made": {}, "kept": 6}}
+    monkeypatch.setenv("SIGDASK_CACHE", "off")
+    assert night()[1] == {"news": {"made": {}, "kept": 6}}

@@ -1,0 +1,152 @@
+"""Many pairs enumerated together: each has the counts and the digest that it has alone, and those of its definition."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from panel_of import panel_of, rng_of
+
+from sigdask.counts import Counts
+from sigdask.metrics import find
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.panels import sums
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.scored_sums import PanelMetric
+from sigdask.randomization.panels.sums import Panel, Units
+
+
+def alone(panel, row, column):
+    """Return the panel of all arrangements of one pair, as it was made when each had one of its own (0.1.0)."""
+    own, both = panel.metrics[column], list(panel.pairs[row])
+    fields = list(own.fields)
+    values = panel.values[:, both][:, :, fields]
+    kept = (values[:, 0] != values[:, 1]).any(axis=1)
+    return Panel(
+        key=panel.key,
+        addresses=np.arange(np.count_nonzero(kept)),
+        values=values[kept],
+        totals=panel.totals[both][:, fields],
+        lattices=tuple(panel.lattices[f] for f in fields),
+        pairs=np.array([[0, 1]]),
+        metrics=(PanelMetric(own.name, own.form, tuple(range(len(fields))), own.higher_is_better),),
+        sizes=panel.sizes[kept],
+        n_items=panel.n_items,
+        n_units=panel.n_units,
+        enumerated=True,
+    )
+
+
+def scores(seed, n_systems=6, n_items=9, below=3, divided_by=1):
+    rng = rng_of(seed)
+    groups = {"document": [f"d{k // 2 if k < 6 else k}" for k in range(n_items)]}
+    return Counts.from_scores(
+        {f"s{k}": rng.integers(0, below, n_items) / divided_by for k in range(n_systems)}, groups=groups
+    )
+
+
+def labelled(seed, n_systems=6, n_items=9):
+    rng = rng_of(seed)
+    gold = rng.choice(list("xyz"), n_items)
+    systems = {
+        f"s{k}": np.where(rng.random(n_items) < 0.5, gold, rng.choice(list("xyz"), n_items)).tolist()
+        for k in range(n_systems)
+    }
+    groups = {"document": [f"d{k // 2 if k < 6 else k}" for k in range(n_items)]}
+    return Counts.from_labels(gold.tolist(), systems, groups=groups)
+
+
+def panel(counts, *metrics):
+    pairs = [(j, i) for i in range(counts.n_systems) for j in range(i)]
+    [placed] = build(counts, Units.of(counts, 3), [find(m, counts).bind(counts) for m in metrics], pairs)
+    return placed.panel
+
+
+PANELS = {
+    "0/1": lambda: panel(scores(1, below=2), "mean"),
+    "decimals": lambda: panel(scores(2, divided_by=10), "mean"),
+    "reals": lambda: panel(scores(3, divided_by=3), "mean"),
+    "documents of unequal size": lambda: panel(scores(4, divided_by=3).with_unit("document"), "mean"),
+    "labels": lambda: panel(labelled(5), "accuracy", "f1[x]", "precision[y]", "macro-f1", "mcc"),
+    "labels of documents": lambda: panel(labelled(6).with_unit("document"), "accuracy", "recall[z]", "macro-f1"),
+    "denominators that some pairs share": lambda: panel_of(
+        np.stack(
+            [rng_of(7).integers(0, 3, (8, 7)), rng_of(8).integers(1, 3, (8, 4))[:, [0, 0, 0, 1, 1, 2, 3]]], axis=2
+        ),
+        [Ratios(((1, 0),), ((0, 1),))],
+    ),
+    "negative and large": lambda: panel_of(
+        rng_of(9).integers(-(2**40), 2**40, (6, 4, 2)), [Ratios(((1, 0),), ((0, 1),))]
+    ),
+    "identical systems": lambda: panel_of(np.ones((5, 3, 1), int), [Ratios(((1,),), ((0,),))]),
+}
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_pairs_enumerated_together_have_the_counts_and_digests_that_they_have_alone(name):
+    whole = PANELS[name]()
+    for column in range(len(whole.metrics)):
+        rows = np.arange(len(whole.pairs))[::-1]
+        seen = []
+        for own, together in whole.enumerations(rows, column):
+            n_trials = 2 ** len(together.addresses)
+            tally, digests = together.tally(run=0, first=0, n_trials=n_trials), together.digests()
+            for k, row in enumerate(own):
+                one = alone(whole, row, column)
+                assert len(one.addresses) == len(together.addresses)
+                assert (one.linear, one.slack.tolist()) == (together.linear, together.slack[[k]].tolist())
+                assert (tally.counts[k] == one.tally(run=0, first=0, n_trials=n_trials).counts[0]).all()
+                assert digests[k, 0] == one.digests()[0, 0]
+            seen += own.tolist()
+        assert sorted(seen) == sorted(rows)
+
+
+def test_all_arrangements_are_those_of_the_definition():
+    whole = PANELS["0/1"]()
+    values = whole.values[:, :, 0].astype(int)
+    for own, together in whole.enumerations(np.arange(len(whole.pairs)), 0):
+        n_trials = 2 ** len(together.addresses)
+        counts = together.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
+        for row, found in zip(own, counts, strict=True):
+            i, j = whole.pairs[row]
+            d = [x for x in values[:, i] - values[:, j] if x]
+            sums_of = [sum(s * x for s, x in zip(signs, d, strict=True)) for signs in product((1, -1), repeat=len(d))]
+            observed = sum(d)
+            assert found.tolist() == [
+                sum(s >= observed for s in sums_of),
+                sum(s <= observed for s in sums_of),
+                sum(abs(s) >= abs(observed) for s in sums_of),
+            ]
+
+
+def test_a_part_of_pairs_enumerated_together_is_theirs_alone():
+    whole = PANELS["documents of unequal size"]()
+    own, together = max(whole.enumerations(np.arange(len(whole.pairs)), 0), key=lambda each: len(each[0]))
+    assert len(own) > 2
+    part = together.part([2, 0])
+    n_trials = 2 ** len(together.addresses)
+    assert part.digests().tolist() == together.digests()[[2, 0]].tolist()
+    counts = together.tally(run=0, first=0, n_trials=n_trials).counts[[2, 0]]
+    assert (part.tally(run=0, first=0, n_trials=n_trials).counts == counts).all()
+    assert together.part(np.arange(len(own)), (0,)) is together
+
+
+def test_thousands_of_small_comparisons_are_few_panels_of_bounded_size(monkeypatch):
+    whole = PANELS["0/1"]()
+    rows = np.arange(len(whole.pairs))
+    sizes = np.bincount(whole.n_discordant[:, 0])
+    assert [len(own) for own, _ in whole.enumerations(rows, 0)] == [
+        sizes[d] for d in dict.fromkeys(whole.n_discordant[:, 0].tolist())
+    ]
+    monkeypatch.setattr(sums, "MOST_TOGETHER", 2)
+    assert max(len(own) for own, _ in whole.enumerations(rows, 0)) == 2
+
+
+def test_scores_of_inexact_sums_are_enumerated_one_by_one():
+    # ties of a formula are as wide as the sums of its panel want, so that others would change its counts
+    ratio = Ratios(((1, 0), (0, 1)), ((0, 1), (1, 0)))
+    whole = panel_of(rng_of(1).integers(1, 9, (6, 4, 2)), [ratio])
+    rounded = replace(whole, lattices=panel(scores(3, divided_by=3), "mean").lattices[:1] * 2)
+    assert [len(own) for own, _ in rounded.enumerations(np.arange(6), 0)] == [1] * 6
+    for own, one in rounded.enumerations(np.arange(6), 0):
+        assert one.digests()[0, 0] == alone(rounded, own[0], 0).digests()[0, 0]

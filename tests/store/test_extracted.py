@@ -1,0 +1,95 @@
+"""A store keeps what metrics took from outputs: replaced, bounded, and in both databases alike."""
+
+import numpy as np
+import pytest
+from servers import start_postgres
+from sqlalchemy import text
+
+from sigdask.metrics.extraction.packed import pack, unpack
+from sigdask.store import extracted, open_store, reading
+from sigdask.store.database import open_to_write
+
+
+@pytest.fixture(scope="module")
+def server():
+    postgres = start_postgres()
+    yield postgres
+    postgres.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def where(request, tmp_path):
+    if request.param == "sqlite":
+        return str(tmp_path / "night.sqlite")
+    url = request.getfixturevalue("server").url
+    database = open_to_write(url)
+    with database.transaction() as connection:
+        connection.execute(text("DELETE FROM extracted"))
+    database.close()
+    return url
+
+
+def test_entries_come_back_and_are_replaced(where):
+    array = np.arange(12).reshape(4, 3)
+    with open_store(where, "p") as store:
+        store.shelf.put({"a": pack("a", array), "b": b"damaged"})
+        store.shelf.put({"b": pack("b", -array), "c": b""})
+    with open_store(where, "p") as store:
+        found = store.shelf.get(["a", "b", "c", "d"])
+    assert found.keys() == {"a", "b", "c"}
+    assert (unpack("a", found["a"]) == array).all()
+    assert (unpack("b", found["b"]) == -array).all()
+    assert unpack("c", found["c"]) is None
+
+
+def test_many_keys_are_many_entries(where):
+    with open_store(where, "p") as store:
+        store.shelf.put({f"{k}": b"x" * k for k in range(1200)})
+        found = store.shelf.get([f"{k}" for k in range(0, 3000, 2)])
+    assert found == {f"{k}": b"x" * k for k in range(0, 1200, 2)}
+
+
+def used(connection):
+    return {row[0]: row[1] for row in connection.execute(text("SELECT digest, used FROM extracted"))}
+
+
+def test_what_no_night_used_for_longest_makes_room(where):
+    with open_store(where, "p") as store:
+        store.shelf.most_bytes = 1000
+        store.shelf.put({f"{k}": bytes(100) for k in range(10)})
+        with store.database.transaction() as connection:
+            for k in range(10):
+                connection.execute(text("UPDATE extracted SET used = :u WHERE digest = :d"), {"u": k, "d": str(k)})
+        assert store.shelf.get(["0"])  # used again
+        store.shelf.put({"x": bytes(100)})
+    with reading(where) as connection:
+        assert used(connection).keys() == {"0", "x", *map(str, range(3, 10))}
+
+
+def test_a_night_that_only_looks_writes_nothing(where):
+    with open_store(where, "p") as store:
+        store.shelf.put({"a": b"1"})
+        with store.database.transaction() as connection:
+            before = used(connection)
+        store.shelf.get(["a"])
+        with store.database.transaction() as connection:
+            assert used(connection) == before
+            connection.execute(text("UPDATE extracted SET used = used - :day"), {"day": 2 * extracted.FRESH})
+        store.shelf.get(["a"])
+        with store.database.transaction() as connection:
+            assert used(connection)["a"] >= before["a"]
+
+
+def test_a_store_of_the_version_before_gets_the_table(tmp_path):
+    from sigdask.store.migrations import MIGRATIONS, NEWEST, version_of
+
+    where = str(tmp_path / "old.sqlite")
+    database = open_to_write(where)
+    with database.transaction() as connection:
+        connection.execute(text("DROP TABLE extracted"))
+        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": NEWEST - 1})
+    database.close()
+    with open_store(where, "p") as store:
+        store.shelf.put({"a": b"1"})
+        with store.database.transaction() as connection:
+            assert version_of(connection) == len(MIGRATIONS)

@@ -1,0 +1,234 @@
+"""What runs found is kept in blocks of columns, as long as it holds, and little is added by a night that changes little."""
+
+import shutil
+import sqlite3
+import zlib
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.notes import Note
+from sigdask.comparison.table import Coded, Table
+from sigdask.overnight import run_plan
+from sigdask.plan import load_plan
+from sigdask.randomization.panels.digests import packed as digests
+from sigdask.store import Found, Kept, database, open_store, reading, results, views
+from sigdask.store.columns import columns_of, joined, matches, table_of
+from sigdask.store.database import open_to_write
+from sigdask.store.migrations import V1, V2, _runs
+from sigdask.store.packing import packed, unpacked
+
+KEPT = Path(__file__).parent.parent / "data" / "kept"
+
+
+def row(a, b, p=0.5, **more):
+    known = {
+        "test_set": "s", "subset": None, "unit": "item", "metric": "mean", "higher_is_better": True, "score_a": 0.25,
+        "score_b": 0.125, "difference": 0.125, "alternative": "two-sided", "n_items": 9, "n_units": 9,
+        "n_discordant": 5, "method": "approximate", "n_trials": 99, "n_extreme": 49, "p_interval": (0.25, 0.75),
+    }  # fmt: skip
+    return Result(a=a, b=b, p_value=p, **known | more)
+
+
+def many(n_systems, p):
+    """All pairs of systems, in columns."""
+    i, j = np.triu_indices(n_systems, 1)
+    names = tuple(f"system{k}" for k in range(n_systems))
+    one = Table.of([row("a", "b")], 0.05)
+    whole = one.take(np.zeros(len(i), np.int64))
+    scores = np.arange(n_systems) / 1000
+    return replace(
+        whole, a=Coded(i.astype(np.int32), names), b=Coded(j.astype(np.int32), names), p_value=p, score_a=scores[i],
+        score_b=scores[j], difference=scores[i] - scores[j],
+    )  # fmt: skip
+
+
+def found_of(table):
+    """What a run records; comparisons are known by their systems."""
+    number = np.array(
+        [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.listed(), table.b.listed(), strict=True)]
+    )
+    return Found(table, number, np.ones(len(table), np.bool_))
+
+
+def night(store, table):
+    details = {"settings": {"alpha": 0.05, "seed": 0}}
+    number = store.begin("p.toml", details, [])
+    changed = store.record([found_of(table)])
+    store.end("finished", "", details)
+    return number, changed
+
+
+def size_of(store):
+    """Rows and bytes that hold results."""
+    with reading(store) as connection:
+        tables = {"found": "columns", "ended": "places"}
+        return [
+            connection.execute(text(f"SELECT count(*), coalesce(sum(length({what})), 0) FROM {name}")).one()
+            for name, what in tables.items()
+        ]
+
+
+def test_a_night_adds_what_it_changed_alone(tmp_path):
+    where, rng = str(tmp_path / "n.sqlite"), np.random.default_rng(0)
+    p = rng.random(4950)
+    with open_store(where, "p") as store:
+        assert night(store, many(100, p))[1] == 4950
+        [(_, whole), _] = first = size_of(where)
+        assert night(store, many(100, p))[1] == 0
+        assert size_of(where) == first
+        p[rng.choice(4950, 25, replace=False)] = 0.01
+        assert night(store, many(100, p))[1] == 25
+    [(blocks, more), (ended, places)] = size_of(where)
+    assert (blocks, ended) == (2, 1)
+    assert more - whole + places < 25 * 100
+    assert [len(c) for c in (views.runs(where), views.report(where).results["s"])] == [3, 4950]
+
+
+def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
+    rng = np.random.default_rng(1)
+    nights = []
+    with open_store(str(tmp_path / "n.sqlite"), "p") as store:
+        for _ in range(12):
+            names = [name for name in "abcdef" if rng.random() < 0.8]
+            rows = {(a, b): row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
+            nights.append((night(store, Table.of(list(rows.values()), 0.05))[0], rows))
+        with reading(store.location) as connection:
+            for number, rows in nights:
+                held = results.results_of(results.results_at(connection, "p", number), 0.05)
+                assert {(r.a, r.b): r for r in held.results()} == rows
+            for before, was in nights:
+                for upto, now in nights:
+                    if before < upto:
+                        changed = views.Changes.of(results.changes(connection, "p", before, upto), 0.05)
+                        other = {key for key in was | now if was.get(key) != now.get(key)}
+                        assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == other
+                        assert all((c.before, c.now) == (was.get(k), now.get(k)) for c in changed
+                                   for k in [((c.now or c.before).a, (c.now or c.before).b)])  # fmt: skip
+
+
+def test_columns_come_back_from_bytes_as_they_were_all_or_some():
+    rows = [
+        row("a", "b", subset={"column": "kind", "value": "x"}, signature="v:2", r12=0.5, p_adjusted=1.0,
+            p_adjusted_interval=(0.5, 1.0), notes=(Note("earlier", "äöü"),)),
+        row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
+    ]  # fmt: skip
+    columns = columns_of(Table.of(rows * 3, 0.05))
+    again = list(table_of(unpacked(packed(columns)), 0.05).results())
+    assert [repr(r) for r in again] == [repr(r) for r in rows * 3]
+    some = unpacked(packed(columns), {("p_value",), ("a",)})
+    assert some.keys() == {("p_value",), ("a",)}
+    assert [some["a",][k] for k in range(4)] == ["a", "b", "a", "b"]
+
+
+def test_integers_and_floats_of_any_size_come_back_exactly():
+    rng = np.random.default_rng(2)
+    columns = {
+        ("steps",): np.arange(1000) + 2**50, ("wide",): rng.integers(-(2**62), 2**62, 1000),
+        ("small",): rng.integers(-1, 2, 1000).astype(np.int8), ("none",): np.zeros(0, np.int64),
+        ("is",): rng.random(1000) < 0.5, ("few",): rng.integers(0, 9, 1000) / 7,
+        ("all",): np.append(rng.normal(size=996), [np.nan, np.inf, -0.0, 5e-324]),
+    }  # fmt: skip
+    back = unpacked(packed(columns))
+    for name, column in columns.items():
+        assert back[name].dtype == column.dtype
+        assert back[name].tobytes() == column.tobytes()
+
+
+def test_bytes_that_were_damaged_are_not_read_as_others():
+    whole = bytearray(packed({("x",): np.random.default_rng(3).random(1000)}))
+    whole[-100] ^= 1
+    with pytest.raises(zlib.error):
+        unpacked(bytes(whole))
+
+
+def test_what_is_asked_twice_is_matched_in_its_order():
+    one, other = (
+        columns_of(Table.of([row(*names) for names in some], 0.05))
+        for some in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
+    )
+    names = (("a",), ("b",))
+    found = matches(*({name: columns[name] for name in names} for columns in (one, other)))
+    assert found.tolist() == [2, 0, 1, -1]
+
+
+def test_tables_with_other_checks_and_rules_stand_below_each_other():
+    from sigdask.statistics.crosscheck import Check
+
+    rows = [row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), row("a", "c")]
+    whole = joined([columns_of(Table.of([r], 0.05)) for r in rows])
+    assert list(table_of(whole, 0.05).results()) == rows
+
+
+def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
+    where, n = tmp_path / "n.sqlite", 19_900
+    rng = np.random.default_rng(0)
+    with open_store(str(where), "p") as store:
+        ids = store.ids_of(digests(rng.bytes(20) for _ in range(n)), ["pair"] * n)
+        store.begin("p.toml", {}, [])
+        for run in range(2):
+            for first, stop in ((0, 4096), (4096, 10_000)):
+                store.commit([Kept(ids, run, first, stop, rng.integers(0, stop - first, (n, 3)))])
+        store.record([found_of(many(200, rng.random(n)))])
+        store.end("finished", "", {})
+    assert where.stat().st_size / n < 250  # 400 with all columns full of noise
+
+
+@pytest.mark.parametrize("part", ["gaps", "segments"])
+@pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
+def test_what_an_earlier_version_found_holds_and_is_told_anew(version, part, tmp_path, monkeypatch):
+    from test_identity import MAKE
+
+    MAKE.write(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as opened:
+        opened.executescript((KEPT / f"{version}.sql").read_text())
+    shutil.copy(tmp_path / "kept.sqlite", tmp_path / "before.sqlite")
+    before = rows_of(views.report(str(tmp_path / "before.sqlite"), part))
+    monkeypatch.chdir(tmp_path)
+    outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
+    assert outcome.n_changed == outcome.n_counted == 0
+    after = rows_of(views.report(str(tmp_path / "kept.sqlite"), part))
+    assert [r.warnings for r in after] == [r.warnings for r in before]
+    assert not [note for r in after for note in r.notes if note.kind == "earlier"]
+    assert run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none").n_changed == 0
+
+
+def rows_of(report):
+    return [r for own in report.results.values() for r in own]
+
+
+def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path):
+    from servers import start_postgres
+
+    server = start_postgres()
+    try:
+        old = database.Database(database._engine(database.url_of(server.url), "BEGIN"))
+        with old.transaction() as connection:
+            connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
+            connection.execute(text("INSERT INTO schema_version VALUES (2)"))
+            for script in (V1, V2):
+                _runs(script)(connection)
+            with closing(sqlite3.connect(":memory:")) as kept:
+                kept.executescript((KEPT / "store_before_rooms.sql").read_text())
+                for name in ("comparisons", "tallies", "runs", "results"):
+                    rows = kept.execute(f"SELECT * FROM {name}")
+                    names = [column[0] for column in rows.description]
+                    marks = ", ".join(f":{column}" for column in names)
+                    insert = text(f"INSERT INTO {name} ({', '.join(names)}) VALUES ({marks})")
+                    connection.execute(insert, [dict(zip(names, values, strict=True)) for values in rows])
+        old.close()
+        with reading(server.url) as connection:
+            before = list(results.results_of(results.results_at(connection, "gaps", None), 0.05).results())
+        open_to_write(server.url).close()
+        with reading(server.url) as connection:
+            after = list(results.results_of(results.results_at(connection, "gaps", None), 0.05).results())
+            assert connection.execute(text("SELECT octet_length(digest) FROM comparisons LIMIT 1")).scalar_one() == 20
+        assert before == after
+        assert len(after) == 9
+    finally:
+        server.close()
