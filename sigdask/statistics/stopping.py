@@ -121,8 +121,8 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
         When to stop.
     n_extreme : int array, shape (n_blocks, ...)
         Exceedances in each block of the ordered prefix, of any number of comparisons.
-    n_trials : int array, shape (n_blocks,)
-        Trials of each block.
+    n_trials : int array, shape (n_blocks,) or (n_blocks, ...)
+        Trials of each block; 0 where a comparison has no such block.
 
     Returns
     -------
@@ -135,7 +135,8 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
     array([ 1, -1])
     """
     summed = np.cumsum(np.asarray(n_extreme, np.int64), axis=0)  # (n_blocks, ...)
-    trials = np.cumsum(np.asarray(n_trials, np.int64)).reshape((-1,) + (1,) * (summed.ndim - 1))
+    trials = np.cumsum(np.asarray(n_trials, np.int64), axis=0)
+    trials = trials.reshape(trials.shape + (1,) * (summed.ndim - trials.ndim))
     if len(summed) == 0:
         return np.full(summed.shape[1:], NOT_YET, np.int64)
     reached = rule.reached(summed, trials)
