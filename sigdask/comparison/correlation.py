@@ -15,7 +15,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.statistics.classical import correlations
 
-MOST_NUMBERS = 2**22
+MOST_NUMBERS = 2**18
 """Item scores that are laid out at a time."""
 
 
