@@ -26,7 +26,7 @@ def cases(folder: Path) -> Iterator[tuple[str, list[str]]]:
             "--trials",
             str(N_TRIALS),
             "--format",
-            "scores",
+            "wide",
         ]
         for adjust in ("none", "max-t"):
             name = f"{N_SYSTEMS:,} systems x {n_items:,} items, all pairs, adjusted by {adjust}"
