@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.listing import Comparisons
+from sigdask.comparison.comparisons import Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.metrics.base import BoundMetric

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.listing import Comparisons
+from sigdask.comparison.comparisons import Comparisons
 from sigdask.comparison.table import Hanging
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
