@@ -20,7 +20,7 @@ SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
 OPTIONAL = re.compile(r"(?:^|\s)(?:\{\s|@\s|\([^()\s]+\)(?:\s|$))")
 """Marks of sclite for alternatives and words that may be left out."""
-CHARACTERS = re.compile(r"(?=.*\d)[\w./:-]*[^\W\d][\w./:-]*|\d+(?:-\d+)+")
+CHARACTERS = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:-]++|\d+(?:-\d+)+")
 """An id as first word: letters and digits, or numbers joined by hyphens."""
 
 Utterances = dict[str, str]
