@@ -182,6 +182,10 @@ class HowRead(TypedDict, total=False):
     ]
     references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
     documents: Annotated[Any, Option("File of the document of each segment, one a line.")]
+    most_unpacked: Annotated[
+        int | None,
+        Option("Bytes that a packed file may become.", otherwise="50 times its size, at least 256 MB", least=1),
+    ]
 
 
 OPTIONS = declared(WhatCompared)

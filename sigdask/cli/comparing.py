@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 @option("--missing")
 @option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated.")
 @option("--documents", metavar="FILE", more="Exchange them by --unit document.")
+@option("--most-unpacked", type=int, metavar="BYTES")
 @option("--cluster")
 @option("--workers", type=click.IntRange(min=1), metavar="N")
 @click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs.")
@@ -121,6 +122,7 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
         documents=place(options["documents"]) if options["documents"] else None,
         name=options["name"],
         metrics=options["metrics"],
+        most_unpacked=options["most_unpacked"],
     )
     sources = [source for text in options["systems"] for source in _sources(text, options["format_"])]
     gold = place(options["gold"]) if options["gold"] else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,13 @@ from sigdask.writing import as_json
 
 LARGEST_FILE = 16 * 2**20
 """Bytes of a plan; a larger file is something else."""
+
+MOST_PARTS = 50
+"""Of a dotted key, whose prefixes `tomllib` all looks up."""
+
+_LONG_KEY = re.compile(
+    r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % (MOST_PARTS - 1)
+)
 
 _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
 
@@ -99,6 +107,8 @@ def _text(path: Path) -> str:
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder, expected a plan file (TOML)")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is no file, expected a plan file (TOML)")
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
@@ -124,6 +134,8 @@ def _decoded(raw: bytes, path: Path) -> str:
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:
+    if _LONG_KEY.search(text):
+        raise InputError(f"{path}: not TOML of a plan: a key of {MOST_PARTS} parts and more")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -163,6 +163,7 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "missing": own.missing,
         "references": tuple(path for path in found if path is not None),
         "documents": at.path((*key, "documents"), own.documents),
+        "most_unpacked": own.most_unpacked,
         "name": own.name,
     }
     return at.attempt((*key, "ignore"), lambda: Options(**given)) or Options()

@@ -8,18 +8,28 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, TextIO
 
 from sigdask.errors import InputError
+from sigdask.formats.reading.unpacking import unpacked
 
 GZIP = b"\x1f\x8b"
 HEAD = 1 << 16
 """Bytes looked at to tell a format."""
+
+KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+LONGEST_SHOWN = 1000
 
 
 @contextmanager
@@ -48,14 +58,15 @@ def open_text(path: Path) -> Iterator[TextIO]:
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip where its first two bytes say so."""
     try:
+        _check_kind(path)
         with path.open("rb") as raw:
             packed = raw.read(2) == GZIP
             raw.seek(0)
             if not packed:
                 yield raw
                 return
-            with gzip.open(raw) as stream:
-                yield cast("IO[bytes]", stream)
+            with unpacked(path, raw) as stream:
+                yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: damaged gzip file ({error}); fetch or compress it again") from error
     except FileNotFoundError:
@@ -63,7 +74,24 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, expected a file") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise InputError(f"{shown(path)}: cannot be read ({error.strerror or error})") from error
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse what is no file, of which some would be waited for, or read, without an end."""
+    try:
+        mode = path.stat().st_mode
+    except ValueError as error:  # a zero byte in its name
+        raise InputError(f"{str(path)!r}: no such file ({error})") from None
+    what = KINDS.get(stat.S_IFMT(mode))
+    if what is not None:
+        raise InputError(f"{path}: is {what}, expected a file; write what it holds into one")
+
+
+def shown(path: Path) -> str:
+    """Return a path as it is written in errors: one longer than any file's name in part."""
+    text = str(path)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def is_parquet(path: Path) -> bool:

@@ -133,7 +133,10 @@ def number(value: Any) -> float | None:
     (1.0, 0.0, 0.25, None, None)
     """
     if isinstance(value, bool | int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # a whole number of hundreds of digits
+            return None
     if not isinstance(value, str):
         return None
     if value.lower() in {"true", "false"}:
