@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sigdask.clusters import Cluster
     from sigdask.comparison.results import Results
     from sigdask.counts import Counts
+    from sigdask.formats import Source
     from sigdask.options import WhatCompared
 
 
@@ -103,6 +104,7 @@ def compare(**options: Any) -> None:
 
 def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     from sigdask import formats
+    from sigdask.formats.places import place
 
     given = formats.Options(
         id_column=options["id_column"],
@@ -115,13 +117,13 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
         label_map=tuple(formats.parse_map(text) for text in options["label_map"]),
         align=options["align"],
         missing=options["missing"],
-        references=tuple(Path(path) for path in options["references"]),
-        documents=Path(options["documents"]) if options["documents"] else None,
+        references=tuple(place(path) for path in options["references"]),
+        documents=place(options["documents"]) if options["documents"] else None,
         name=options["name"],
         metrics=options["metrics"],
     )
-    sources = [formats.parse_source(text) for text in options["systems"]]
-    gold = Path(options["gold"]) if options["gold"] else None
+    sources = [source for text in options["systems"] for source in _sources(text, options["format_"])]
+    gold = place(options["gold"]) if options["gold"] else None
     asked, own = formats.parse_format(options["format_"])
     with formats.reading_once():
         chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
@@ -131,6 +133,26 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
             if asked != "auto":
                 raise
             raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
+
+
+def _sources(text: str, format_: str) -> Iterator[Source]:
+    """Yield what a system is given as; no shell spreads the patterns that URLs are given as."""
+    from sigdask import formats
+    from sigdask.formats.places import is_url
+
+    name, equals, url = text.partition("=") if not is_url(text) else ("", "", text)
+    if not is_url(url):
+        yield formats.parse_source(text)
+        return
+    from sigdask.plan import paths
+
+    if not paths.is_pattern(url):
+        yield formats.parse_source(text)
+        return
+    for found in paths.sources({name.strip(): url} if equals else url, Path.cwd(), format_):
+        if isinstance(found, InputError):
+            raise found
+        yield found
 
 
 def _how(options: dict[str, Any]) -> WhatCompared:
@@ -161,7 +183,7 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
         return
     from sigdask.clusters import connect, sight
 
-    check_writable(Path(report), "--performance-report")
+    check_writable(report, "--performance-report")
     name = "local" if options["cluster"] == "auto" else options["cluster"]  # only a dask cluster has a report
     with (
         connect(name, workers=options["workers"]) as cluster,

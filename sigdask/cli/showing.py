@@ -120,11 +120,16 @@ def check_outputs(**files: str | None) -> None:
             raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
     for name, file in files.items():
         if file is not None and f"--{name} -" not in piped:
-            check_writable(Path(file), f"--{name}")
+            check_writable(file, f"--{name}")
 
 
-def check_writable(path: Path, option: str) -> None:
+def check_writable(text: str, option: str) -> None:
     """Refuse a file that cannot be written."""
+    from sigdask.formats.places import local_only
+
+    if problem := local_only(text, "what is written"):
+        raise InputError(f"{option} {problem}")
+    path = Path(text)
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 

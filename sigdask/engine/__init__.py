@@ -19,7 +19,6 @@ from sigdask.engine.packing import sent_once, unpacked
 from sigdask.engine.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.tallies import Tally
 
 Progress = Callable[[int, int], None]
@@ -100,12 +99,18 @@ def _count_on(
     return totals
 
 
-def count_task(task: Task, *panels: AnyPanel | bytes) -> Counted:
+def count_far(task: Task, *panels: Any) -> Counted:
+    """Count a task on a worker: counts travel in the smallest type that holds them."""
+    counted = count_task(task, *panels)
+    return [(trials, tally.narrowed() if isinstance(tally, Tally) else tally) for trials, tally in counted]
+
+
+def count_task(task: Task, *panels: Any) -> Counted:
     """Count the ranges of a task; `panels` stand beside its ranges. What a metric refuses is told of its trials."""
     return [(trials, _count_range(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
 
 
-def _count_range(trials: TrialRange, panel: AnyPanel | bytes) -> Tally | SigdaskError:
+def _count_range(trials: TrialRange, panel: Any) -> Tally | SigdaskError:
     try:
         return unpacked(panel).tally(run=trials.run, first=trials.first, n_trials=trials.n_trials)
     except SigdaskError as error:
@@ -145,14 +150,13 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
     sent = sent_once(cluster, jobs)
 
     def submit(task: Task) -> Any:
-        return cluster.client.submit(
-            count_task, task, *(sent[id(jobs[trials.job].panel)] for trials in task), pure=False
-        )
+        panels = [sent[id(jobs[trials.job].panel)].of_trials(cluster.client, trials) for trials in task]
+        return cluster.client.submit(count_far, task, *panels, pure=False)
 
     flight = Flight(cluster, tasks, submit)
     for counted in flight:
         sight.count("sigdask_trials", sum(trials.n_trials for trials, _ in counted))
-        yield counted
+        yield [(trials, tally.widened() if isinstance(tally, Tally) else tally) for trials, tally in counted]
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
         error = next(iter(flight.given_up.values()))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from sigdask.randomization.blocks import is_large, most_trials, seconds_by_blocks
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.shuffles import BLOCK
@@ -80,6 +81,7 @@ def partition(
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = job.panel.manner.grain
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
+        size = min(size, most_trials(job.panel) or size)
         end = job.first + job.n_trials
         for first in range(job.first, end, size):
             here = min(size, end - first)
@@ -97,6 +99,8 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     """Measure what a trial costs here; for enumerations of pairs, which are many and short, state it."""
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
+    if is_large(panel):
+        return seconds_by_blocks(panel)
     few = panel.manner.timed
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges

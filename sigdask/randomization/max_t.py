@@ -19,7 +19,7 @@ from sigdask.identity import known_as
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.deviations import contributions, resolution, swap_deviations
 from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
-from sigdask.randomization.kernels.sums import layout
+from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.panels.digests import Digests
 from sigdask.randomization.panels.families import Member, chunks, digest_of
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel
@@ -181,7 +181,8 @@ class Family:
     @property
     def can_enumerate(self) -> bool:
         """Whether all arrangements are few enough to count."""
-        return len(self._places) <= ENUMERATED_UNITS
+        most = max(len(panel.addresses) for panel in self.panels)
+        return most <= ENUMERATED_UNITS and len(self._places) <= ENUMERATED_UNITS
 
     @cached_property
     def _places(self) -> dict[tuple[tuple[int, int], int], int]:

@@ -17,8 +17,9 @@ from sigdask.counts.lattice import COUNTS
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scored, add_scores
 from sigdask.randomization.kernels.exceedances import count_linear, count_ratio, count_scores
+from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.kernels.scored import Parameters, count_scored, parameters
-from sigdask.randomization.kernels.sums import Layout, Room, combined, layout, moved_sums
+from sigdask.randomization.kernels.sums import Layout, Room, combined, moved_sums
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
 ROOM_BYTES = 2**25

@@ -9,7 +9,7 @@ keep its tallies alike.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,14 @@ class Tally:
     def trials_of(self, row: int, column: int) -> int:
         """Return the trials counted of one pair and metric."""
         return self.n_trials if self.trials is None else int(self.trials[row, column])
+
+    def narrowed(self) -> Tally:
+        """Return it as it travels: in the smallest type that holds its counts, none of which is above its trials."""
+        return replace(self, counts=self.counts.astype(np.min_scalar_type(int(self.counts.max(initial=0)))))
+
+    def widened(self) -> Tally:
+        """Return it as it adds."""
+        return replace(self, counts=self.counts.astype(np.int64))
 
     @staticmethod
     def zero(shape: tuple[int, int], n_tails: int = len(TAILS)) -> Tally:

@@ -119,12 +119,13 @@ def relabel_tally(family: Relabelling, *, run: int, first: int, n_trials: int) -
 def _raise_ranges(member: Member, run: int, first: int, ranges: NDArray[np.float64], *, enumerated: bool) -> None:
     panel, m = member.panel, member.metric
     size = max(1, TILE_BYTES // (panel.totals.nbytes or 1))
-    fixed = panel.totals - panel.values.sum(axis=0)
+    values = np.ascontiguousarray(panel.values)
+    fixed = panel.totals - values.sum(axis=0)
     sums = np.empty((min(size, len(ranges)), *panel.totals.shape), np.int64)
     key, word = np.array(panel.key, np.uint32), relabel_word(run)
     for start in range(0, len(ranges), size):
         here = sums[: len(ranges) - start]
-        relabelled_sums(key, word, first + start, panel.addresses, panel.values, fixed, enumerated, here)
+        relabelled_sums(key, word, first + start, panel.addresses, values, fixed, enumerated, here)
         scores = panel.metrics[m].form.score(panel.sums(m, here))
         slack = _lattice_slack(member, here)
         high, low = scores.max(axis=1), scores.min(axis=1)

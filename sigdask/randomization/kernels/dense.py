@@ -23,11 +23,10 @@ UNITS = 512
 EXACT = 2**24
 
 
-def fits(columns: NDArray[np.int64]) -> bool:
-    """Say whether the sums of every chunk of units are exact, for columns of shape (n_columns, n_kept)."""
-    sizes = np.abs(columns)
-    chunks = [sizes[:, k : k + UNITS].sum(axis=1) for k in range(0, sizes.shape[1], UNITS)]
-    return all(int(chunk.max(initial=0)) < EXACT for chunk in chunks)
+def fits(sizes: NDArray[Any]) -> bool:
+    """Say whether the sums of every chunk of units are exact, for the sizes of one column's numbers."""
+    chunks = np.add.reduceat(sizes, np.arange(0, len(sizes), UNITS), dtype=np.int64)
+    return int(chunks.max(initial=0)) < EXACT
 
 
 def cost(n_columns: int, n_units: int) -> float:

@@ -1,8 +1,8 @@
 """Sums of integer contributions over the swapped units, for ranges of trials.
 
 For system s and field f of a panel, `moved[s, f][t]` is the sum over the units swapped in trial t
-of (values of s) - (values of the first system, or of the first of its pair). Only differences matter: the
-pseudo-system of pair (i, j) sums to total_i + moved_j - moved_i. Columns that are zero everywhere cost nothing, equal
+of (values of s) - (values of the first system). Only differences matter: the pseudo-system of pair
+(i, j) sums to total_i + moved_j - moved_i. Columns that are zero everywhere cost nothing, equal
 columns (up to sign) are summed once.
 
 Two exact ways to sum one column over 128 units, whichever was measured to be faster:
@@ -17,18 +17,18 @@ All stay in the L1/L2 cache: a slab of trials is summed column of units by colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba import njit
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from sigdask.randomization.kernels import dense
+from sigdask.randomization.kernels.bits import popcount
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
@@ -36,30 +36,42 @@ SLAB_BYTES = 2**20
 """What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""
 
 
-FEWEST_DENSE = 8
-"""Columns from which a matrix product is considered."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """What one column of 128 units contributes to one summed column.
+class Pieces:
+    """What columns of 128 units contribute to the summed columns, in flat arrays sorted by column of units.
 
     Attributes
     ----------
-    target : int
-        The summed column.
+    columns : int64 array, shape (n_blocks,)
+        Columns of 128 units that have discordant units.
+    planes, tables : int64 array, shape (n_blocks + 1,)
+        Where the bit planes, and the byte tables, of each of them begin and end.
+    plane_targets : int32 array, shape (n_planes,)
+        The summed column of each plane.
     masks : uint32 array, shape (n_planes, 4)
-        Units whose value has bit k; empty where byte tables are used.
+        Units whose value has bit k.
     weights : int array, shape (n_planes,)
-        2**k, the last one negative (two's complement).
-    values : int array, shape (128,)
-        The values themselves, for byte tables.
+        2**k, the highest one negative where values are (two's complement).
+    table_targets : int32 array, shape (n_tables,)
+        The summed column of each set of byte tables.
+    values : int array, shape (n_tables, 128)
+        The values themselves, in the smallest type that holds them.
     """
 
-    target: int
+    columns: NDArray[np.int64]
+    planes: NDArray[np.int64]
+    plane_targets: NDArray[np.int32]
     masks: NDArray[np.uint32]
     weights: NDArray[Any]
+    tables: NDArray[np.int64]
+    table_targets: NDArray[np.int32]
     values: NDArray[Any]
+
+    def cost(self, itemsize: int) -> float:
+        """Return about how many seconds a trial takes to sum them here."""
+        plane, table = piece_costs(itemsize)
+        halves = np.where(self.masks[:, 2:].any(axis=1), 1.0, 0.5).sum()
+        return float(halves * plane + self.values.reshape(-1, 4, 32).any(axis=2).sum() / 4 * table)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,20 +86,23 @@ class Layout:
         Which summed column holds `moved[s, f]`; -1 where it is zero.
     sign_of : int64 array, shape (n_systems, n_fields)
         1 or -1: equal up to sign.
-    pieces : tuple of (int, tuple of Piece)
-        By column of 128 units that has discordant units.
     largest : int
         Bound on any sum of one column.
-    dense : float32 array, shape (n_columns, n_kept), or None
+    pieces : Pieces or None
+        The columns, by columns of 128 units.
+    dense : int array, shape (n_columns, n_kept), or None
         The columns themselves, where a matrix product is faster than `pieces`.
+    made : tuple of Moved, or None
+        Sums that were made elsewhere, block by block, of a panel that is not here.
     """
 
     n_columns: int
     column_of: NDArray[np.int64]
     sign_of: NDArray[np.int64]
-    pieces: tuple[tuple[int, tuple[Piece, ...]], ...]
     largest: int
-    dense: NDArray[np.float32] | None = None
+    pieces: Pieces | None = None
+    dense: NDArray[Any] | None = None
+    made: tuple[Moved, ...] | None = None
 
     @property
     def dtype(self) -> Any:
@@ -116,95 +131,23 @@ class Layout:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
 
-_layouts: WeakKeyDictionary[ScoredSums, Layout] = WeakKeyDictionary()
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """Sums of some systems of a panel in a range of trials.
 
+    Attributes
+    ----------
+    arranged : Layout
+        Where the systems' columns stand; the first system is that of the whole panel.
+    first : int
+        The first trial.
+    sums : int array, shape (n_columns, n_trials)
+        In the smallest type that holds them.
+    """
 
-def layout(panel: ScoredSums) -> Layout:
-    """Arrange a panel for summing (kept as long as the panel: a family may have thousands)."""
-    found = _layouts.get(panel)
-    if found is None:
-        found = _layouts[panel] = _arranged(panel)
-    return found
-
-
-def _arranged(panel: ScoredSums) -> Layout:
-    _, n_systems, n_fields = panel.values.shape
-    columns: list[NDArray[np.int64]] = []
-    seen: dict[bytes, int] = {}
-    column_of = np.full((n_systems, n_fields), -1, np.int64)
-    sign_of = np.ones((n_systems, n_fields), np.int64)
-    for s in range(1, n_systems):
-        base = panel.base_of(s)
-        for f in range(n_fields) if s != base else ():
-            column = panel.values[:, s, f].astype(np.int64) - panel.values[:, base, f]
-            nonzero = np.flatnonzero(column)
-            if not len(nonzero):
-                continue
-            sign_of[s, f] = 1 if column[nonzero[0]] > 0 else -1
-            column = column * sign_of[s, f]
-            column_of[s, f] = seen.setdefault(column.tobytes(), len(columns))
-            if column_of[s, f] == len(columns):
-                columns.append(column)
-    largest = max((int(np.abs(c).sum()) for c in columns), default=0)
-    empty = Layout(len(columns), column_of, sign_of, (), largest)
-    pieces = tuple(_pieces(panel.addresses, columns, empty.dtype))
-    return replace(empty, pieces=pieces, dense=_dense(columns, pieces, empty.dtype))
-
-
-def _dense(
-    columns: list[NDArray[np.int64]], pieces: Sequence[tuple[int, tuple[Piece, ...]]], dtype: Any
-) -> NDArray[np.float32] | None:
-    """Return the columns as a matrix where its product is faster, else None."""
-    if len(columns) < FEWEST_DENSE:
-        return None
-    matrix = np.stack(columns)
-    by_pieces = sum(_cost(piece, np.dtype(dtype).itemsize) for _, own in pieces for piece in own)
-    if not dense.fits(matrix) or dense.cost(*matrix.shape) >= by_pieces:
-        return None
-    return matrix.astype(np.float32)
-
-
-def _cost(piece: Piece, itemsize: int) -> float:
-    """Return about how many seconds a trial takes to sum a piece here."""
-    plane, table = piece_costs(itemsize)
-    if len(piece.masks):
-        return len(piece.masks) * plane * (1.0 if piece.masks[:, 2:].any() else 0.5)
-    return table * float(piece.values.reshape(4, 32).any(axis=1).mean())
-
-
-def _pieces(
-    addresses: NDArray[np.int64], columns: list[NDArray[np.int64]], dtype: Any
-) -> Iterator[tuple[int, tuple[Piece, ...]]]:
-    blocks, block_of = np.unique(addresses // COLUMN, return_inverse=True)
-    found: list[list[Piece]] = [[] for _ in blocks]
-    for target, column in enumerate(columns):
-        values = np.zeros((len(blocks), COLUMN), np.int64)
-        values[block_of, addresses % COLUMN] = column
-        for k, piece in _in_blocks(target, values, dtype):
-            found[k].append(piece)
-    yield from zip(blocks.tolist(), map(tuple, found), strict=True)
-
-
-def _in_blocks(target: int, values: NDArray[np.int64], dtype: Any) -> Iterator[tuple[int, Piece]]:
-    """Yield the pieces of a column, shape (n_blocks, 128), of the blocks that it is not 0 in."""
-    lowest, highest = values.min(axis=1), values.max(axis=1)
-    negative: NDArray[np.bool_] = lowest < 0
-    n_bits = [max((~low if low < 0 else 0).bit_length(), high.bit_length()) + (low < 0)
-              for low, high in zip(lowest.tolist(), highest.tolist(), strict=True)]  # fmt: skip
-    planes = range(max(n_bits, default=0))
-    masks = np.empty((len(values), len(planes), 4), np.uint32)
-    for plane in planes:  # of two's complement; bit u of word q is unit 32 q + u
-        bits = ((values >> plane) & 1).astype(np.bool_)
-        masks[:, plane] = np.packbits(bits, axis=1, bitorder="little").view("<u4")
-    used, most = masks.any(axis=2), planes_worth(np.dtype(dtype).itemsize)
-    for k in np.flatnonzero(np.array(n_bits)).tolist():
-        weights = 1 << np.arange(n_bits[k])
-        weights[-1] *= -1 if negative[k] else 1
-        own = used[k, : n_bits[k]]
-        if np.count_nonzero(own) > most:
-            yield k, Piece(target, np.empty((0, 4), np.uint32), np.empty(0, dtype), values[k].astype(dtype))
-        else:
-            yield k, Piece(target, masks[k, : n_bits[k]][own], weights[own].astype(dtype), np.empty(0, dtype))
+    arranged: Layout
+    first: int
+    sums: NDArray[Any]
 
 
 def moved_sums(
@@ -212,27 +155,54 @@ def moved_sums(
 ) -> NDArray[Any]:
     """Return the sums over swapped units, shape (n_columns, n_trials)."""
     room = room or Room.of(arranged, n_trials)
-    words, out = room.words[:, :n_trials], room.sums[:, :n_trials]
+    words, out = room.of_trials(n_trials)
+    if arranged.made is not None:
+        _copy(arranged.made, first, out)
+        return out
     out[:] = 0
     if panel.enumerated:
         counting_words(first, words)
     if arranged.dense is not None:
         _add_products(panel, arranged.dense, run, first, words, room, out)
         return out
-    for column, pieces in arranged.pieces:
+    if arranged.pieces is not None:
+        _add_pieces(panel, arranged.pieces, run, first, words, room, out)
+    return out
+
+
+def _copy(made: Sequence[Moved], first: int, out: NDArray[Any]) -> None:
+    """Write the sums of all blocks from trial `first` on."""
+    row = 0
+    for block in made:
+        start = first - block.first
+        out[row : row + len(block.sums)] = block.sums[:, start : start + out.shape[1]]
+        row += len(block.sums)
+
+
+def _add_pieces(
+    panel: ScoredSums,
+    pieces: Pieces,
+    run: int,
+    first: int,
+    words: NDArray[np.uint32],
+    room: Room,
+    out: NDArray[Any],
+) -> None:
+    """Add bit planes and byte tables, a column of units at a time, to `out`."""
+    borders = zip(pairwise(pieces.planes.tolist()), pairwise(pieces.tables.tolist()), strict=True)
+    for column, (planes, tables) in zip(pieces.columns.tolist(), borders, strict=True):
         if not panel.enumerated:
             swap_words(panel.key, run, first, column, words)
-        for piece in pieces:
-            if len(piece.masks):
-                add_planes(words, piece.masks, piece.weights, out[piece.target])
-            else:
-                add_tables(words, piece.values, room.table, out[piece.target])
-    return out
+        own = slice(*planes)
+        add_all_planes(words, pieces.plane_targets[own], pieces.masks[own], pieces.weights[own], out)
+        if tables[0] < tables[1]:
+            own = slice(*tables)
+            add_all_tables(words, pieces.table_targets[own], pieces.values[own].astype(out.dtype), room.table, out)
 
 
 def _add_products(
     panel: ScoredSums,
-    matrix: NDArray[np.float32],
+    matrix: NDArray[Any],
     run: int,
     first: int,
     words: NDArray[np.uint32],
@@ -250,11 +220,13 @@ def _add_products(
             if here != column and not panel.enumerated:
                 swap_words(panel.key, run, first, int(here), words)
                 column = here
-            own = np.flatnonzero(addresses // COLUMN == here)
-            dense.expand(words, addresses[own] % COLUMN, swaps[own[0] : own[-1] + 1])
+            units = np.flatnonzero(addresses // COLUMN == here)
+            dense.expand(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
         products = room.array("products", (n_columns, n_trials), np.float32)
+        own = room.array("contributions", (n_columns, len(addresses)), np.float32)
+        own[:] = matrix[:, start : start + dense.UNITS]
         with dense.one_thread():
-            np.matmul(matrix[:, start : start + dense.UNITS], swaps, out=products)
+            np.matmul(own, swaps, out=products)
         dense.add_rounded(products, out)
 
 
@@ -277,6 +249,13 @@ class Room:
         if name not in self.named or self.named[name].size < size or self.named[name].dtype != dtype:
             self.named[name] = np.empty(size, dtype)
         return self.named[name][:size].reshape(shape)
+
+    def of_trials(self, n_trials: int) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """Return the swap words and sums of so many trials, without gaps between rows."""
+        words, sums = (
+            whole.ravel()[: len(whole) * n_trials].reshape(-1, n_trials) for whole in (self.words, self.sums)
+        )
+        return words, sums.reshape(len(self.sums), n_trials)
 
     @staticmethod
     def of(arranged: Layout, n_trials: int) -> Room:
@@ -318,16 +297,6 @@ def piece_costs(itemsize: int) -> tuple[float, float]:
     return of_plane / len(sums), dense.fastest(add_tables, words, values, table, sums) / len(sums)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def popcount(_context: Any, word: Any) -> Any:
-    """Return the number of set bits (LLVM's ctpop)."""
-
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return word(word), generate
-
-
 @njit(nogil=True, cache=True)
 def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add 2^k popcount(words & plane_k) over planes to `out`, shape (n_trials,)."""
@@ -343,6 +312,20 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
             for t in range(words.shape[1]):
                 bits = popcount(words[0, t] & m0) + popcount(words[1, t] & m1)
                 out[t] += weight * np.int32(bits)
+
+
+@njit(nogil=True, cache=True)
+def add_all_planes(words, targets, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Add planes to the rows of `out`, shape (n_columns, n_trials), that they are of."""
+    for p in range(targets.shape[0]):
+        add_planes(words, masks[p : p + 1], weights[p : p + 1], out[targets[p]])
+
+
+@njit(nogil=True, cache=True)
+def add_all_tables(words, targets, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Add values of swapped units to the rows of `out`, shape (n_columns, n_trials), that they are of."""
+    for p in range(targets.shape[0]):
+        add_tables(words, values[p], table, out[targets[p]])
 
 
 @njit(nogil=True, cache=True)

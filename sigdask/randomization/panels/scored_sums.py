@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts.lattice import COUNTS, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, any_formula, movement
-from sigdask.randomization.kernels.discordance import UNITS, add_differing, add_signs
+from sigdask.randomization.kernels.discordance import UNITS, add_signs, discordant
 from sigdask.randomization.shuffles import Key
 
 EACH = np.empty(0, np.int64)
@@ -207,12 +207,8 @@ class ScoredSums:
 
     def _discordant(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the weights of the units that differ, shape (n_pairs, n_metrics); no weights are 1 each."""
-        found = np.zeros(self.shape[::-1], np.int64)
-        for units in self._blocks():
-            for m, metric in enumerate(self.metrics):
-                values = np.ascontiguousarray(self.values[units][:, :, list(metric.fields)].transpose(1, 2, 0))
-                add_differing(values, self.pairs, weights[units], found[m])
-        return found.T
+        by_fields = {m.fields: discordant(self.values, m.fields, self.pairs, weights) for m in self.metrics}
+        return np.column_stack([by_fields[m.fields] for m in self.metrics])
 
     def _blocks(self) -> Iterator[slice]:
         """Yield the units, as many at a time as are laid out otherwise."""
@@ -254,9 +250,14 @@ class ScoredSums:
         weights = self._denominator(m)
         if weights is None:
             return False
-        below = self.values[:, :, list(self.metrics[m].fields)] @ weights  # (n_kept, n_systems)
         totals = self.totals[:, list(self.metrics[m].fields)] @ weights
-        return bool((below == below[:, :1]).all() and (totals == totals[0]).all() and totals[0] > 0)
+        if (totals != totals[0]).any() or totals[0] <= 0:
+            return False
+        own, weights = np.array(self.metrics[m].fields)[weights != 0], weights[weights != 0]
+        first = self.values[:, 0][:, own]  # (n_kept, n_own)
+        below = first @ weights
+        each = (self.values[:, s][:, own] for s in range(1, len(totals)))
+        return all(np.array_equal(one, first) or np.array_equal(one @ weights, below) for one in each)
 
     def constants(self, rows: NDArray[np.int64], m: int) -> NDArray[np.int64]:
         """Return the denominators of pairs whose systems no swap can give another, shape (n_rows,); 0 of others."""

@@ -13,8 +13,8 @@ from sigdask.counts import Counts
 from sigdask.metrics import find
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.kernels.exceedances import count_linear
+from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.kernels.scored import parameters, score_tile
-from sigdask.randomization.kernels.sums import layout
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits

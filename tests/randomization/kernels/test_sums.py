@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels import dense, sums
+from sigdask.randomization.kernels import dense, layouts, sums
 from sigdask.randomization.shuffles import swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
@@ -18,19 +18,19 @@ def path(request, monkeypatch):
     """Each way to sum, forced."""
     worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
     if worth:
-        monkeypatch.setattr(sums, "planes_worth", worth)
+        monkeypatch.setattr(layouts, "planes_worth", worth)
     if request.param == "dense":
-        monkeypatch.setattr(sums, "FEWEST_DENSE", 1)
+        monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
         monkeypatch.setattr(dense, "cost", lambda *_: 0.0)
         monkeypatch.setattr(dense, "UNITS", 100)  # several chunks, across columns of 128
-    sums._layouts.clear()
+    layouts._layouts.clear()
     yield request.param
-    sums._layouts.clear()
+    layouts._layouts.clear()
 
 
 def moved(panel, **where):
     """What each system and field moves, relative to the first system."""
-    arranged = sums.layout(panel)
+    arranged = layouts.layout(panel)
     out = sums.moved_sums(panel, arranged, **where)
     full = np.zeros((*arranged.column_of.shape, out.shape[1]), np.int64)
     for s, f in np.argwhere(arranged.column_of >= 0):
@@ -44,7 +44,7 @@ def check(seed, n_items, size):
     rng = rng_of(seed)
     values = rng.integers(-size, size + 1, (n_items, 3, 2)) * (rng.random((n_items, 3, 1)) < 0.3)
     panel = panel_of(values, [MEAN])
-    sums._layouts.clear()
+    layouts._layouts.clear()
     bits = swap_bits(panel.key, run=0, first=11, n_trials=50, n_units=n_items).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (moved(panel, run=0, first=11, n_trials=50) == expected).all()
@@ -59,20 +59,20 @@ def test_equal_columns_are_summed_once_and_constant_ones_never():
     values[:20, 1, 0] = 1
     values[:20, 2, 0] = -1  # the negative of system 1
     values[:, :, 1] = 5  # shared by all
-    assert sums.layout(panel_of(values, [MEAN])).n_columns == 1
+    assert layouts.layout(panel_of(values, [MEAN])).n_columns == 1
 
 
 def test_small_sums_take_32_bits_and_large_ones_64():
     small, large = np.zeros((2, 9, 2, 2), np.int64)
     small[:, 1, 0], large[:, 1, 0] = 100, 2**40
-    assert sums.layout(panel_of(small, [MEAN])).dtype == np.int32
-    assert sums.layout(panel_of(large, [MEAN])).dtype == np.int64
+    assert layouts.layout(panel_of(small, [MEAN])).dtype == np.int32
+    assert layouts.layout(panel_of(large, [MEAN])).dtype == np.int64
 
 
 def test_concordant_columns_of_units_are_not_visited():
     values = np.zeros((1000, 2, 2), np.int64)
     values[700, 0, 0] = 1
-    assert [column for column, _ in sums.layout(panel_of(values, [MEAN])).pieces] == [5]
+    assert layouts.layout(panel_of(values, [MEAN])).pieces.columns.tolist() == [5]
 
 
 @settings(max_examples=15, deadline=None)
@@ -86,7 +86,7 @@ def check_sparse(seed, size):
     at = rng.choice(5000, 25, replace=False)
     values[at] = rng.integers(-size, size + 1, (25, 3, 2))
     panel = panel_of(values, [MEAN])
-    sums._layouts.clear()
+    layouts._layouts.clear()
     bits = swap_bits(panel.key, run=1, first=2**32 - 5, n_trials=10, n_units=5000).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (moved(panel, run=1, first=2**32 - 5, n_trials=10) == expected).all()
@@ -101,7 +101,7 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
     values = np.zeros((40, 2, 2), np.int64)
     values[:, 1, 0] = 10**7
     panel = panel_of(values, [MEAN])
-    arranged = sums.layout(panel)
+    arranged = layouts.layout(panel)
     assert arranged.dtype == np.int32
     assert arranged.dtype_for(100) == np.int64
     out = np.empty((2, 50), np.int64)
@@ -111,16 +111,16 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
 
 
 def test_products_are_taken_only_while_they_are_exact(monkeypatch):
-    monkeypatch.setattr(sums, "FEWEST_DENSE", 1)
+    monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
     monkeypatch.setattr(dense, "cost", lambda *_: 0.0)
     for size, taken in ((2**24 // 40 - 1, True), (2**24 // 40 + 1, False)):
         values = np.zeros((40, 2, 2), np.int64)
         values[:, 1, 0] = size
-        assert (sums.layout(panel_of(values, [MEAN])).dense is not None) == taken
+        assert (layouts.layout(panel_of(values, [MEAN])).dense is not None) == taken
     # chunk by chunk: the whole may be larger
     values = np.zeros((2000, 2, 2), np.int64)
     values[:, 1, 0] = 2**14
-    arranged = sums.layout(panel_of(values, [MEAN]))
+    arranged = layouts.layout(panel_of(values, [MEAN]))
     assert arranged.dense is not None
     assert arranged.largest > dense.EXACT
 

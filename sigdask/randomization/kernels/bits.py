@@ -1,0 +1,17 @@
+"""Bits of words, as kernels count them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.extending import intrinsic
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def popcount(_context: Any, word: Any) -> Any:
+    """Return the number of set bits (LLVM's ctpop)."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return word(word), generate

@@ -1,0 +1,200 @@
+"""Panels arranged for summing: which columns there are, and the bit planes, tables or matrix that sum them.
+
+A column is what one system and field contribute beside the first system. Nothing wider than the panel's
+own type is kept of them, and no object of Python a column of units: a panel of 1,000 systems and 10^5
+items has 782,000 of these.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.randomization.kernels import dense
+from sigdask.randomization.kernels.sums import Layout, Pieces, planes_worth
+from sigdask.randomization.panels.scored_sums import ScoredSums
+from sigdask.randomization.shuffles import COLUMN
+
+FEWEST_DENSE = 8
+"""Columns from which a matrix product is considered."""
+
+MOST_NUMBERS = 2**21
+"""Contributions that are taken apart at a time."""
+
+_layouts: WeakKeyDictionary[ScoredSums, Layout] = WeakKeyDictionary()
+
+
+def layout(panel: ScoredSums) -> Layout:
+    """Arrange a panel for summing (kept as long as the panel: a family may have thousands)."""
+    found = _layouts.get(panel)
+    if found is None:
+        found = _layouts[panel] = _arranged(panel)
+    return found
+
+
+def arrange(panel: ScoredSums, arranged: Layout) -> None:
+    """Arrange a panel in a way that is known already."""
+    _layouts[panel] = arranged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The distinct columns of a panel.
+
+    Attributes
+    ----------
+    panel : ScoredSums
+        Whose they are.
+    systems, fields, signs : int64 array, shape (n_columns,)
+        Where each stands first, and the sign that makes its first number positive.
+    exact : bool
+        Sums of their chunks are exact in float32.
+    """
+
+    panel: ScoredSums
+    systems: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    signs: NDArray[Any]
+    exact: bool
+
+    def __len__(self) -> int:
+        return len(self.systems)
+
+    def numbers(self, units: slice) -> NDArray[Any]:
+        """Return them for some units, shape (n_columns, n_units), in the panel's own type."""
+        values = self.panel.values[units]
+        bases = np.array([self.panel.base_of(s) for s in self.systems.tolist()], np.int64)
+        found = values[:, self.systems, self.fields] - values[:, bases, self.fields]
+        return np.asarray((found * self.signs).T)
+
+
+def _arranged(panel: ScoredSums) -> Layout:
+    _, n_systems, n_fields = panel.values.shape
+    column_of = np.full((n_systems, n_fields), -1, np.int64)
+    sign_of = np.ones((n_systems, n_fields), np.int64)
+    seen: dict[bytes, int] = {}
+    places: list[tuple[int, int]] = []
+    largest, exact = 0, True
+    for s in range(1, n_systems):
+        base = panel.base_of(s)
+        for f in range(n_fields) if s != base else ():
+            column = panel.values[:, s, f] - panel.values[:, base, f]  # within the type, which holds differences
+            nonzero = column != 0
+            start = int(nonzero.argmax()) if len(nonzero) else 0
+            if not nonzero.any():
+                continue
+            sign_of[s, f] = 1 if column[start] > 0 else -1
+            column *= column.dtype.type(sign_of[s, f])
+            column_of[s, f] = seen.setdefault(hashlib.blake2b(column).digest(), len(places))
+            if column_of[s, f] == len(places):
+                places.append((s, f))
+                sizes = np.abs(column)
+                largest = max(largest, int(sizes.sum(dtype=np.int64)))
+                exact = exact and dense.fits(sizes)
+    systems, fields = np.array(places, np.int64).reshape(-1, 2).T
+    signs = sign_of[systems, fields].astype(panel.values.dtype)
+    columns = Columns(panel, systems, fields, signs, exact)
+    empty = Layout(len(columns), column_of, sign_of, largest)
+    pieces = _pieces(columns, empty.dtype)
+    if _is_dense(columns, pieces, empty.dtype):
+        return replace(empty, dense=_matrix(columns))
+    return replace(empty, pieces=pieces)
+
+
+def _is_dense(columns: Columns, pieces: Pieces, dtype: Any) -> bool:
+    """Say whether a matrix product is faster."""
+    if len(columns) < FEWEST_DENSE or not columns.exact:
+        return False
+    return dense.cost(len(columns), len(columns.panel.addresses)) < pieces.cost(np.dtype(dtype).itemsize)
+
+
+def _matrix(columns: Columns) -> NDArray[Any]:
+    found = np.empty((len(columns), len(columns.panel.addresses)), columns.panel.values.dtype)
+    step = max(1, MOST_NUMBERS // len(columns))
+    for start in range(0, found.shape[1], step):
+        found[:, start : start + step] = columns.numbers(slice(start, start + step))
+    return found
+
+
+def _pieces(columns: Columns, dtype: Any) -> Pieces:
+    """Take columns apart into planes and tables, some columns of 128 units at a time."""
+    block_of = columns.panel.addresses // COLUMN
+    starts = np.flatnonzero(np.diff(block_of, prepend=-1))
+    worth = planes_worth(np.dtype(dtype).itemsize)
+    found = [_taken_apart(columns, some, dtype, worth) for some in _in_runs(starts, len(block_of), len(columns))]
+    planes, n_tables, plane_targets, masks, weights, table_targets, values = zip(*found, strict=True)
+    return Pieces(
+        columns=block_of[starts],
+        planes=_borders(planes),
+        plane_targets=np.concatenate(plane_targets),
+        masks=np.concatenate(masks),
+        weights=np.concatenate(weights),
+        tables=_borders(n_tables),
+        table_targets=np.concatenate(table_targets),
+        values=np.concatenate(values),
+    )
+
+
+def _borders(numbers: tuple[NDArray[np.int64], ...]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.concatenate(numbers))]).astype(np.int64)
+
+
+def _in_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Iterator[NDArray[np.int64]]:
+    """Yield where columns of units begin, and where the last of them ends, some at a time; once where none is."""
+    ends = np.append(starts, n_units)
+    step = max(1, MOST_NUMBERS // (COLUMN * max(n_columns, 1)))
+    for k in range(0, max(len(starts), 1), step):
+        yield ends[k : k + step + 1]
+
+
+def _taken_apart(columns: Columns, ends: NDArray[np.int64], dtype: Any, worth: int) -> tuple[NDArray[Any], ...]:
+    """Return planes and tables of some columns of units: how many of each, and what they are, as in `Pieces`."""
+    units, n_blocks = slice(ends[0], ends[-1]), len(ends) - 1
+    at = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + columns.panel.addresses[units] % COLUMN
+    numbers = np.zeros((len(columns), n_blocks * COLUMN), columns.panel.values.dtype)
+    numbers[:, at] = columns.numbers(units)
+    numbers = numbers.reshape(len(columns), n_blocks, COLUMN)
+    lowest, highest = numbers.min(axis=2, initial=0), numbers.max(axis=2, initial=0)
+    n_bits = _bit_lengths(np.maximum(~np.minimum(lowest, -1), highest)) + (lowest < 0)
+    masks = _planes(numbers, int(n_bits.max(initial=0)))  # (n_blocks, n_columns, n_bits, 4)
+    bit = np.arange(masks.shape[2])
+    used = masks.any(axis=3) & (bit < n_bits.T[:, :, None])
+    by_table = used.sum(axis=2) > worth  # (n_blocks, n_columns)
+    block, target, k = np.nonzero(used & ~by_table[:, :, None])
+    negative = (lowest[target, block] < 0) & (k == n_bits[target, block] - 1)
+    weights = np.where(negative, -1, 1) * (1 << k)
+    table_block, table_target = np.nonzero(by_table)
+    return (
+        np.bincount(block, minlength=n_blocks),
+        np.bincount(table_block, minlength=n_blocks),
+        target.astype(np.int32),
+        masks[block, target, k],
+        weights.astype(dtype),
+        table_target.astype(np.int32),
+        numbers[table_target, table_block],
+    )
+
+
+def _planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:
+    """Return the units whose number has bit k, shape (n_blocks, n_columns, n_bits, 4), in two's complement."""
+    n_columns, n_blocks, _ = numbers.shape
+    found = np.empty((n_blocks, n_columns, n_bits, 4), np.uint32)
+    for k in range(n_bits):
+        packed = np.packbits((numbers >> k & 1).astype(np.bool_), axis=2, bitorder="little")
+        found[:, :, k] = packed.view("<u4").transpose(1, 0, 2)
+    return found
+
+
+def _bit_lengths(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many bits tell numbers, none of them negative, apart."""
+    found, left = np.zeros(numbers.shape, np.int64), numbers
+    while left.any():
+        found += left > 0
+        left = left >> 1
+    return found

@@ -1,0 +1,90 @@
+"""Large panels on worker processes: in blocks, whose sums tasks fetch from each other."""
+
+import itertools
+import os
+import signal
+
+import numpy as np
+import pytest
+from panel_of import panel_of, rng_of
+
+from sigdask.clusters import Cluster, connect
+from sigdask.engine import count_jobs, packing
+from sigdask.engine.packing import InBlocks, Whole
+from sigdask.engine.tasks import partition
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization import blocks
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.max_t import Family
+from sigdask.randomization.panels.families import Member
+
+F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))
+N_TRIALS = 9000
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    rng = rng_of(0)
+    tp = rng.integers(0, 3, (400, 9))
+    values = np.stack([tp, tp + rng.integers(0, 3, tp.shape), np.full_like(tp, 2)], axis=-1)
+    panel, small = panel_of(values, [F1, MEAN]), panel_of(values[:30, :2], [F1])
+    parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
+    family = Family((Member(panel, 1),), parts, studentised=True)
+    return [Job(panel, N_TRIALS, 0), Job(panel, N_TRIALS, 1), Job(family, N_TRIALS), Job(small, N_TRIALS)]
+
+
+@pytest.fixture
+def cut(monkeypatch, jobs):
+    """Let the panel be a large one, of four blocks, and a task of at most 1,024 trials."""
+    panel = jobs[0].panel
+    monkeypatch.setattr(blocks, "LARGE_BYTES", panel.nbytes // 2)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", panel.nbytes // 4)
+    monkeypatch.setattr(blocks, "SUMS_BYTES", 1024 * 4 * panel.totals.size)
+
+
+def counted(jobs, cluster):
+    return [tally.counts.tolist() for tally in count_jobs(jobs, cluster=cluster)]
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.cluster)])
+def test_any_number_of_workers_counts_the_same_from_blocks(jobs, cut, workers):
+    expected = counted(jobs, "none")
+    with connect("local", workers=workers) as cluster:
+        sent = packing.sent_once(cluster, jobs)
+        large, family, small = (sent[id(job.panel)] for job in jobs[1:])
+        assert isinstance(large, InBlocks)
+        assert len(large.blocks[0]) == 4
+        assert family.blocks[0] is large.blocks[0]  # sent once
+        assert isinstance(small, Whole)
+        assert counted(jobs, cluster) == expected
+
+
+def test_a_task_of_a_large_panel_has_no_more_trials_than_fit_its_workers(jobs, cut):
+    tasks = partition(jobs, [1e-9] * len(jobs), 1.0)
+    sizes = [trials.n_trials for task in tasks for trials in task if trials.job < 3]
+    assert max(sizes) == 1024
+    assert sum(sizes) == 3 * N_TRIALS
+    assert [trials.n_trials for task in tasks for trials in task if trials.job == 3] == [N_TRIALS]
+
+
+def test_a_frame_that_travels_has_no_contributions(jobs, cut):
+    whole = len(packing._packed(jobs[0].panel, code=False))
+    frame = len(packing._packed(blocks.frame_of(jobs[0].panel), code=False))
+    assert frame < whole / 3
+
+
+@pytest.mark.chaos
+def test_blocks_and_sums_that_die_with_a_worker_are_made_again(jobs, cut, monkeypatch):
+    long = [Job(job.panel, 20 * job.n_trials, job.run) for job in jobs]
+    expected = counted(long, "none")
+    with connect("local", workers=3) as cluster:
+        pids = list(cluster.client.run(os.getpid).values())
+        kills = itertools.count()
+
+        def progress(done, n_trials):
+            if next(kills) in {3, 12}:
+                os.kill(pids.pop(), signal.SIGKILL)
+
+        found = count_jobs(long, cluster=Cluster("dask", 3, cluster.client), progress=progress)
+        assert len(pids) == 1
+    assert [tally.counts.tolist() for tally in found] == expected

@@ -1,0 +1,86 @@
+"""Counts from sums of blocks of systems are those of the whole panel, whatever the blocks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from panel_of import panel_of, rng_of
+
+from sigdask.counts import Counts
+from sigdask.metrics import find, metric
+from sigdask.metrics.forms import Bleu, Ratios
+from sigdask.randomization import blocks
+from sigdask.randomization.blocks import Block, frame_of, from_sums, panels_of, parts_of
+from sigdask.randomization.max_t import Family
+from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.sums import Units
+
+F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))
+MACRO = Ratios(((1, 0, 0), (0, 1, 0)), ((0, 1, 1), (1, 0, 1)))
+N_SYSTEMS = 7
+
+
+def panels():
+    """One of each kind of kernel: linear, ratio and macro; BLEU; real scores by mean and by a formula."""
+    rng = rng_of(0)
+    tp = rng.integers(0, 3, (300, N_SYSTEMS))
+    values = np.stack([tp, tp + rng.integers(0, 3, tp.shape), np.full_like(tp, 2)], axis=-1)
+    values[:, 5] = values[:, 2]  # two systems alike, in other blocks
+    values[:, 6] = values[:, 0]  # and one like the first
+    yield panel_of(values, [F1, MEAN, MACRO])
+    n_grams = np.sort(rng.integers(1, 30, (40, N_SYSTEMS, 10)), axis=2)[:, :, ::-1]
+    yield panel_of(n_grams.copy(), [Bleu()])
+    scores = Counts.from_scores({f"s{k}": rng.normal(size=80) for k in range(N_SYSTEMS)})
+    pairs = [(i, j) for i in range(N_SYSTEMS) for j in range(i)]
+    spread = metric(name="root", fields=("score",))(lambda score: np.sqrt(np.abs(score)))
+    chosen = [find("mean").bind(scores), spread.bind(scores)]
+    for placed in build(scores, Units.of(scores, 0), chosen, pairs):
+        yield placed.panel
+
+
+def cut(counted, n_bytes, monkeypatch, *, first, n_trials):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", n_bytes)
+    made = [
+        [Block.of(part).sums(run=1, first=first, n_trials=n_trials) for part in parts_of(panel)]
+        for panel in panels_of(counted)
+    ]
+    return from_sums(frame_of(counted), made), [len(own) for own in made]
+
+
+@pytest.mark.parametrize("per_block", [1, 2, 3, 6, 7])
+def test_pairs_are_counted_alike_from_blocks_of_any_size(per_block, monkeypatch):
+    for panel in panels():
+        whole = panel.tally(run=1, first=5, n_trials=3000)
+        twin, [n_blocks] = cut(panel, per_block * panel.nbytes // N_SYSTEMS, monkeypatch, first=5, n_trials=3000)
+        assert n_blocks == -(-(N_SYSTEMS - 1) // per_block)
+        assert twin.values.size == 0
+        tally = twin.tally(run=1, first=5, n_trials=3000)
+        assert (tally.counts == whole.counts).all()
+
+
+@pytest.mark.parametrize("studentised", [False, True])
+@pytest.mark.parametrize("side", [0, 1, -1])
+def test_families_are_counted_alike_from_blocks(side, studentised, monkeypatch):
+    several = list(panels())
+    several[1] = replace(several[1], key=(7, 7))
+    families = [
+        Family((Member(panel, m),), np.array([[[0, row]] for row in range(len(panel.pairs))]), side, False, studentised)
+        for panel in several
+        for m in range(len(panel.metrics))
+    ]
+    members = tuple(Member(panel, m, 1 + m) for panel in several for m in range(len(panel.metrics)))
+    parts = np.array([[[k, row]] for k in range(len(members)) for row in range(0, 21, 5)])
+    families.append(Family(members, parts, side, False, studentised))
+    for family in families:
+        whole = family.tally(run=1, first=5, n_trials=1500)
+        twin, _ = cut(family, 2 * family.panels[0].nbytes // N_SYSTEMS, monkeypatch, first=5, n_trials=1500)
+        assert (twin.tally(run=1, first=5, n_trials=1500).counts == whole.counts).all()
+        assert sum(panel.values.size for panel in twin.panels) == 0
+
+
+def test_a_slab_begins_anywhere_within_the_sums(monkeypatch):
+    panel = next(panels())
+    twin, _ = cut(panel, 1, monkeypatch, first=0, n_trials=9000)
+    tally = twin.tally(run=1, first=4000, n_trials=700)
+    assert (tally.counts == panel.tally(run=1, first=4000, n_trials=700).counts).all()
