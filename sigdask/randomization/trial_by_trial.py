@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.kernels.sums import Room
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.slabs import slabs
+from sigdask.randomization.slabs import slab_size, slabs
+
+AT_ONCE = 2**19
+"""Pairs and trials that are looked at together, some 50 bytes each."""
 
 
-def trial_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> NDArray[np.int64]:
+def trial_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> NDArray[np.uint8]:
     """Return the counts of each trial, shape (n_trials, n_pairs, n_metrics, n_tails): those of `tally`, not yet added.
 
-    Of sums the trials are shuffled together, which takes no longer than one, and then counted one by one.
+    Of sums the trials are shuffled together, which takes no longer than one, and each stands for a panel of its own.
     """
-    counts = np.zeros((n_trials, *panel.shape, panel.manner.n_tails), np.int64)
+    counts = np.zeros((n_trials, *panel.shape, panel.manner.n_tails), np.uint8)
     if not isinstance(panel, ScoredSums):
         for k in range(n_trials):
             counts[k] = panel.tally(run=run, first=first + k, n_trials=1).counts
         return counts
-    at = 0
-    for slab in slabs(panel, run=run, first=first, n_trials=n_trials):
-        room = Room.of(slab.arranged, 1)
-        for k in range(slab.n_trials):
-            one = replace(slab, moved=np.ascontiguousarray(slab.moved[:, k : k + 1]), room=room, _prepared={})
-            for m in range(len(panel.metrics)):
-                one.count(m, counts[at + k, :, m])
+    at, size = 0, min(slab_size(panel), max(1, AT_ONCE // max(1, panel.shape[0])))
+    for slab in slabs(panel, run=run, first=first, n_trials=n_trials, size=size):
+        for m in range(len(panel.metrics)):
+            each = np.zeros((panel.shape[0], slab.n_trials, counts.shape[-1]), np.int64)
+            slab.count_each(m, each)
+            counts[at : at + slab.n_trials, :, m] = each.transpose(1, 0, 2)
         at += slab.n_trials
     return counts

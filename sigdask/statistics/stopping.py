@@ -30,6 +30,9 @@ there are `ONE_BY_ONE` or fewer, else added."""
 ONE_BY_ONE = 64
 """Trials that are shuffled in the time of one."""
 
+PARTS = 16
+"""Into which trials are cut where one of them is looked for."""
+
 NOT_YET = -1
 MOST_STEPS = 200
 """Of Newton's method, which takes about ten."""
@@ -260,7 +263,8 @@ def places(
 ) -> Iterator[tuple[Integers, Integers]]:
     """Yield comparisons, and after how many trials the wanted exceedance of each has come; all in one block.
 
-    By halving, those that share a half counted again together, down to a few trials that are looked at one by one.
+    Part by part, those still looked for counted again together, then in the parts of where each has come, down to a
+    few trials that are looked at one by one: the whole block is counted once, and little of it again.
 
     Parameters
     ----------
@@ -281,22 +285,24 @@ def places(
     open_ = [(first, n_trials, some, wanted)]
     while open_:
         start, length, sought, nth = open_.pop()
-        if length <= ONE_BY_ONE:
-            come = np.cumsum(np.asarray(recount(start, length, sought), np.int64), axis=0) >= nth  # (length, n)
-            if not come.any(axis=0).all() or (nth < 1).any():
-                raise InputError(
-                    f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; "
-                    "the data changed"
-                )
-            yield sought, start + 1 + come.argmax(axis=0)
-            continue
-        half = length // 2
-        here = np.asarray(recount(start, half, sought), np.int64).sum(axis=0)
-        left = here >= nth
-        if left.any():
-            open_.append((start, half, sought[left], nth[left]))
-        if not left.all():
-            open_.append((start + half, length - half, sought[~left], (nth - here)[~left]))
+        step = max(-(-length // PARTS), ONE_BY_ONE)
+        for at in range(start, start + length, step):
+            n = min(step, start + length - at)
+            each = np.asarray(recount(at, n, sought), np.int64)  # (n_parts, n_sought)
+            total = each.sum(axis=0)
+            come = total >= nth
+            if n <= ONE_BY_ONE and come.any():
+                summed = np.cumsum(each[:, come], axis=0)
+                yield sought[come], at + 1 + (summed >= nth[come]).argmax(axis=0)
+            elif come.any():
+                open_.append((at, n, sought[come], nth[come]))
+            sought, nth = sought[~come], (nth - total)[~come]
+            if not len(sought):
+                break
+        else:
+            raise InputError(
+                f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; the data changed"
+            )
 
 
 def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: ArrayLike) -> Decision:

@@ -203,7 +203,7 @@ def test_many_places_in_one_block_are_found_together():
         k: at for some, ats in places(0, 5000, np.arange(40), wanted, recount) for k, at in zip(some, ats, strict=True)
     }
     assert found == {k: int(np.flatnonzero(flags[k])[n - 1]) + 1 for k, n in enumerate(wanted)}
-    assert asked.count(2500) == 1
+    assert asked.count(313) <= 16  # the sixteen parts, once
     assert len(asked) < 40 * 11
 
 
