@@ -75,8 +75,8 @@ def leanings(panel: ScoredSums, metric: int) -> Array:
     moments = np.zeros((3, len(sums)))
     for added in _added(panel, metric, slope):
         d = added / power
-        for total, raised in zip(moments, (d, d * d, d * d * d), strict=True):
-            total += raised.sum(axis=0)
+        for k, raised in enumerate((d, d * d, d * d * d)):
+            moments[k] += raised.sum(axis=0)
     return _third(moments / max(panel.n_units, 1))
 
 
