@@ -191,7 +191,7 @@ class HowRead(TypedDict, total=False):
     documents: Annotated[Any, Option("File of the document of each segment, one a line.")]
     most_unpacked: Annotated[
         int | None,
-        Option("Bytes that a packed file may become.", otherwise="50 times its size, at least 256 MB", least=1),
+        Option("Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1),
     ]
 
 

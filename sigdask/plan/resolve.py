@@ -16,6 +16,7 @@ from sigdask.clusters.description import Named, describe
 from sigdask.comparison.stopping.beside import adjustment_beside
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
+from sigdask.formats.places.handwritten import text_of
 from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
@@ -320,10 +321,7 @@ def _body(text: str | None, at: _Place) -> str | None:
     path = at.path(key, text)
     if path is None:
         return None
-    try:
-        template = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        at.complain(key, f"found {shown(text)}, which cannot be read: {error}")
-        return None
-    at.attempt(key, bodies.check, template)
+    template = at.attempt(key, text_of, path, "a template of JSON")
+    if template is not None:
+        at.attempt(key, bodies.check, template)
     return template

@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from sigdask.errors import InputError
 
-MOST_TIMES = 50
+MOST_TIMES = 100
 """How many times its own size a packed file may become, from its beginning to wherever it is read."""
 
-FREE = 1 << 28
+FREE = 1 << 25
 """Bytes that every file may become."""
+
+CELL = 4
+"""Bytes of a value of Parquet, which may keep a million that are equal in none."""
 
 _asked: ContextVar[int | None] = ContextVar("bytes that a file may become", default=None)
 
@@ -34,6 +37,15 @@ def unpacking_at_most(n_bytes: int | None) -> Iterator[None]:
 def check_unpacked(path: Path, n_bytes: int, packed: int) -> None:
     """Refuse a file that becomes too large.
 
+    Parameters
+    ----------
+    path : Path
+        The file, for the error.
+    n_bytes : int
+        What it becomes, or has become so far.
+    packed : int
+        The bytes of it that this was packed in.
+
     Raises
     ------
     InputError
@@ -43,17 +55,19 @@ def check_unpacked(path: Path, n_bytes: int, packed: int) -> None:
     if n_bytes > limit:
         raise InputError(
             f"{path}: {packed:,} bytes unpack to more than {limit:,}, far more than data do; where that is meant, "
-            f"raise the limit with --most-unpacked {2 * n_bytes}"
+            "raise the limit with --most-unpacked BYTES"
         )
+
+
+def check_parquet(path: Path, metadata: Any) -> None:
+    """Refuse a Parquet file that becomes too large: in bytes, or in values."""
+    n_bytes = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
+    check_unpacked(path, max(n_bytes, CELL * metadata.num_rows * metadata.num_columns), path.stat().st_size)
 
 
 @contextmanager
 def unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
     """Open what a gzip file holds, within the limit."""
-    packed = raw.seek(0, io.SEEK_END)
-    raw.seek(max(packed - 4, 0))
-    check_unpacked(path, int.from_bytes(raw.read(4), "little"), packed)  # as the file itself says
-    raw.seek(0)
     with gzip.open(raw) as stream, io.BufferedReader(_Counted(path, stream, raw), 1 << 16) as counted:
         yield cast("IO[bytes]", counted)
 
