@@ -174,6 +174,9 @@ def _bounded(sources: Sequence[Source], options: Options) -> Iterator[None]:
         except RecursionError:
             files = ", ".join(str(source.path) for source in sources)
             raise InputError(f"{files}: objects or lists are nested too deeply") from None
+        except MemoryError:
+            files = ", ".join(f"{source.path}" for source in sources)
+            raise InputError(f"{files}: more than the memory of this machine holds") from None
         except OSError as error:  # as for a name that is too long
             raise InputError(f"{shown(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
 

@@ -233,7 +233,7 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
         return str(path.with_suffix(".sqlite"))
     scheme, separator, rest = text.partition("://")
     if not separator:
-        file = at.path(("store",), text, paths.writable)
+        file = at.path(("store",), text, paths.database)
         return str(file)
     if scheme.partition("+")[0] not in DATABASES:
         at.complain(
@@ -242,7 +242,7 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
             f"{nearest(scheme, DATABASES, 'databases')}",
         )
     elif scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
-        file = at.path(("store",), rest[1:], paths.writable)
+        file = at.path(("store",), rest[1:], paths.database)
         return str(file)
     return text
 
