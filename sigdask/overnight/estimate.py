@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sigdask import addresses, clusters, formats
@@ -65,9 +66,10 @@ def n_threads(plan: Plan) -> int | None:
 
 def _of(plan: Plan, number: int, complaints: list[Complaint]) -> Cost | None:
     asked, key = plan.test_sets[number], ("test_set", number)
-    counts = _attempt(complaints, key, asked.read)
-    if counts is None:
+    read = _attempt(complaints, key, _read, asked)
+    if read is None:
         return None
+    asked, counts = read
     before = len(complaints)
     metrics = _metrics(asked, counts, Source(at_home(), Spread(plan.cluster, plan.workers)), key, complaints)
     _attempt(complaints, (*key, "pairs"), pairs_of, counts, asked.pairs, asked.baseline)
@@ -129,7 +131,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
     sampled = comparisons.n_trials[comparisons.sampled]
     return Cost(
         test_set=asked.name,
-        format=_format(asked),
+        format=asked.format,
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
@@ -162,7 +164,9 @@ def _rate(panel: AnyPanel, n_trials: int) -> float:
     return (time.perf_counter() - start) / n_trials
 
 
-def _format(asked: TestSet) -> str:
-    if asked.format != "auto":
-        return asked.format
-    return formats.detect(asked.sources, asked.gold, asked.options)
+def _read(asked: TestSet) -> tuple[TestSet, Counts]:
+    """Return a test set with the format that its files are in, and what they hold."""
+    with formats.reading_once():
+        if asked.format == "auto":
+            asked = replace(asked, format=formats.detect(asked.sources, asked.gold, asked.options))
+        return asked, asked.read()
