@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import comparing, planning, tools
+from sigdask.cli import comparing, planning, streams, tools
 from sigdask.cli.logs import columns
 from sigdask.cli.showing import LOG
-from sigdask.errors import SigdaskError
+from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
 
 INTERRUPTED = 3
@@ -22,29 +22,40 @@ def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
     from sigdask.cli.logs import to_stderr
 
+    streams.guard()
     to_stderr(in_json="--log-json" in sys.argv)
+    status = _status()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: Ctrl-C ends it at once
+    if lost := streams.unwritten():
+        _said(UnfinishedError(f"standard output: cannot be written ({lost})"), status)
+        status = status or UnfinishedError.exit_status
+    sys.stderr.flush()
+    sys.exit(status)
+
+
+def _status() -> int:
+    """Run a command and return its exit status."""
     try:
-        status = commands.main(standalone_mode=False)
+        status = commands.main(prog_name="sigdask", standalone_mode=False)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
     except SigdaskError as error:
-        _fail(str(error), error.exit_status)
+        return _said(error, error.exit_status)
     except click.exceptions.Abort:
-        _fail("interrupted", INTERRUPTED)
+        return _said("interrupted", INTERRUPTED)
     except click.ClickException as error:
-        _fail(f"{error.format_message()} (see sigdask --help)", 2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        return _said(f"{error.format_message()} (see sigdask --help)", 2)
     except Exception as error:  # the last resort: a line instead of a traceback
         if os.environ.get("SIGDASK_DEBUG"):
             raise
-        _fail(f"internal error, please report it (SIGDASK_DEBUG=1 shows where): {type(error).__name__}: {error}", 70)
-    sys.exit(status or 0)
+        return _said(
+            f"internal error, please report it (SIGDASK_DEBUG=1 shows where): {type(error).__name__}: {error}", 70
+        )
+    return status or 0
 
 
-def _fail(message: str, status: int) -> NoReturn:
+def _said(message: object, status: int) -> int:
     LOG.error(message, extra={"status": status})
-    sys.exit(status)
+    return status
 
 
 class Help(click.HelpFormatter):
@@ -55,13 +66,24 @@ class Help(click.HelpFormatter):
         return fitted(super().getvalue(), columns(sys.stdout))
 
 
+class Commands(click.Group):
+    """All commands; a broken connection is no pipe whose reader left, for which click would take it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise UnfinishedError(f"a connection was lost ({error})") from None
+
+
 class Context(click.Context):
     """Commands show their help by `Help`."""
 
     formatter_class = Help
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="sigdask", prog_name="sigdask")
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
 def commands(*, log_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, say_json, width, write_json
+from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, say_data, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.text import printable
 
@@ -78,7 +78,7 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
     options = [word for key, value in given.items() if value is not None for word in (key, value)]
     ready = prepare(plan, cluster, options=options)
     if dry_run:
-        click.echo(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END")
+        say_data(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END\n")
         return
     say(printable(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it"))
 

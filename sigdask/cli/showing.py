@@ -9,13 +9,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
 from sigdask.cli.logs import columns
+from sigdask.cli.streams import exactly
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.layout import BETWEEN, fitted
 from sigdask.report.text import printable_json
@@ -60,7 +62,7 @@ def progress_bar() -> Iterator[Bar | None]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*shown, console=Console(file=cast("IO[str]", exactly(sys.stderr))), transient=True) as bar:
         yield Bar(bar)
 
 
@@ -107,6 +109,11 @@ def say_json(text: str) -> None:
     click.echo(printable_json(text))
 
 
+def say_data(text: str) -> None:
+    """Write on standard output what a program reads: as it is, but for a terminal."""
+    (sys.stdout if sys.stdout.isatty() else exactly(sys.stdout)).write(text)
+
+
 def check_outputs(**files: str | None) -> None:
     """Refuse, before anything is counted, files that cannot be written; at most one is standard output."""
     piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
@@ -132,9 +139,10 @@ def check_writable(path: Path, option: str) -> None:
 def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
     """Write JSON where it is asked for, part after part as it is made."""
     if file == "-":
-        for part in parts():
-            click.echo(printable_json(part), nl=False)
-        click.echo()
+        for part in chain(parts(), ["\n"]):
+            sys.stdout.write(printable_json(part))
+            if not exactly(sys.stdout).open:  # nobody reads what else there is to make
+                return
     elif file is not None:
         from sigdask.report.files import write_parts
 
@@ -143,14 +151,13 @@ def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
 
 
 def write_csv(file: str | None, table: Table) -> None:
-    """Write CSV where it is asked for; on a terminal, names are made harmless."""
+    """Write CSV where it is asked for."""
     from sigdask.comparison.found.columns import csv_parts
     from sigdask.report.files import write_parts
-    from sigdask.report.text import printable
 
     if file == "-":
         for part in csv_parts([table]):
-            click.echo(printable(part, keep="\n") if sys.stdout.isatty() else part, nl=False)
+            say_data(part)
     elif file is not None:
         with _named("--csv"):
             write_parts(Path(file), csv_parts([table]))
@@ -162,7 +169,9 @@ def write_parquet(file: str | None, table: Table) -> None:
     from sigdask.report import files
 
     if file == "-":
-        columns.write_parquet([table], sys.stdout.buffer)
+        made = BytesIO()
+        columns.write_parquet([table], made)
+        exactly(sys.stdout).write_bytes(made.getvalue())
     elif file is not None:
         with _named("--parquet"):
             files.write_parquet(Path(file), [table])
