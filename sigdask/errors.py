@@ -16,8 +16,8 @@ class InputError(SigdaskError):
     """Bad input or usage: names the file, line, id or option, what was found and what to do."""
 
 
-class InputErrors(InputError):
-    """Several at once.
+class SeveralError(InputError):
+    """Several things wrong with an input.
 
     Attributes
     ----------

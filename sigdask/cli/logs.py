@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
-from sigdask.errors import InputErrors
+from sigdask.errors import SeveralError
 from sigdask.report.layout import fitted
 from sigdask.report.text import printable, printable_json
 from sigdask.writing import as_json
@@ -39,7 +39,7 @@ class Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return one line, and one for each of several errors; no name can make a line of its own."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
-        parts = record.msg.parts if isinstance(record.msg, InputErrors) else (record.getMessage(),)
+        parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
         text = "\n".join(map(printable, parts))
         return fitted(f"sigdask: {level}{text}", columns(sys.stderr))
 

@@ -1,5 +1,4 @@
-"""Standard output and error as commands use them: whatever is written is harmless, and no stream that is lost ends a
-command.
+"""Standard output and error as commands use them: what is written is harmless, and a lost stream ends no command.
 
 All that is written on `sys.stdout` and `sys.stderr`, by whomever, goes through here: users' words cannot command a
 terminal, and a stream that is closed, full or no longer read takes the rest and is done with. Only `exactly` passes on
