@@ -83,14 +83,21 @@ class Context(click.Context):
     formatter_class = Help
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="sigdask", prog_name="sigdask")
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
-def commands(*, log_json: bool) -> None:
+@click.pass_context
+def commands(context: click.Context, *, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
     from sigdask.cli.logs import to_stderr
 
     to_stderr(in_json=log_json)
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 for _command in (

@@ -42,15 +42,20 @@ def say(text: str, *, beside: bool = False, hang: int = BETWEEN) -> None:
     click.echo(fitted(text, columns(sys.stderr if beside else sys.stdout), hang=hang), err=beside)
 
 
+def be_quiet() -> None:
+    """Say no more than warnings and errors beside the results."""
+    LOG.setLevel(logging.WARNING)
+
+
 def width() -> int | None:
     """Return the columns of the terminal that results are written on, None for a pipe."""
     return columns(sys.stdout)
 
 
 @contextmanager
-def progress_bar() -> Iterator[Bar | None]:
+def progress_bar(*, quiet: bool = False) -> Iterator[Bar | None]:
     """Show on a terminal what is extracted, then trials done, rate and time left; nothing in a pipe."""
-    if not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
@@ -127,11 +132,16 @@ def check_outputs(**files: str | None) -> None:
             raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
     for name, file in files.items():
         if file is not None and f"--{name} -" not in piped:
-            check_writable(Path(file), f"--{name}")
+            check_writable(file, f"--{name}")
 
 
-def check_writable(path: Path, option: str) -> None:
+def check_writable(text: str, option: str) -> None:
     """Refuse a file that cannot be written."""
+    from sigdask.formats.places import local_only
+
+    if problem := local_only(text, "what is written"):
+        raise InputError(f"{option} {problem}")
+    path = Path(text)
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 
@@ -175,6 +185,14 @@ def write_parquet(file: str | None, table: Table) -> None:
     elif file is not None:
         with _named("--parquet"):
             files.write_parquet(Path(file), [table])
+
+
+def write_text(file: str, text: str) -> None:
+    """Write what a pipe would get."""
+    from sigdask.report.files import write_whole
+
+    with _named("-o"):
+        write_whole(Path(file), f"{text}\n")
 
 
 @contextmanager

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.listing import Comparisons
+from sigdask.comparison.comparisons import Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.statistics.classical import correlations
 
-MOST_NUMBERS = 2**22
+MOST_NUMBERS = 2**18
 """Item scores that are laid out at a time."""
 
 

@@ -13,6 +13,7 @@ from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.by_metric import format_of, is_of_format
+from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.files import open_bytes
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
@@ -136,6 +137,7 @@ def read(
     ----------
     *systems : Source, Path or "NAME=PATH"
         Files of one or more systems: TSV, CSV, JSON lines or Parquet; gz, BOM and CRLF as they are.
+        Here as everywhere a path may be a URL that fsspec knows: s3://BUCKET/FILE.
         Several files under one NAME are replicates of a system (optimizer runs, seeds): its score
         is the mean of theirs.
     gold : Path, optional
@@ -155,10 +157,11 @@ def read(
     """
     if not systems:
         raise InputError("no file given; expected a table, or one file a system")
-    sources = [parse_source(str(s)) if not isinstance(s, Source) else s for s in systems]
-    gold_path = None if gold is None else Path(gold)
+    sources = [s if isinstance(s, Source) else parse_source(s) for s in systems]
+    gold_path = None if gold is None else place(gold)
     if is_address(format):
         return _read_own(format, sources, gold_path, options)
+    _fetch(sources, gold_path, options)
     asked, own = parse_format(format)
     with reading_once():
         return _read(sources, gold_path, asked, options.with_own(own))
@@ -216,6 +219,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     InputError
         Where none fits, or more than one.
     """
+    _fetch(sources, gold, options)
     sources = replicates.by_replicate(sources)[0]
     if options.documents is not None or options.references:
         return "segments"
@@ -231,6 +235,12 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         lists = len(table.columns) == 1 and _is_list(_table(gold, options), table)
         return "responses" if lists else "labels"
     return _of_columns(table, options, len(sources))
+
+
+def _fetch(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
+    """Have what lies at URLs brought here, several at a time."""
+    own = [path for source in sources for path in source.parts or (source.path,)]
+    fetch([*own, gold, options.documents, *options.references])
 
 
 def _table(path: Path, options: Options) -> Table:

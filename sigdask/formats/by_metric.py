@@ -26,7 +26,7 @@ FORMATS = {
     "edit-distance": "pairs",
     "ap": "trec",
 }
-"""Metric, in small letters, to the format that alone has it, beside a gold file; without one it is a column of scores."""
+"""Metric in small letters to the format that alone has it beside a gold file; without one it is a column of scores."""
 
 BY_FOLD = frozenset(map(str.casefold, metrics.METRICS))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.listing import Standing
+from sigdask.comparison.comparisons import Standing
 from sigdask.engine.tasks import TrialRange
 from sigdask.identity import identity_of
 from sigdask.randomization.jobs import Job

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def _inputs(test_sets: Sequence[TestSet], taken: Mapping[str, Sequence[Path]]) -
 
 def _text(path: Path) -> str:
     """Return a path as text that every file can hold, whatever its bytes are."""
-    return os.fsencode(path).decode(errors="backslashreplace")
+    return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _digest(path: Path) -> str:

@@ -256,8 +256,9 @@ class _Driver:
             if self.early is not None:
                 self.early.look()
                 self.early.recall(self.store.results(self.plan.alpha))
+            looks = self.store.first_looks(self.ledger.ids)
             for batch in self.batches:
-                results, found = self._judged(batch, counting)
+                results, found = self._judged(batch, looks, counting)
                 recorded.append(found)
                 by_set |= _by_set(batch.names, results, found.table)
         n_changed = self.store.record(recorded) if recorded else 0
@@ -296,9 +297,10 @@ class _Driver:
         counted = all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
         return counted and (self.early is None or self.early.is_settled)
 
-    def _judged(self, batch: Batch, counting: Counting) -> tuple[Results, Found]:
+    def _judged(self, batch: Batch, looks: NDArray[np.int64], counting: Counting) -> tuple[Results, Found]:
         """Return the results of a batch, and what the store is to keep of them.
 
+        `looks` are the fewest trials that each comparison of the ledger had a complete result with before.
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
@@ -315,7 +317,7 @@ class _Driver:
         if early is not None:
             complete &= early.is_found(of_p)
         comparison = self.ledger.ids[of_p.place]
-        table = _with_looks(results.table, self.store.first_looks(comparison))
+        table = _with_looks(results.table, looks[of_p.place])
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _of_metrics(table, failing)))
         return results, Found(table.take(scored), comparison[scored], complete[scored])
 

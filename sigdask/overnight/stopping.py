@@ -28,6 +28,7 @@ from sigdask.statistics.stopping import (
     places,
     saving,
     sequence_intervals,
+    stopping_block,
 )
 from sigdask.store import Found
 
@@ -131,9 +132,7 @@ class Early:
 
     def _stops(self, looked: Looked) -> NDArray[np.int64]:
         """Return the round in or at whose end the rule stops each comparison, -1 where it does not."""
-        reached = self.rule.reached(looked.n_extreme.cumsum(axis=0), looked.n_trials.cumsum(axis=0))
-        reached = reached & (looked.n_trials > 0)
-        return np.where(reached.any(axis=0), reached.argmax(axis=0), NOT_YET) if len(reached) else looked.none
+        return stopping_block(self.rule, looked.n_extreme, looked.n_trials)
 
     def _read(self, run: int) -> Blocks:
         """Return the rounds that end within the trials asked for, and what was counted again of the next one."""
@@ -287,11 +286,6 @@ class Looked:
 
     n_trials: NDArray[np.int64]
     n_extreme: NDArray[np.int64]
-
-    @property
-    def none(self) -> NDArray[np.int64]:
-        """The round of what does not stop, for all."""
-        return np.full(self.n_trials.shape[1], NOT_YET, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

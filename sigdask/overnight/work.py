@@ -14,7 +14,7 @@ from sigdask import addresses
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
 from sigdask.comparison import comparisons
-from sigdask.comparison.listing import Standing
+from sigdask.comparison.comparisons import Standing
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, SeveralError
+from sigdask.formats.places import redacted
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import Key, has
 
@@ -105,7 +106,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        text = f'"{value}"'
+        text = f'"{redacted(value)}"'
     elif isinstance(value, int) and abs(value) >= 10**LONGEST:
         return f"a number of about {value.bit_length() * 3 // 10} digits"
     elif isinstance(value, Mapping):

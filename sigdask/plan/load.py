@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from sigdask.errors import InputError
+from sigdask.formats.places import local_only
 from sigdask.plan.complaints import Complaint, of_validation, refuse
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import lines_of_keys
@@ -38,7 +39,7 @@ def load_plan(path: Path | str) -> Plan:
     InputError
         Listing every error, with its line, key, what was found and what was expected.
     """
-    file = Path(path)
+    file = _local(path)
     text = _text(file)
     _check_name(file.absolute())
     data = _parsed(text, file)
@@ -52,7 +53,7 @@ def load_plan(path: Path | str) -> Plan:
 
 def peek(path: Path | str) -> tuple[str, str]:
     """Return the store and the name of a plan, whatever else is wrong with it: to look at what it has found."""
-    file = Path(path).absolute()
+    file = _local(path).absolute()
     data = _parsed(_text(file), file)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
     return store_of(store, file), name or file.stem
@@ -86,6 +87,12 @@ def _check_name(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         raise InputError(f"{str(path)!r}: the name of a plan or of its folder is not UTF-8; rename it") from None
+
+
+def _local(path: Path | str) -> Path:
+    if problem := local_only(str(path), "a plan"):
+        raise InputError(problem)
+    return Path(path)
 
 
 def _text(path: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
+from sigdask.formats.places import common, is_there, is_url, is_wild, like, place, redacted
 from sigdask.formats.samples.files import belong_together, log_files
 from sigdask.plan.complaints import plain, shown
 
@@ -21,9 +22,11 @@ MOST_MATCHES = 100_000
 
 
 def absolute(text: str, folder: Path) -> Path:
-    """Return a path of the plan, `~` resolved, relative to the plan's folder."""
+    """Return a path of the plan, `~` resolved, relative to the plan's folder, or what a URL points to."""
     if "\0" in text:
         raise InputError(f"found {shown(text)}, expected a path without NUL")
+    if is_url(text):
+        return place(text)
     try:
         return Path(os.path.normpath(folder / Path(text).expanduser()))
     except RuntimeError as error:  # no such user
@@ -40,9 +43,16 @@ def existing(text: str, folder: Path, *, folders: bool = False) -> Path:
             raise InputError(f"found {shown(text)}: no such file ({plain(path)})")
     except OSError as error:
         raise InputError(f"found {shown(text)}: {error.strerror}") from None
-    if not os.access(path, os.R_OK):
+    if not is_url(text) and not os.access(path, os.R_OK):
         raise InputError(f"found {shown(text)}: may not be read ({plain(path)})")
     return path
+
+
+def local(text: str, folder: Path) -> Path:
+    """Return the path of a file of this machine that exists."""
+    if is_url(text):
+        raise InputError(f"found {shown(text)}, expected a file of this machine")
+    return existing(text, folder)
 
 
 def takes_folders(format_: str) -> bool:
@@ -58,6 +68,8 @@ def writable(text: str, folder: Path) -> Path:
     for placeholder in re.findall(r"\{[^{}/]*\}", text):
         if placeholder not in PLACEHOLDERS:
             raise InputError(f"found {shown(text)}: {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}")
+    if is_url(text):
+        raise InputError(f"found {shown(text)}, expected a file of this machine: nothing is written to URLs")
     path = absolute(text, folder)
     try:
         if path.is_dir():
@@ -74,7 +86,7 @@ def writable(text: str, folder: Path) -> Path:
 
 def is_pattern(text: str) -> bool:
     """Say whether a path stands for several."""
-    return SYSTEM in text or TASK in text or glob.has_magic(text)
+    return SYSTEM in text or TASK in text or (is_wild(text) if is_url(text) else glob.has_magic(text))
 
 
 def sources(
@@ -87,7 +99,7 @@ def sources(
     named = systems if isinstance(systems, Mapping) else {None: systems}
     for name, paths in named.items():
         for path in (paths,) if isinstance(paths, str) else paths:
-            if is_pattern(path) and not Path(folder, path).exists():
+            if is_pattern(path) and (is_url(path) or not Path(folder, path).exists()):
                 yield from _matches(path, folder, name, format_)
             else:
                 yield _one(path, folder, name, format_)
@@ -111,17 +123,17 @@ def _matches(pattern: str, folder: Path, name: str | None, format_: str) -> Iter
     Folders are meant where it matches no file, or where folders of logs lie beside other files.
     """
     try:
-        whole = str(absolute(pattern, folder))
+        whole = pattern if is_url(pattern) else str(absolute(pattern, folder))
         wild = whole.replace(SYSTEM, "*").replace(TASK, "*")
+        whole, found = like(whole, wild)
         named = _regex(whole)
-        found = [Path(path) for path in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207  # absolute patterns
     except (InputError, OSError, ValueError, re.error) as error:
         yield InputError(f"found {shown(pattern)}: {error}")
         return
-    matched = [(path, match) for path in found if (match := named.fullmatch(str(path)))]
+    matched = [(path, match) for name, path in found if (match := named.fullmatch(name))]
     chosen = _files_or_folders([path for path, _ in matched], format_)
     if not chosen:
-        yield InputError(f"found {shown(pattern)}, which matches no file; looked for {plain(wild)}")
+        yield InputError(f"found {shown(pattern)}, which matches no file; looked for {plain(redacted(wild))}")
         return
     if len(chosen) > MOST_MATCHES:
         yield InputError(f"found {shown(pattern)}, which matches {len(chosen):,} files, at most {MOST_MATCHES:,}")
@@ -132,8 +144,8 @@ def _matches(pattern: str, folder: Path, name: str | None, format_: str) -> Iter
 
 def _files_or_folders(found: list[Path], format_: str) -> dict[Path, None]:
     """Return the files among what a pattern found; the folders where there is no file, or only they hold logs."""
-    files = [path for path in found if os.path.isfile(path)]  # noqa: PTH113  # False where it may not be looked at
-    folders = [path for path in found if os.path.isdir(path)]  # noqa: PTH112
+    files = [path for path in found if is_there(path.is_file)]
+    folders = [path for path in found if is_there(path.is_dir)]
     if folders and not any(_are_logs([path], format_) for path in files):
         logs = [path for path in folders if _are_logs([path], format_)]
         if logs or not files:
@@ -158,7 +170,7 @@ def _grouped(pattern: str, names: Mapping[Path, str | None], format_: str) -> It
         elif _are_logs(paths, format_):
             parts = tuple(file for path in paths for file in (log_files(path) if path.is_dir() else [path]))
             homes = [path if path.is_dir() else path.parent for path in paths]
-            yield Source(Path(os.path.commonpath(homes)), name, parts=parts)
+            yield Source(common(homes), name, parts=parts)
         else:
             yield from (Source(path, name) for path in paths)
 

@@ -212,7 +212,7 @@ def _cluster_text(text: str, at: _Place, key: Key) -> str:
 
 
 def _cluster_file(text: str, at: _Place, key: Key) -> str:
-    path = at.path(key, text)
+    path = at.path(key, text, paths.local)
     if path is not None and path.suffix != ".json":
         at.attempt(key, clusters.read, path)
     return str(path or text)

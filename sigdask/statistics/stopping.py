@@ -121,8 +121,8 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
         When to stop.
     n_extreme : int array, shape (n_blocks, ...)
         Exceedances in each block of the ordered prefix, of any number of comparisons.
-    n_trials : int array, shape (n_blocks,)
-        Trials of each block.
+    n_trials : int array, shape (n_blocks,) or (n_blocks, ...)
+        Trials of each block; 0 where a comparison has no such block.
 
     Returns
     -------
@@ -135,7 +135,8 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
     array([ 1, -1])
     """
     summed = np.cumsum(np.asarray(n_extreme, np.int64), axis=0)  # (n_blocks, ...)
-    trials = np.cumsum(np.asarray(n_trials, np.int64)).reshape((-1,) + (1,) * (summed.ndim - 1))
+    trials = np.cumsum(np.asarray(n_trials, np.int64), axis=0)
+    trials = trials.reshape(trials.shape + (1,) * (summed.ndim - trials.ndim))
     if len(summed) == 0:
         return np.full(summed.shape[1:], NOT_YET, np.int64)
     reached = rule.reached(summed, trials)
@@ -246,6 +247,37 @@ def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, 
     return Decision(n, k, significant, rule.alpha, rule.epsilon, sequence_interval(k, n, rule.epsilon))
 
 
+def settled_after(
+    n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, adjusted: ArrayLike = False
+) -> NDArray[np.float64]:
+    """Return after how many trials verdicts were settled, whatever the rest would be: the mean over their orders.
+
+    The curtailed rule knows that (k + 1) / (n + 1) ends above alpha once m = floor(alpha (n + 1)) exceedances have
+    come, and that it ends at alpha or below once n - m + 1 others have. Of n trials in any order, k of them
+    exceedances, the r-th of these comes after r (n + 1) / (k + 1) trials in the mean (negative hypergeometric).
+
+    Parameters
+    ----------
+    n_extreme, n_trials : int array, shape (...)
+        Counts of all trials.
+    alpha : float
+        The level.
+    adjusted : bool array, shape (...)
+        Whether the verdict is of an adjusted p, which is no smaller than p: that it is above alpha is settled with p,
+        that it is not by no fewer than all trials.
+
+    Examples
+    --------
+    >>> settled_after([500, 5, 5], 999, 0.05, adjusted=[True, False, True]).round(1).tolist()
+    [99.8, 954.8, 999.0]
+    """
+    k, n = np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64)
+    m = np.floor(alpha * (n + 1))
+    m = m + ((m + 1) / (n + 1) <= alpha) - (m / (n + 1) > alpha)  # as p <= alpha is rounded
+    below = np.where(adjusted, n, (n - m + 1) * (n + 1) / (n - k + 1))
+    return np.where(k < m, below, m * (n + 1) / (k + 1))
+
+
 def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> NDArray[np.float64]:
     """Return log((n + 1) C(n, k) p^k (1 - p)^(n - k)), elementwise."""
     k, n = np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64)
@@ -294,7 +326,7 @@ def sequence_intervals(
 HALVINGS = 64
 
 
-def saving(n_counted: int, n_asked: int) -> float:
+def saving(n_counted: float, n_asked: float) -> float:
     """Return the share of trials that stopping early left out.
 
     Examples

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
+from sigdask.formats.places import is_url, place, redacted
 from sigdask.formats.reading.files import differing, stem
 from sigdask.options import READING, Align, Missing
 
@@ -224,8 +225,8 @@ def twice(path: Path, system: str, other: Path) -> InputError:
     )
 
 
-def parse_source(text: str) -> Source:
-    """Read PATH or NAME=PATH; a path that exists wins over the split.
+def parse_source(given: str | Path) -> Source:
+    """Read PATH or NAME=PATH; a URL, and a path that exists, wins over the split.
 
     Examples
     --------
@@ -234,12 +235,14 @@ def parse_source(text: str) -> Source:
     >>> parse_source("runs/bert.tsv").name is None
     True
     """
+    if is_url(text := str(given)):
+        return Source(place(given))
     name, equals, path = text.partition("=")
     if not equals or Path(text).exists():
         return Source(Path(text))
     if not name.strip() or not path:
-        raise InputError(f"system {text!r}: expected PATH or NAME=PATH, with neither side empty")
-    return Source(Path(path), name.strip())
+        raise InputError(f"system {redacted(text)!r}: expected PATH or NAME=PATH, with neither side empty")
+    return Source(place(path), name.strip())
 
 
 def parse_format(text: str) -> tuple[str, dict[str, str]]:

@@ -79,7 +79,8 @@ def _arranged(panel: ScoredSums) -> Layout:
     column_of = np.full((n_systems, n_fields), -1, np.int64)
     sign_of = np.ones((n_systems, n_fields), np.int64)
     seen: dict[bytes, int] = {}
-    places, largest, exact = [], 0, True
+    places: list[tuple[int, int]] = []
+    largest, exact = 0, True
     for s in range(1, n_systems):
         base = panel.base_of(s)
         for f in range(n_fields) if s != base else ():

@@ -151,7 +151,7 @@ def decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-def]  
             sign = buffer[at] if at < stop else 0
             if sign in {43, 45}:
                 at += 1
-            fits = at < stop
+            fits = bool(at < stop)
             while at < stop and 48 <= buffer[at] <= 57 and power < 1000:
                 power = power * 10 + (np.int64(buffer[at]) - 48)
                 at += 1

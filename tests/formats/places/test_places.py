@@ -1,0 +1,224 @@
+"""URLs as paths: what readers see of them, what is written of them, what is fetched and when."""
+
+import copy
+import gc
+import os
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sigdask.errors import InputError
+from sigdask.formats import Options, Source, parse_source, read
+from sigdask.formats.places import common, place
+from sigdask.formats.places.redaction import redacted
+from sigdask.formats.places.remote import Remote
+
+HEAD = "id,a,b\n"
+ROWS = "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(30))
+
+
+def put(system, folder, at):
+    """Copy a folder into a file system."""
+    for file in Path(folder).rglob("*"):
+        if file.is_file():
+            system.pipe(f"{at}/{file.relative_to(folder).as_posix()}", file.read_bytes())
+
+
+def same(one, other):
+    """Hold two readings against each other."""
+    assert (one.systems, one.ids, one.groups) == (other.systems, other.ids, other.groups)
+    assert list(one.fields) == list(other.fields)
+    for name in one.fields:
+        np.testing.assert_array_equal(one.fields[name], other.fields[name])
+
+
+@pytest.mark.parametrize(
+    ("url", "written"),
+    [
+        ("s3://bucket/runs/a.tsv", "s3://bucket/runs/a.tsv"),
+        ("s3://AKID:sec/ret@bucket/a.tsv", "s3://***@bucket/a.tsv"),
+        ("s3://bucket/ann@home/a:b@c.tsv", "s3://bucket/ann@home/a:b@c.tsv"),
+        ("https://ann:p@ss:word@host:8080/a.tsv", "https://***@host:8080/a.tsv"),
+        ("https://ghp_token@host/a.tsv", "https://***@host/a.tsv"),
+        ("https://host/a.tsv?X-Amz-Credential=A%2FB&X-Amz-Signature=0af", "https://host/a.tsv?X-Amz-Credential=***&X-Amz-Signature=***"),
+        ("https://host/a.tsv?0af9", "https://host/a.tsv?***"),
+        ("https://host/a?sig=x;b=y#access_token=z", "https://host/a?sig=***&b=***#***"),
+        ("https://host/a.tsv?path=runs/a.tsv&versionId=7", "https://host/a.tsv?path=runs/a.tsv&versionId=7"),
+        ("abfs://runs@lab.dfs.core.windows.net/a.tsv?sv=1&sig=x%3D", "abfs://runs@lab.dfs.core.windows.net/a.tsv?sv=***&sig=***"),
+        ("zip://a.tsv::https://u:p@host/a.zip?t=1", "zip://a.tsv::https://***@host/a.zip?t=***"),
+        ("simplecache::sftp://u:p@host/a.tsv", "simplecache::sftp://***@host/a.tsv"),
+        ("a = 'https://u:p@h/a?k=v' and \"ftp://u:p@h/b\"", "a = 'https://***@h/a?k=***' and \"ftp://***@h/b\""),
+        ("s3://bucket/run?.tsv", "s3://bucket/run?.tsv"),
+        ("runs/a.tsv?x=1", "runs/a.tsv?x=1"),
+    ],
+)  # fmt: skip
+def test_what_may_be_secret_in_a_url_is_hidden_and_nothing_else(url, written):
+    assert redacted(url) == written
+    assert redacted(written) == written
+
+
+def test_a_table_is_read_the_same_from_a_url_as_from_a_path_gzipped_or_not(memory, tmp_path):
+    import gzip
+
+    (tmp_path / "a.csv").write_text(HEAD + ROWS)
+    memory.pipe({"/t/a.csv": (HEAD + ROWS).encode(), "/t/b.csv.gz": gzip.compress((HEAD + ROWS).encode())})
+    for name in ("a.csv", "b.csv.gz"):
+        same(read(f"memory://t/{name}"), read(tmp_path / "a.csv"))
+
+
+def test_parquet_at_a_url_is_read(memory, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"id": ["x", "y"], "a": [1, 2], "b": [2, 2]}), tmp_path / "a.parquet")
+    put(memory, tmp_path, "/p")
+    same(read("memory://p/a.parquet"), read(tmp_path / "a.parquet"))
+
+
+def test_gold_references_and_documents_may_lie_at_urls(memory, tmp_path):
+    text = {"ref.txt": "a b c\nd e\nf g h\n", "two.txt": "a b\nd e f\ng h\n", "x.txt": "a b c\nd\nf g\n"}
+    text |= {"y.txt": "a b\nd e\nf\n", "docs.txt": "one\none\ntwo\n"}
+    for name, content in text.items():
+        (tmp_path / name).write_text(content)
+    put(memory, tmp_path, "/mt")
+
+    def told(where):
+        options = Options(references=(where("two.txt"),), documents=where("docs.txt"))
+        return read(Source(where("x.txt")), Source(where("y.txt")), gold=where("ref.txt"), options=options)
+
+    same(told(lambda name: place(f"memory://mt/{name}")), told(lambda name: tmp_path / name))
+
+
+def test_runs_are_named_after_their_files_and_told_apart_by_their_folders(memory):
+    memory.pipe({f"/r/{name}/test.csv": b"id,score\n1,2\n2,3\n" for name in ("bert", "base")})
+    assert read("memory://r/bert/test.csv", "memory://r/base/test.csv").systems == ("bert", "base")
+    assert parse_source("mine=https://ann:pw@host/a.tsv?x=1").name == "mine"
+    assert parse_source("https://ann:pw@host/run%201.tsv?x=1").system == "run 1"
+
+
+def test_a_folder_of_logs_at_a_url_gives_the_newest_of_each_task(memory, tmp_path):
+    import json
+
+    rows = [{"doc_id": k, "doc": {"q": k}, "target": "1", "filter": "none", "metrics": ["acc"]} for k in range(4)]
+    for day, value in (("2024-05-01", 1), ("2024-05-02", 0)):
+        for system in ("base", "new"):
+            file = tmp_path / system / f"samples_t_{day}T02-00-00.123456.jsonl"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("".join(json.dumps(row | {"acc": value}) + "\n" for row in rows))
+    put(memory, tmp_path, "/logs")
+    remote = read("memory://logs/base", "memory://logs/new")
+    local = read(tmp_path / "base", tmp_path / "new")
+    same(remote, local)
+    assert [file.name for file in remote.files] == [file.name for file in local.files]
+    assert str(remote.files[0]) == "memory://logs/base/samples_t_2024-05-02T02-00-00.123456.jsonl"
+    assert [note.replace("memory://logs", str(tmp_path)) for note in remote.warnings] == list(local.warnings)
+
+
+def test_a_folder_of_annotations_at_a_url_is_read_as_one_here(memory, tmp_path):
+    for system in ("gold", "x", "y"):
+        (tmp_path / system / "sub").mkdir(parents=True)
+        (tmp_path / system / "d1.ann").write_text("T1\tPER 0 4\tAnna\n")
+        (tmp_path / system / "sub" / "d2.ann").write_text("T1\tLOC 3 8\tPrague\n" if system != "y" else "")
+    put(memory, tmp_path, "/brat")
+    same(
+        read("memory://brat/x", "memory://brat/y", gold="memory://brat/gold", format="spans"),
+        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="spans"),
+    )
+
+
+def test_what_is_not_there_is_an_error_that_names_the_url(memory):
+    memory.pipe("/t/a.csv", b"id,a\n")
+    with pytest.raises(InputError, match=r"^memory://t/none.csv: no such file$"):
+        read("memory://t/none.csv")
+    with pytest.raises(InputError, match=r"memory://t: is a directory"):
+        read("memory://t", format="wide")
+
+
+def test_a_file_is_fetched_once_however_often_it_is_opened_and_goes_with_its_last_reader(memory, monkeypatch):
+    memory.pipe("/t/a.csv", (HEAD + ROWS).encode())
+    fetched = []
+    get_file = type(memory).get_file
+
+    def counted(self, at, *arguments, **options):
+        fetched.append(at)
+        return get_file(self, at, *arguments, **options)
+
+    monkeypatch.setattr(type(memory), "get_file", counted)
+    first, second = place("memory://t/a.csv"), place("memory://t/a.csv")
+    read(Source(first))
+    read(Source(second))
+    assert fetched == ["/t/a.csv"]
+    copy_here = Path(os.fspath(first))
+    assert copy_here.stat().st_mode & 0o077 == 0  # for no other user
+    memory.pipe("/t/a.csv", (HEAD + ROWS[:28]).encode())
+    assert read("memory://t/a.csv").n_items == 4  # what changed is fetched anew
+    del first, second
+    gc.collect()
+    assert not copy_here.exists()
+
+
+def test_a_path_that_is_a_url_is_its_url_wherever_it_goes(memory):
+    memory.pipe("/t/runs/a.csv", b"x")
+    path = place("memory://t/runs/a.csv")
+    folder = path.parent
+    assert isinstance(path, Path)
+    assert (str(folder), folder.is_dir(), path.is_file(), (folder / "none").exists()) == (
+        "memory://t/runs",
+        True,
+        True,
+        False,
+    )
+    assert (path.name, path.suffix, path.relative_to(place("memory://t"))) == ("a.csv", ".csv", Path("runs/a.csv"))
+    assert list(folder.iterdir()) == list(folder.glob("*.csv")) == list(folder.parent.rglob("a*")) == [path]
+    assert common([path, folder]) == folder
+    assert path != Path("/t/runs/a.csv")
+    assert copy.deepcopy(path) is path
+    assert pickle.loads(pickle.dumps(path)) == path
+    assert path.resolve() is path
+    with path.open() as file:
+        assert file.read() == "x"
+
+
+def test_a_pickled_url_holds_nothing_secret():
+    assert b"5ecret" not in pickle.dumps(place("https://ann:5ecret@host/a.csv?sig=5ecret"))
+
+
+@pytest.mark.parametrize(
+    ("url", "module", "said"),
+    [
+        (
+            "s3://bucket/a.tsv",
+            "s3fs",
+            r"s3://bucket/a.tsv: reading s3:// URLs needs s3fs, .*pip install 'sigdask\[s3\]'",
+        ),
+        ("gs://bucket/a.tsv", "gcsfs", r"needs gcsfs, .*pip install 'sigdask\[gcs\]'"),
+        ("abfs://runs@lab/a.tsv", "adlfs", r"needs adlfs, .*pip install 'sigdask\[azure\]'"),
+        ("sftp://ann:pw@host/a.tsv", "paramiko", r"^sftp://\*\*\*@host/a.tsv: .*needs paramiko, .*'sigdask\[sftp\]'"),
+    ],
+)
+def test_a_package_that_is_not_there_is_named_with_its_extra(url, module, said, monkeypatch):
+    registry = sys.modules["fsspec.registry"]
+    for name in [name for name in sys.modules if name.partition(".")[0] == module] + [module]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "fsspec.implementations.sftp", None)
+    known = {name: kind for name, kind in registry._registry.items() if name == "memory"}
+    monkeypatch.setattr(registry, "_registry", known)
+    monkeypatch.setattr(registry, "registry", known)
+    with pytest.raises(InputError, match=said) as raised:
+        place(url)
+    assert raised.value.__context__ is None
+
+
+def test_credentials_in_the_url_of_a_store_and_unknown_kinds_of_urls_are_refused():
+    with pytest.raises(InputError, match=r"^s3://\*\*\*@bucket/a: s3:// URLs take no password; credentials are taken"):
+        place("s3://key:5ecret@bucket/a")
+    with pytest.raises(InputError, match=r"^nfs://host/a: fsspec knows no nfs:// URLs"):
+        place("nfs://host/a")
+
+
+def test_a_file_url_is_a_path_of_this_machine(tmp_path):
+    assert place(f"file://{tmp_path}/a%20b.csv") == tmp_path / "a b.csv"
+    assert not isinstance(place("a=s3://bucket/x"), Remote)
