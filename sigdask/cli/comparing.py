@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sigdask.cli.declaring import Whole, grouped, option
+from sigdask.cli.progress import Steps, progress
 from sigdask.cli.showing import (
     LOG,
     be_quiet,
     check_outputs,
     check_writable,
     note,
-    progress_bar,
     say,
     width,
     write_csv,
@@ -118,18 +118,8 @@ def compare(**options: Any) -> None:
     files = _files(options)
     if options["quiet"]:
         be_quiet()
-    counts, format_ = _read(options)
-    metrics = options["metrics"] or counts.suggested
-    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
-    note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
-    if not options["metrics"]:
-        note(f"metric: {', '.join(metrics)} (choose with --metric)")
-    for warning in counts.warnings:
-        LOG.warning(warning)
-    results = _compare(counts, how, options)
-    for found in results.notes:
-        if found.kind != "reading":
-            LOG.warning(found.text)
+    with progress(quiet=options["quiet"]) as steps:
+        results, format_ = _found(how, options, steps)
     if "-" not in (files["json"], files["csv"], files["parquet"]):
         _show(results, everything=options["everything"])
     write_json(files["json"], results.json_parts)
@@ -141,6 +131,23 @@ def compare(**options: Any) -> None:
         from sigdask.report.html import write_page
 
         write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
+
+
+def _found(how: WhatCompared, options: dict[str, Any], steps: Steps | None) -> tuple[Results, str]:
+    """Read, compare, and say what is to be said beside; return the results and the format that was read."""
+    counts, format_ = _read(options, steps)
+    metrics = options["metrics"] or counts.suggested
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
+    if not options["metrics"]:
+        note(f"metric: {', '.join(metrics)} (choose with --metric)")
+    for warning in counts.warnings:
+        LOG.warning(warning)
+    results = _compare(counts, how, options, steps)
+    for found in results.notes:
+        if found.kind != "reading":
+            LOG.warning(found.text)
+    return results, format_
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
@@ -157,7 +164,7 @@ def _files(options: dict[str, Any]) -> dict[str, str | None]:
     return files
 
 
-def _read(options: dict[str, Any]) -> tuple[Counts, str]:
+def _read(options: dict[str, Any], steps: Steps | None) -> tuple[Counts, str]:
     from sigdask import formats
     from sigdask.formats.places import place
     from sigdask.metrics import check_name
@@ -183,7 +190,8 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
     asked, own = formats.parse_format(options["format_"])
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_bring(metric, options["format_"].partition(":")[0], gold))
-    with formats.reading_once():
+    told = nullcontext() if steps is None else steps.reading(filter(None, (gold, *(one.path for one in sources))))
+    with formats.reading_once(), told:
         chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
         try:
             return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
@@ -221,12 +229,12 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
-def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any]) -> Results:
+def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps | None) -> Results:
     from sigdask.api import compare_all
 
-    with _cluster(options) as cluster, progress_bar(quiet=options["quiet"]) as progress:
+    with _cluster(options) as cluster:
         try:
-            how["cluster"], how["progress"] = cluster, progress
+            how["cluster"], how["progress"] = cluster, steps
             return compare_all(counts, **how)
         except KeyboardInterrupt:
             raise UnfinishedError("interrupted; nothing was written") from None

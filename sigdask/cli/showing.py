@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,7 +22,6 @@ from sigdask.report.text import printable_json
 
 if TYPE_CHECKING:
     from sigdask.comparison.table import Table
-    from sigdask.metrics.extraction import Extracting
 
 LOG = logging.getLogger("sigdask")
 
@@ -50,63 +47,6 @@ def be_quiet() -> None:
 def width() -> int | None:
     """Return the columns of the terminal that results are written on, None for a pipe."""
     return columns(sys.stdout)
-
-
-@contextmanager
-def progress_bar(*, quiet: bool = False) -> Iterator[Bar | None]:
-    """Show on a terminal what is extracted, then trials done, rate and time left; nothing in a pipe."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    shown = (
-        TextColumn("{task.description}"),
-        BarColumn(max(4, min(40, (columns(sys.stderr) or 80) - 50))),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*shown, console=Console(file=cast("IO[str]", exactly(sys.stderr))), transient=True) as bar:
-        yield Bar(bar)
-
-
-class Bar:
-    """A bar on a terminal: of outputs while they are extracted, then of trials.
-
-    Parameters
-    ----------
-    bar : rich.progress.Progress
-        What draws it.
-    """
-
-    def __init__(self, bar: Any) -> None:
-        from sigdask.metrics.extraction import Lines
-
-        self._bar = bar
-        self._lines = Lines(note, every=math.inf)
-        self._begin("")
-
-    def _begin(self, of: str) -> None:
-        for task in self._bar.task_ids:
-            self._bar.remove_task(task)
-        self._of, self._start = of, time.monotonic()
-        self._task = self._bar.add_task("", total=None, rate="")
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show trials."""
-        self._show("trials", f"{done:,} trials", done, total)
-
-    def extracting(self, how_far: Extracting) -> None:
-        """Show outputs; what they are of and what they take is said in a line that stays."""
-        self._lines(how_far)
-        self._show("outputs", f"{how_far.done:,} of {how_far.total:,} outputs", how_far.done, how_far.total)
-
-    def _show(self, of: str, text: str, done: int, total: int) -> None:
-        if of != self._of:
-            self._begin(of)
-        rate = done / max(time.monotonic() - self._start, 1e-9)
-        self._bar.update(self._task, description=text, completed=done, total=total, rate=f"{rate:,.0f} {of}/s")
 
 
 def say_json(text: str) -> None:
