@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.declaring import Whole, grouped, option
+from sigdask.cli.declaring import grouped, option, whole
 from sigdask.cli.progress import Steps, progress
 from sigdask.cli.showing import (
     LOG,
@@ -68,9 +68,10 @@ GROUPS = {
         option("--unit", multiple=True, metavar="COLUMN"),
         option("--alternative"),
         option("--method"),
-        option("--trials", type=Whole(), metavar="N"),
+        option("--trials", type=whole, metavar="N"),
         option("--seed", type=int),
         option("--alpha", type=float),
+        option("--stop", metavar="RULE"),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
     ),
     "Many comparisons": (

@@ -51,20 +51,15 @@ def _help(said: Option, more: str) -> str:
     return f"{said.help}{' ' if more else ''}{more}{default}"
 
 
-class Whole(click.ParamType):
-    """A whole number, also written as 1e6."""
-
-    name = "integer"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number."""
-        try:
-            number = Decimal(value)
-        except InvalidOperation:
-            number = Decimal("nan")
-        if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != int(number):
-            self.fail(f"{value!r} is not a valid integer, such as 1000000 or 1e6", param, ctx)
-        return int(number)
+def whole(text: str) -> int:
+    """Return a whole number, also one written as 1e6."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != int(number):
+        raise click.BadParameter(f"{text!r} is not a valid integer, such as 1000000 or 1e6")
+    return int(number)
 
 
 MOST_DIGITS = 30
