@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from contextlib import suppress
 from typing import IO, Any, TextIO, cast
 
 from sigdask.report.text import printable
+
+COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
+"""What sets colours, and gives them back."""
 
 
 class Sturdy(io.TextIOBase):
@@ -111,7 +115,9 @@ class Harmless(Sturdy):
         self.open = True
 
     def write(self, text: str) -> int:
-        """Write words."""
+        """Write words; colours alone, with which libraries leave a terminal as they found it, are none."""
+        if COLOURS.fullmatch(text):
+            return len(text)
         shown = printable(text, keep="\n")
         if not shown.isascii():
             shown = shown.encode(self.encoding, "replace").decode(self.encoding)

@@ -74,10 +74,11 @@ def test_whatever_is_written_by_whomever_commands_no_terminal(monkeypatch, tmp_p
     def warn(**_):
         print(f"of a library, {ESCAPE}", file=sys.stderr)
         print(f"of a user's function, {ESCAPE}")
+        sys.stdout.write("\x1b[0m")  # as colorama does when a program ends
 
     monkeypatch.setattr(compare, "callback", warn)
     done = called("compare", "t.csv", cwd=tmp_path)
-    assert "of a user's function, \N{REPLACEMENT CHARACTER}]0;pwned" in done.stdout
+    assert done.stdout == "of a user's function, \N{REPLACEMENT CHARACTER}]0;pwned\N{REPLACEMENT CHARACTER}\n"
     assert "\x1b" not in done.stdout + done.stderr
     assert "\x07" not in done.stdout + done.stderr
 
