@@ -224,8 +224,10 @@ def _sources(text: str, format_: str) -> Iterator[Source]:
 
 def _how(options: dict[str, Any]) -> WhatCompared:
     """Return what is asked of the comparison; refused before anything is read where it cannot be."""
+    from sigdask import clusters
     from sigdask.options import OPTIONS, WhatCompared, filled
 
+    clusters.check(options["cluster"])
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 

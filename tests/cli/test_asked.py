@@ -114,3 +114,33 @@ def test_quiet_leaves_results_alone(tmp_path):
     loud, quiet = (called("compare", *QUICK, *more, cwd=tmp_path) for more in ((), ("-q",)))
     assert quiet.stdout == loud.stdout
     assert (quiet.stderr, bool(loud.stderr)) == ("", True)
+
+
+QUEUE = 'class = "{}"\nworkers = 2\n[options]\ncores = 1\nmemory = "1GB"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("c.toml", QUEUE.format("slurm"), "c.toml: class slurm: there is no sbatch on this machine"),
+        ("c.toml", QUEUE.format("pbs"), "c.toml: class pbs: there is no qsub on this machine"),
+        ("c.toml", QUEUE.format("slurn"), "did you mean 'slurm'"),
+        ("d.toml", "", "cluster file d.toml: no such file"),
+        ("nonsense", "", "cluster 'nonsense': expected auto, none"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused_before_a_file_is_read(name, content, message, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "c.toml").write_text(content)
+    (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "bad.csv"\n')
+    (tmp_path / "bad.csv").write_text("item,x\n")
+    for command in (("compare", "absent.csv"), ("run", "plan.toml")):
+        done = called(*command, "--cluster", name, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
+
+
+def test_help_says_what_each_command_is_for_to_its_end(tmp_path):
+    said = called(cwd=tmp_path).stdout.split("Commands:")[1]
+    assert "..." not in said
+    assert "Slurm as a batch job that comes back until the plan is done." in " ".join(said.split())
