@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
@@ -16,6 +17,12 @@ from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
 
 INTERRUPTED = 3
+
+WHOLE = "\N{NON-BREAKING HYPHEN}"
+"""In the place of hyphens while lines are broken: names of options and methods stay whole."""
+
+NARROW = 60
+"""Columns below which options and what is said of them have no room side by side."""
 
 
 def main() -> NoReturn:
@@ -59,15 +66,30 @@ def _said(message: object, status: int) -> int:
 
 
 class Help(click.HelpFormatter):
-    """Help that fits terminals narrower than click's least width."""
+    """Help that fits terminals narrower than click's least width: there, what is said of an option stands below it."""
+
+    def __init__(self, width: int | None = None, max_width: int | None = None) -> None:
+        room = columns(sys.stdout)
+        super().__init__(width=room - 2 if room and room < NARROW else width, max_width=max_width)
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write names and what is said of them."""
+        if self.width < NARROW and max(len(name) for name, _ in rows) > self.width // 3:
+            col_max = 0
+        super().write_dl([(name, text.replace("-", WHOLE)) for name, text in rows], col_max, col_spacing)
 
     def getvalue(self) -> str:
         """Return the text."""
-        return fitted(super().getvalue(), columns(sys.stdout))
+        return fitted(super().getvalue().replace(WHOLE, "-"), columns(sys.stdout))
 
 
 class Commands(click.Group):
     """All commands; a broken connection is no pipe whose reader left, for which click would take it."""
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each is for, to its end."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in self.commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
