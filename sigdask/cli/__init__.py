@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import click
@@ -72,11 +72,12 @@ class Help(click.HelpFormatter):
         room = columns(sys.stdout)
         super().__init__(width=room - 2 if room and room < NARROW else width, max_width=max_width)
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write names and what is said of them."""
+        rows = [(name, text.replace("-", WHOLE)) for name, text in rows]
         if self.width < NARROW and max(len(name) for name, _ in rows) > self.width // 3:
             col_max = 0
-        super().write_dl([(name, text.replace("-", WHOLE)) for name, text in rows], col_max, col_spacing)
+        super().write_dl(rows, col_max, col_spacing)
 
     def getvalue(self) -> str:
         """Return the text."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sigdask.cli.declaring import grouped, option, whole
-from sigdask.cli.progress import Steps, progress
+from sigdask.cli.progress import Steps, files_of, progress
 from sigdask.cli.showing import (
     LOG,
     be_quiet,
@@ -134,7 +134,7 @@ def compare(**options: Any) -> None:
         write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
 
 
-def _found(how: WhatCompared, options: dict[str, Any], steps: Steps | None) -> tuple[Results, str]:
+def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:
     """Read, compare, and say what is to be said beside; return the results and the format that was read."""
     counts, format_ = _read(options, steps)
     metrics = options["metrics"] or counts.suggested
@@ -165,7 +165,7 @@ def _files(options: dict[str, Any]) -> dict[str, str | None]:
     return files
 
 
-def _read(options: dict[str, Any], steps: Steps | None) -> tuple[Counts, str]:
+def _read(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
     from sigdask import formats
     from sigdask.formats.places import place
     from sigdask.metrics import check_name
@@ -191,8 +191,7 @@ def _read(options: dict[str, Any], steps: Steps | None) -> tuple[Counts, str]:
     asked, own = formats.parse_format(options["format_"])
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_bring(metric, options["format_"].partition(":")[0], gold))
-    told = nullcontext() if steps is None else steps.reading(filter(None, (gold, *(one.path for one in sources))))
-    with formats.reading_once(), told:
+    with formats.reading_once(), steps.reading(filter(None, (gold, *files_of(sources)))):
         chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
         try:
             return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
@@ -232,7 +231,7 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
-def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps | None) -> Results:
+def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps) -> Results:
     from sigdask.api import compare_all
 
     with _cluster(options) as cluster:

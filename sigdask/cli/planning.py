@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.progress import progress
+from sigdask.cli.progress import files_of, progress
 from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, say_data, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.text import printable
@@ -36,7 +35,9 @@ def check(plan: str | None, *, schema: bool) -> None:
     from sigdask.report.cost import render
 
     loaded = plans.load_plan(plan)
-    say(render(loaded.name, estimate(loaded), n_threads(loaded), width=width()))
+    with progress() as steps, steps.reading(_files(loaded)):
+        costs = estimate(loaded, steps.extracting)
+    say(render(loaded.name, costs, n_threads(loaded), width=width()))
 
 
 @click.command()
@@ -61,7 +62,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
     plan = load_plan(plan_file)
     if options["quiet"]:
         be_quiet()
-    with progress(quiet=options["quiet"]) as steps, nullcontext() if steps is None else steps.reading(_files(plan)):
+    with progress(quiet=options["quiet"]) as steps, steps.reading(_files(plan)):
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=note,
@@ -156,7 +157,7 @@ def report(
 def _files(plan: Plan) -> Iterator[Path]:
     """Yield what a plan reads."""
     for test_set in plan.test_sets:
-        yield from filter(None, (test_set.gold, *(source.path for source in test_set.sources)))
+        yield from filter(None, (test_set.gold, *files_of(test_set.sources)))
 
 
 def _fixed(deadline: str) -> str:
