@@ -193,6 +193,9 @@ def _read(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
         check_name(metric, of_data=formats.may_bring(metric, options["format_"].partition(":")[0], gold))
     with formats.reading_once(), steps.reading(filter(None, (gold, *files_of(sources)))):
         chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+        for metric in options["metrics"]:
+            of_data = formats.may_bring(metric, chosen, gold)
+            check_name(metric, of_data=of_data, of_rankings=chosen == "trec")
         try:
             return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
         except InputError as error:

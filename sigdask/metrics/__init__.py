@@ -97,7 +97,7 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     return factory(replace(spec, base=known))
 
 
-def check_name(name: str, *, of_data: bool = True) -> None:
+def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
     """Refuse a name that no data could make right.
 
     Parameters
@@ -106,6 +106,8 @@ def check_name(name: str, *, of_data: bool = True) -> None:
         As users write it.
     of_data : bool
         Whether the data may bring metrics of their own: a column of scores may have any name.
+    of_rankings : bool
+        Whether the data may be rankings, whose measures are ir-measures'.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def check_name(name: str, *, of_data: bool = True) -> None:
         addresses.check(name, "metric")
     elif (known := _without_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"}:
         find(name)
-    elif known is None and not of_data and retrieval.is_installed() and retrieval.measure(name) is None:
+    elif known is None and not of_data and not (of_rankings and retrieval.may_know(name)):
         raise _unknown(name, METRICS)
 
 

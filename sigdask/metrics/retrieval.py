@@ -38,9 +38,9 @@ def holds_rankings(counts: Counts) -> bool:
     return "topics" in counts.fields and counts.outputs is not None
 
 
-def is_installed() -> bool:
-    """Say whether the names of measures can be known."""
-    return find_spec("ir_measures") is not None
+def may_know(name: str) -> bool:
+    """Say whether a name is a measure's, as far as that can be known here."""
+    return find_spec("ir_measures") is None or measure(name) is not None
 
 
 def measure_of(spec: Spec) -> Metric:

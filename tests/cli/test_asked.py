@@ -93,6 +93,13 @@ def test_what_cannot_be_is_refused_before_a_file_is_read(arguments, message, tmp
     assert message in done.stderr
 
 
+def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told(scores):
+    (scores / "gold.txt").write_text("a b c\nd e f\n")
+    for asked in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--ref", "gold.txt", "-m", "bluxxx")):
+        done = called("compare", *asked, cwd=scores)
+        assert (done.returncode, "did you mean" in done.stderr, "read as" in done.stderr) == (2, True, False)
+
+
 def test_names_of_metrics_match_without_case_and_are_shown_as_written(scores):
     (scores / "u.csv").write_text("system,item,Loss\n" + "".join(f"{s},{k},{k % 3}\n" for s in "ab" for k in range(5)))
     done = called("compare", *QUICK, "-m", "Recall", "-m", "F:BETA=2", cwd=scores)
