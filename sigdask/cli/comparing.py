@@ -14,6 +14,7 @@ from sigdask.cli.progress import Steps, files_of, progress
 from sigdask.cli.showing import (
     LOG,
     be_quiet,
+    check_output,
     check_outputs,
     check_writable,
     note,
@@ -154,14 +155,15 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Re
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
     """Return the files to write by what they hold; refused before anything is read where they cannot be."""
     files = {name: options.get(f"{name}_file") for name in dict.fromkeys(ENDINGS.values())}
+    check_outputs(**files)
     for file in options["outputs"]:
         name = ENDINGS.get(Path(file).suffix.lower())
         if name is None:
             raise InputError(f"-o {file}: expected a file that ends in {', '.join(ENDINGS)}")
         if files[name] is not None:
             raise InputError(f"-o {file}: {files[name]} is to hold the same; give one of them")
+        check_output(name, file, "-o")
         files[name] = file
-    check_outputs(**files)
     return files
 
 

@@ -68,6 +68,11 @@ class Stderr(logging.Handler):
         sys.stderr.flush()
 
 
+def are_json() -> bool:
+    """Say whether lines are read by machines."""
+    return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger("sigdask").handlers)
+
+
 def to_stderr(*, in_json: bool = False) -> None:
     """Send the program's log lines to standard error, once.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from sigdask.cli.logs import columns
+from sigdask.cli.logs import are_json, columns
 from sigdask.cli.showing import note
 from sigdask.cli.streams import Harmless, exactly
 from sigdask.writing import duration
@@ -156,7 +156,7 @@ def progress(*, quiet: bool = False) -> Iterator[Steps]:
     if quiet:
         yield Steps(Nothing())
         return
-    bar = _bar() if sys.stderr.isatty() else None
+    bar = _bar() if sys.stderr.isatty() and not are_json() else None
     if bar is None:
         lines = Lines()
         with lines.written():

@@ -64,15 +64,21 @@ def check_outputs(**files: str | None) -> None:
     piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
     if len(piped) > 1:
         raise InputError(f"{' and '.join(piped)}: standard output takes one of them; give the others files")
-    if files.get("parquet") is not None:
+    if piped == ["--parquet -"] and sys.stdout.isatty():
+        raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
+    for name, file in files.items():
+        if file is not None:
+            check_output(name, None if f"--{name} -" in piped else file, f"--{name}")
+
+
+def check_output(name: str, file: str | None, option: str) -> None:
+    """Refuse what cannot be made of results, or a file (standard output without) that cannot be written."""
+    if name == "parquet":
         from sigdask.comparison.found.columns import parquet_library
 
         parquet_library()
-        if piped == ["--parquet -"] and sys.stdout.isatty():
-            raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
-    for name, file in files.items():
-        if file is not None and f"--{name} -" not in piped:
-            check_writable(file, f"--{name}")
+    if file is not None:
+        check_writable(file, option)
 
 
 def check_writable(text: str, option: str) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import re
 import threading
 from fractions import Fraction
@@ -158,6 +159,12 @@ def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
     seen = shown("compare", str(YEH), "--trials", "4096", "--cluster", "none", columns=80, TERM="dumb")
     assert "starting" not in seen.written
     assert "\x1b" not in seen.written
+
+
+def test_lines_for_machines_are_whole_on_a_terminal_too():
+    seen = shown("--log-json", "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60)
+    lines = [json.loads(line) for line in seen.written.splitlines() if line.startswith("{")]
+    assert [line["message"].split()[0] for line in lines] == ["read", "metric:"]
 
 
 class Panel:
