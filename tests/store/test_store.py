@@ -215,6 +215,25 @@ def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_lif
     db.close()
 
 
+def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(where, monkeypatch):
+    monkeypatch.setattr(lease, "BEAT", 0.2)
+    db = open_to_write(where)
+    name = "" if db.is_sqlite else "p"
+    elsewhere = Holder("elsewhere", 1, "", "1")
+    held_by(db, elsewhere, beat=time.time() + 8204693635)
+    Lease(db, name).give_back()
+    held_by(db, elsewhere, beat=time.time() + 3600)
+
+    def beats(_):
+        held_by(db, elsewhere, beat=time.time() + 3610)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lease.time, "sleep", beats)
+        with pytest.raises(HeldError, match=r"process 1 on elsewhere .*\(last sign of life 0 s ago\).* in 60 s"):
+            Lease(db, name)
+    db.close()
+
+
 def held_by(db, holder, beat):
     with db.transaction() as connection:
         connection.execute(text("DELETE FROM leases"))
