@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.comparisons import Asked, list_comparisons
-from sigdask.comparison.listing import Comparisons, Slots, Standing
+from sigdask.comparison.comparisons import Asked, Comparisons, Slots, Standing, list_comparisons
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.comparisons import Comparisons, Integers, Slots, Standing
 from sigdask.comparison.correlation import Correlated
-from sigdask.comparison.listing import Comparisons, Integers, Slots, Standing
 from sigdask.comparison.table import AGREES, DISAGREES, NOT_APPLICABLE, Checked, Coded, Floats, Score, Table
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError, SigdaskError

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.listing import Comparisons
+from sigdask.comparison.comparisons import Comparisons
 from sigdask.comparison.table import Hanging
 from sigdask.counts import Counts
+from sigdask.counts.factors import Factor
 from sigdask.counts.grouping import numbered, rows_of
-from sigdask.counts.texts import Factor
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import gradients

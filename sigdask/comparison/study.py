@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sigdask.comparison.across_sets import AcrossSets, across_sets
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
+from sigdask.comparison.comparisons import Slots, Standing
 from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
 from sigdask.comparison.judging import Failed, Judging
-from sigdask.comparison.listing import Slots, Standing
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids
+from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
 from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
-from sigdask.counts.texts import Factor, Texts, places_in
+from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing

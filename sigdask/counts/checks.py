@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from sigdask.counts.texts import Factor, Texts
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import Factor
+from sigdask.counts.factors import Factor
 from sigdask.identity import known_as
 
 Array = NDArray[Any]

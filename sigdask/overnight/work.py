@@ -14,7 +14,7 @@ from sigdask import addresses
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
 from sigdask.comparison import comparisons
-from sigdask.comparison.listing import Standing
+from sigdask.comparison.comparisons import Standing
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
@@ -66,11 +66,6 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.set_of)
-
-    @property
-    def is_sampled(self) -> NDArray[np.bool_]:
-        """Whether p of each result is of a sample, not of all arrangements."""
-        return np.asarray(self.study.slots.first.job >= 0)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from sigdask.report.terminal import (
     p_cell,
     score_text,
 )
+from sigdask.report.trials import trials_text
 from sigdask.statistics.letters import achieved_significance
 from sigdask.statistics.rounding import limits_text, p_equals
 
@@ -170,6 +171,7 @@ def _section(name: str, results: Results, room: _Room) -> dict[str, Any]:
         "n_left_out": len(rankings) - len(kept),
         "together": results.together[:MOST_ROWS],
         "n_together": len(results.together),
+        "trials": list(trials_text(results)),
     }
 
 

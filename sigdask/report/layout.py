@@ -46,18 +46,44 @@ def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | No
 
 
 def _table(names: Sequence[str], cells: Sequence[Sequence[str]], least: Sequence[int], width: int | None) -> str:
+    columns = [*zip(names, *cells, strict=True)]
+    widths = _widths(columns, least, width)
+    right = [name in NUMBERS or name.startswith("score") for name in names]
+    if width is None:
+        return _whole(names, cells, widths, right)
+    return _wrapped(names, cells, widths, right, width)
+
+
+def _whole(names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> str:
+    """Lay out a table whose cells all fit: as the wrapped one, and much faster, for it may be long."""
+    from rich.cells import cell_len
+
+    def line(row: Sequence[str]) -> str:
+        ends = [cell.rstrip() if to_right else cell for cell, to_right in zip(row, right, strict=True)]
+        blanks = (" " * (n - cell_len(cell)) for cell, n in zip(ends, widths, strict=True))
+        parts = (
+            gap + cell if to_right else cell + gap for cell, gap, to_right in zip(ends, blanks, right, strict=True)
+        )
+        return (" " * BETWEEN).join(parts).rstrip()
+
+    rule = "─" * (sum(widths) + BETWEEN * (len(widths) - 1))
+    return "\n".join([line(names), rule, *map(line, cells)])
+
+
+def _wrapped(
+    names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool], width: int
+) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    for name, n in zip(names, _widths([*zip(names, *cells, strict=True)], least, width), strict=True):
-        right = name in NUMBERS or name.startswith("score")
-        table.add_column(Text(name), justify="right" if right else "left", width=n, no_wrap=width is None)
+    for name, n, to_right in zip(names, widths, right, strict=True):
+        table.add_column(Text(name), justify="right" if to_right else "left", width=n)
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    console = Console(width=width or 10_000, color_system=None, highlight=False, legacy_windows=False)
+    console = Console(width=width, color_system=None, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))

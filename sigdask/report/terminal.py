@@ -17,6 +17,7 @@ from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
+from sigdask.report.trials import trials_text
 from sigdask.statistics.bounds import interval
 from sigdask.statistics.classical import inflation
 from sigdask.statistics.rounding import limits_text, p_equals, p_text
@@ -91,6 +92,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
         ]
     lines += _rankings(results, width, everything=everything)
     lines += _together(results, width, everything=everything)
+    lines += [line for text in trials_text(results) for line in (text, "")]
     if len(shown) <= 12:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
     lines += _alarms(results) + _signatures(results)

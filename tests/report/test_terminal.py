@@ -134,3 +134,9 @@ def test_no_cell_of_a_narrow_table_loses_its_end(width):
     found = lay_out(names, [row], width)
     assert max(map(len, found.split("\n"))) <= width
     assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", found))
+
+
+def test_a_table_in_a_pipe_is_laid_out_as_on_a_wide_terminal():
+    names = ["A", "score A", "p", "日本", "method"]
+    rows = [["system", "0.4563", "p = 0.05 ", "本", "two  blanks"], ["", " 1", "", "é", "x"]]
+    assert lay_out(names, rows, None) == lay_out(names, rows, 200)

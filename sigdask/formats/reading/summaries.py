@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import Factor, Texts
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts
 from sigdask.formats.reading.columns.cells import hashes, named_like
 from sigdask.formats.reading.numbers import MISSING, to_numbers
 from sigdask.formats.reading.options import Options

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import Factor, Texts
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import nested
 from sigdask.formats.reading.columns.plain import plain_columns

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.texts import Factor, Texts
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, in_order
 from sigdask.formats.reading.numbers import MISSING, is_number

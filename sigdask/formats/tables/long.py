@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.texts import Factor, Texts, joined
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts, joined
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, systems_inside
 from sigdask.formats.reading.summaries import summary_items

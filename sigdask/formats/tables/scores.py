@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.texts import Factor, Texts
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns
 from sigdask.formats.reading.numbers import holds_numbers

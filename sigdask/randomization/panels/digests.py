@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Made
 from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.counts.precision import Numbers
-from sigdask.counts.texts import Factor, Texts
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
 from sigdask.randomization.panels.scored_sums import ScoredSums

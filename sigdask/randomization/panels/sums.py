@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.checks import canonical_column
+from sigdask.counts.factors import Factor
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.counts.lattice import TIE
-from sigdask.counts.texts import Factor, Texts
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios

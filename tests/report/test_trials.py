@@ -1,0 +1,48 @@
+"""What share of the trials decided nothing: by enumeration, and as reports say it."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.report.html import page
+from sigdask.report.terminal import render
+from sigdask.statistics.stopping import settled_after
+
+
+def test_a_verdict_is_settled_where_the_curtailed_rule_says_in_the_mean_over_all_orders():
+    # by enumeration of the places of k exceedances among n trials, in fractions
+    for n, alpha in ((9, 0.3), (11, 0.25), (6, 0.05), (9, 0.5)):
+        for k in range(n + 1):
+            ends = [Fraction(curtailed(set(places), n, alpha)) for places in itertools.combinations(range(n), k)]
+            assert settled_after(k, n, alpha) == pytest.approx(float(sum(ends) / len(ends)), rel=1e-12)
+
+
+def curtailed(places, n, alpha):
+    """After how many trials the verdict on (k + 1) / (n + 1) is the same whatever the rest is."""
+    for t in range(n + 1):
+        k = len([place for place in places if place < t])
+        if ((k + 1) / (n + 1) <= alpha) == ((k + n - t + 1) / (n + 1) <= alpha):
+            return t
+    raise AssertionError
+
+
+def test_thousands_of_comparisons_are_told_what_share_of_their_trials_decided_nothing():
+    rng = np.random.default_rng(3)
+    counts = Counts.from_scores({f"s{k}": rng.integers(0, 100, 40) for k in range(46)})
+    options = {"metrics": ["mean"], "trials": 999, "second_run": False, "beside": False}
+    whole = compare_all(counts, adjust="none", **options)
+    k = np.array([r.n_extreme for r in whole])
+    assert len(k) == 1035
+    ends = np.where(k < 50, (999 - 50 + 1) * 1000 / (999 - k + 1), 50 * 1000 / (k + 1))
+    said = f"{1 - ends.sum() / (999 * len(k)):.1%} of the first run's trials decided nothing, as the verdicts at 0.05"
+    assert said in render(whole)
+    assert said.replace("'", "&#39;") in page({"": whole}, title="x")
+    adjusted = compare_all(counts, adjust="holm", **options)
+    ends = np.where(k < 50, 999, 50 * 1000 / (k + 1))
+    share = 1 - ends.sum() / (999 * len(k))
+    assert f"at least {share:.1%} of the first run's trials decided nothing" in render(adjusted)
+    assert "decided nothing" not in render(compare_all(counts, pairs=[("s0", "s1")], **options))
