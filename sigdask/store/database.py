@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tempfile
 import time
@@ -192,6 +193,8 @@ def _failure(where: str, error: exc.DBAPIError) -> InputError | StoreError:
     words = _first_line(error.orig if error.orig is not None else error)
     if "not a database" in words:
         return InputError(f"store {where}: the file is no SQLite database; name another with --store")
+    if re.search(r'database ".*" does not exist', words):
+        return InputError(f"store {where}: the server has no such database; make it (createdb), or name another")
     for signs, meaning in REMEDIES:
         if any(sign in words.lower() for sign in signs):
             return StoreError(

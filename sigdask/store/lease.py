@@ -109,7 +109,7 @@ class Lease:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
 
     def _take(self) -> None:
-        """Take it, or raise; a holder whose clock is far ahead of this one is watched for a while: one that lives beats."""
+        """Take it, or raise; a holder whose clock is far ahead is watched for a while: one that lives beats."""
         ahead = self._taken(None)
         if ahead is not None:
             log.info("%s: its last sign of life is from the future; watching for another", self._what())

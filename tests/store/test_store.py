@@ -433,6 +433,13 @@ def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name
     assert "secret" not in str(caught.value)
 
 
+def test_a_database_that_the_server_lacks_is_bad_input_and_no_server_that_is_down(server):
+    url = server.url.removesuffix("postgres") + "absent"
+    for open_ in (open_to_write, open_to_read):
+        with pytest.raises(InputError, match=r"/absent: the server has no such database; make it \(createdb\)"):
+            open_(url)
+
+
 def test_a_file_that_is_no_database_is_an_error(tmp_path):
     (tmp_path / "x.sqlite").write_text("this is a text, not a database, and long enough to be read as one" * 20)
     for open_ in (open_to_write, open_to_read):
