@@ -1,13 +1,15 @@
 """Temporary folders of one process, for its owner alone; what a kill leaves behind the next run sweeps.
 
-A folder holds a file that its maker keeps locked. The system drops the lock with the process, on
-whatever host and however it ended, so that an unlocked one is of no use to anyone.
+A folder holds a file that its maker keeps locked, with its host's name. The system drops the lock with
+the process, however it ended, so that an unlocked one of this host is of no use to anyone. Not every
+shared file system shows one host the locks of another: what is another's must be old, too.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import stat
 import tempfile
 import time
@@ -18,7 +20,7 @@ from pathlib import Path
 LOCK = ".alive"
 
 LONGEST = 30 * 86400.0
-"""Seconds after which a folder without a lock is left behind: half made, or of a file system without locks."""
+"""Seconds after which a folder is left behind whose lock says nothing: half made, another host's, or never locked."""
 
 
 @contextmanager
@@ -58,8 +60,13 @@ def _locked(folder: Path) -> int | None:
     except (ImportError, OSError):
         os.close(descriptor)
         return None
+    os.write(descriptor, _host())
     (folder / f"{LOCK}.new").rename(folder / LOCK)
     return descriptor
+
+
+def _host() -> bytes:
+    return socket.gethostname().encode()
 
 
 def _lock(descriptor: int) -> None:
@@ -79,14 +86,15 @@ def _is_left_behind(folder: Path) -> bool:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         return False
+    is_old = time.time() - found.st_mtime > LONGEST
     try:
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return time.time() - found.st_mtime > LONGEST
+        return is_old
     try:
         _lock(descriptor)
+        return is_old or os.read(descriptor, 1024) == _host()
     except BlockingIOError:
         return False
     finally:
         os.close(descriptor)
-    return True

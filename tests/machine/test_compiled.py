@@ -9,7 +9,6 @@ import pytest
 from conftest import ROOT
 
 from sigdask.machine import compiled as room
-from sigdask.machine.folders import LOCK, own_folder
 
 MODULE = """
 from sigdask.machine.compiled import TEMPORARY, compiled
@@ -38,6 +37,7 @@ def run_module(folder, **environment):
     return int(value), int(hits), where[0] if where else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_kept_code_that_is_damaged_is_made_anew(tmp_path, ending):
     cache = tmp_path / "cache"
@@ -77,35 +77,3 @@ def test_a_folder_that_strangers_may_write_to_is_not_read(tmp_path, monkeypatch,
     room._distrust_strangers()
     assert (room.numba.config.CACHE_DIR, os.environ[room.VARIABLE]) == ("", "")
     assert "another user may write there" in caplog.text
-
-
-def test_a_folder_is_its_owners_alone_and_gone_in_the_end(tmp_path):
-    with own_folder("run-", tmp_path) as folder:
-        assert folder.stat().st_mode & 0o777 == 0o700
-        with own_folder("run-", tmp_path):
-            assert len(list(tmp_path.iterdir())) == 2
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_a_killed_process_left_is_swept_and_what_lives_or_is_not_ours_stays(tmp_path):
-    code = (
-        "import os, signal; from pathlib import Path; from sigdask.machine.folders import own_folder\n"
-        f"with own_folder('run-', Path({str(tmp_path)!r})): os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == -9
-    [left] = tmp_path.iterdir()
-    (tmp_path / "run-file").touch()
-    (tmp_path / "run-link").symlink_to(left)
-    (tmp_path / "run-new").mkdir()
-    (tmp_path / "run-old").mkdir()
-    os.utime(tmp_path / "run-old", (0, 0))
-    assert (left / LOCK).is_file()
-    with own_folder("run-", tmp_path) as ours, own_folder("run-", tmp_path):
-        assert ours.is_dir()
-    assert {path.name for path in tmp_path.iterdir()} == {"run-file", "run-link", "run-new"}
-
-
-def test_where_nothing_can_be_made_it_says_so(tmp_path):
-    with pytest.raises(OSError, match="No such file"), own_folder("run-", tmp_path / "absent"):
-        pass
