@@ -440,6 +440,15 @@ def test_a_database_that_the_server_lacks_is_bad_input_and_no_server_that_is_dow
             open_(url)
 
 
+def test_a_database_without_an_encoding_serves_too(server):
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    db = open_to_write(server.url.removesuffix("postgres") + "plain")
+    Lease(db, "Grüße").give_back()
+    db.close()
+
+
 def test_a_file_that_is_no_database_is_an_error(tmp_path):
     (tmp_path / "x.sqlite").write_text("this is a text, not a database, and long enough to be read as one" * 20)
     for open_ in (open_to_write, open_to_read):
