@@ -62,7 +62,7 @@ def n_threads(plan: Plan) -> int | None:
     described = plan.cluster if isinstance(plan.cluster, Description) else None
     kind = described.kind if described else plan.cluster
     wanted = plan.workers or (described.expected if described else None)
-    return wanted or clusters.cores() if kind in ("auto", "threads", "local") else wanted
+    return wanted or clusters.cores() if kind in clusters.HERE else wanted
 
 
 def _of(plan: Plan, number: int, source: Source, complaints: list[Complaint]) -> Cost | None:

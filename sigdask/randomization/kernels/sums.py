@@ -24,9 +24,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sigdask.machine.compiled import compiled
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
 from sigdask.randomization.kernels.columns import Columns
@@ -301,7 +301,7 @@ def piece_costs(itemsize: int) -> tuple[float, float]:
     return of_plane / len(sums), dense.fastest(add_tables, words, values, table, sums) / len(sums)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add 2^k popcount(words & plane_k) over planes to `out`, shape (n_trials,)."""
     for p in range(masks.shape[0]):
@@ -318,21 +318,21 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
                 out[t] += weight * np.int32(bits)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_all_planes(words, targets, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add planes to the rows of `out`, shape (n_columns, n_trials), that they are of."""
     for p in range(targets.shape[0]):
         add_planes(words, masks[p : p + 1], weights[p : p + 1], out[targets[p]])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_all_tables(words, targets, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add values of swapped units to the rows of `out`, shape (n_columns, n_trials), that they are of."""
     for p in range(targets.shape[0]):
         add_tables(words, values[p], table, out[targets[p]])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def combine(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Set out[s] to the sum over k of weights[s, k] * moved[columns[s, k]]; column -1 is zero."""
     for s in range(columns.shape[0]):
@@ -345,7 +345,7 @@ def combine(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # no
                     out[s, t] += weight * row[t]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_tables(words, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the values of the swapped units to `out`, shape (n_trials,), by tables of 8 units."""
     for g in range(16):
