@@ -105,7 +105,7 @@ class Lease:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
 
     def _take(self) -> None:
-        with self.database.transaction() as connection:
+        with self.database.writing() as connection:
             now = clock(connection)
             row = connection.execute(
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
