@@ -77,7 +77,7 @@ class DamagedError(SigdaskError):
         listed = "; ".join([*self.faults[: self.SHOWN], *([f"and {more:,} more"] if more > 0 else [])])
         super().__init__(
             f"store {where}: damaged: {listed}. `sigdask store check {where}` says all that is, `sigdask store repair "
-            f"{where}` takes it out: the next run counts that again, and nothing else"
+            f"{where}` takes it out: the next run counts that again, no more"
         )
         self.where = where
 

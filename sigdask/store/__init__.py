@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.errors import StoreError
+from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.store import history, results, tallies
-from sigdask.store.database import Database, open_to_read, open_to_write
+from sigdask.store.database import Database, open_to_read, open_to_write, shown
 from sigdask.store.extracted import Shelf
 from sigdask.store.history import Progress, Run
 from sigdask.store.lease import Lease
@@ -202,12 +202,40 @@ def open_store(where: str, plan: str, patient: Callable[[], bool] = lambda: True
     HeldError
         Another driver is at work.
     """
-    with closing(open_to_write(where)) as database, closing(Store(database, plan, patient)) as store:
+    with (
+        _damage_told(where),
+        closing(open_to_write(where)) as database,
+        closing(Store(database, plan, patient)) as store,
+    ):
         yield store
 
 
 @contextmanager
 def reading(where: str) -> Iterator[Any]:
     """Open a store to look at it: a connection."""
-    with closing(open_to_read(where)) as database, database.transaction() as connection:
+    with _damage_told(where), closing(open_to_read(where)) as database, database.transaction() as connection:
         yield connection
+
+
+@contextmanager
+def _damage_told(where: str) -> Iterator[None]:
+    """Say of what fails for no reason of its own whether the store is damaged."""
+    try:
+        yield
+    except SigdaskError:
+        raise
+    except Exception as error:
+        if found := _faults(where):
+            raise DamagedError(found, shown(where)) from error
+        raise
+
+
+def _faults(where: str) -> list[str]:
+    from sigdask.store.mending import check
+
+    try:
+        return [fault.text for fault in check(where).faults]
+    except DamagedError as error:
+        return list(error.faults)
+    except SigdaskError:
+        return []

@@ -40,6 +40,10 @@ VERSIONS, FRACTIONS = (b"\x01\x01", b"\x02\x02"), b"\x40\x20\x20"
 """What stands in the header of every SQLite file."""
 
 
+class NoDatabaseError(InputError):
+    """A file is no SQLite database, or none any more."""
+
+
 class Database:
     """An open store: where it is, and its transactions.
 
@@ -190,6 +194,8 @@ def in_words(where: str) -> Iterator[None]:
         raise error.of(where) from None
     except exc.DBAPIError as error:
         raise _failure(where, error) from None
+    except (exc.NoSuchColumnError, UnicodeDecodeError) as error:
+        raise DamagedError([_first_line(error)], where) from None
     except exc.SQLAlchemyError as error:
         raise StoreError(f"store {where}: {_first_line(error)}") from None
 
@@ -221,7 +227,10 @@ def _failure(where: str, error: exc.DBAPIError) -> SigdaskError:
     if (fault := _fault_of_file(Path(where))) is not None:
         return DamagedError([f"{fault} ({words})"], where)
     if "not a database" in words:
-        return InputError(f"store {where}: the file is no SQLite database; name another with --store")
+        return NoDatabaseError(
+            f"store {where}: the file is no SQLite database; name another with --store (if it was one, `sigdask store "
+            f"repair {where}` looks for rows in it)"
+        )
     for signs, meaning in REMEDIES:
         if any(sign in words.lower() for sign in signs):
             return StoreError(
@@ -255,6 +264,11 @@ def _fault_of_file(path: Path) -> str | None:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def shown(text: str) -> str:
+    """Return what a store is called: its file, or its URL without the password."""
+    return _where(url_of(text))
 
 
 def _where(url: URL) -> str:

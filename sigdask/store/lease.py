@@ -43,6 +43,14 @@ class Holder:
         """Return this process."""
         return Holder(socket.gethostname(), os.getpid(), _space(), _born(os.getpid()))
 
+    @staticmethod
+    def of(kept: str) -> Holder:
+        """Return who is named by what is kept; no one that is known where that cannot be read."""
+        try:
+            return Holder(**json.loads(kept))
+        except (ValueError, TypeError):
+            return Holder("a host that cannot be told", 0, "", "")
+
     def is_dead(self) -> bool:
         """Whether it is known to have ended: only where its processes can be seen."""
         if not self.space or (self.host, self.space) != (socket.gethostname(), _space()):
@@ -111,7 +119,7 @@ class Lease:
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
             ).one_or_none()
             if row is not None:
-                holder = Holder(**json.loads(row.holder))
+                holder = Holder.of(row.holder)
                 if now - row.beat < LIFE and not holder.is_dead():
                     raise _held(self._what(), holder, row.since, now - row.beat)
                 connection.execute(text("DELETE FROM leases WHERE name = :name"), {"name": self.name})
@@ -132,7 +140,7 @@ def sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: i
         row = connection.execute(query, {"name": name}).one_or_none()
         if row is None or now - row.beat >= LIFE:
             continue
-        holder = Holder(**json.loads(row.holder))
+        holder = Holder.of(row.holder)
         if (holder.host, holder.pid) == (host, pid) and not holder.is_dead():
             return True
     return False

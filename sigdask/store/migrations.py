@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, inspect, text
 
-from sigdask.errors import InputError
+from sigdask.errors import DamagedError, InputError
 from sigdask.store import earlier
 from sigdask.store.blocks import HOLDS, end, end_whole, keep
 from sigdask.store.seals import SEALED, UNSEALED, are_possible, keys_of, of_tallies, seal
@@ -170,15 +170,18 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 
 NEWEST = len(MIGRATIONS)
 
-COLUMNAR = 3
-"""The version from which on results are in columns."""
+COLUMNAR, WITH_CHECKSUMS = 3, 5
+"""The versions from which on results are in columns, and rows have checksums."""
 
 
 def version_of(connection: Connection) -> int:
     """Return the version of a store, 0 where there is none yet."""
     if not inspect(connection).has_table("schema_version"):
         return 0
-    return int(connection.execute(text("SELECT version FROM schema_version")).scalar_one())
+    found = connection.execute(text("SELECT version FROM schema_version")).scalars().all()
+    if len(found) != 1 or type(found[0]) is not int or found[0] < 0:
+        raise DamagedError(["schema_version: what version it has cannot be told"])
+    return found[0]
 
 
 def check_version(version: int, where: str) -> None:

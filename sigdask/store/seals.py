@@ -23,7 +23,9 @@ from sqlalchemy import Connection, text
 Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
-KEY_BYTES = 8
+KEY_BYTES = 24
+"""Words that hold a digest."""
+
 MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 SHIFTS = np.uint64(30), np.uint64(27), np.uint64(33)
 
@@ -32,9 +34,10 @@ UNSEALED = -1
 
 
 def keys_of(digests: Sequence[bytes]) -> Keys:
-    """Return what checksums know comparisons by: the start of each one's digest."""
-    starts = b"".join([bytes(digest[:KEY_BYTES]).ljust(KEY_BYTES, b"\0") for digest in digests])
-    return np.frombuffer(starts, "<u8").astype(np.uint64)
+    """Return what checksums know comparisons by, made of the whole of each one's digest."""
+    whole = b"".join([bytes(digest[:KEY_BYTES]).ljust(KEY_BYTES, b"\0") for digest in digests])
+    words = np.frombuffer(whole, "<u8").reshape(-1, KEY_BYTES // 8)
+    return np.asarray(words[:, 0] ^ words[:, 1] * MULTIPLIERS[0] ^ words[:, 2] * MULTIPLIERS[1], np.uint64)
 
 
 def of_tallies(keys: Keys, run: Integers, first: Integers, stop: Integers, counts: Integers) -> Integers:
@@ -109,7 +112,7 @@ SEALED: Mapping[str, Sealed] = {
 """Tallies beside. The time at which a run went on is told each second, and no part of what is sealed."""
 
 
-def is_whole(table: str, row: Mapping[str, Any]) -> bool:
+def is_whole(table: str, row: Any) -> bool:
     """Say whether a row is what was kept; one of a version without checksums is taken to be."""
     sealed = SEALED[table]
     return "checksum" not in row or row["checksum"] == of_row([row[name] for name in (*sealed.key, *sealed.values)])

@@ -275,7 +275,10 @@ def is_sound(row: Mapping[str, Any], size: int | None = None) -> bool:
     """Say whether a row of a family is what was kept, of some number of counts, and can have been counted."""
     if not is_whole("arrays", row):
         return False
-    counts = unpacked(row["counts"])
+    try:
+        counts = unpacked(row["counts"])
+    except (zlib.error, ValueError):
+        return False
     return bool((counts >= 0).all() and (counts <= row["stop"] - row["first"]).all() and size in {None, len(counts)})
 
 
@@ -313,7 +316,8 @@ checksum = excluded.checksum WHERE excluded.stop > arrays.stop
 
 def _write(connection: Connection, one: Kept, keys: Keys) -> None:
     same = one.run, one.first, one.stop
-    checksums = of_tallies(keys, *(np.full(len(keys), value) for value in same), one.counts[:, :3])
+    run, first, stop = (np.full(len(keys), value) for value in same)
+    checksums = of_tallies(keys, run, first, stop, one.counts[:, :3])
     ids, counts, query = one.ids.tolist(), one.counts[:, :3].T.tolist(), INTO[connection.dialect.name]
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(query, (*same, ids, *counts, checksums.tolist()))
