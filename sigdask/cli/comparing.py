@@ -55,6 +55,7 @@ GROUPS = {
         option("--missing"),
         option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
         option("--documents", metavar="FILE", more="Exchange them by --unit document."),
+        option("--most-unpacked", type=whole, metavar="BYTES"),
     ),
     "What to compare": (
         option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
@@ -187,6 +188,7 @@ def _read(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
         documents=place(options["documents"]) if options["documents"] else None,
         name=options["name"],
         metrics=options["metrics"],
+        most_unpacked=options["most_unpacked"],
     )
     sources = [source for text in options["systems"] for source in _sources(text, options["format_"])]
     gold = place(options["gold"]) if options["gold"] else None
