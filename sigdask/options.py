@@ -20,6 +20,7 @@ Method = Literal["auto", "randomization", "exact", "both"]
 Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "tukey"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
+Decimal = Literal[".", ","]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -184,6 +185,9 @@ class HowRead(TypedDict, total=False):
     ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
     label_map: Annotated[Sequence[tuple[str, tuple[str, ...]]], Option("Labels read as another.", ())]
     align: Annotated[Align, Option("How rows of several files belong together.", "auto")]
+    decimal: Annotated[
+        Decimal | None, Option("What parts the decimals of scores.", otherwise="found where it cannot be mistaken")
+    ]
     missing: Annotated[
         Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
     ]

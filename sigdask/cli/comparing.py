@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 @option("--map", "label_map", multiple=True, metavar="TO=FROM,FROM", more="May be repeated.")
 @option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated.")
 @option("--align")
+@option("--decimal", metavar=".|,")
 @option("--missing")
 @option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated.")
 @option("--documents", metavar="FILE", more="Exchange them by --unit document.")
@@ -117,6 +118,7 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
         ignore=options["ignore"],
         label_map=tuple(formats.parse_map(text) for text in options["label_map"]),
         align=options["align"],
+        decimal=options["decimal"],
         missing=options["missing"],
         references=tuple(place(path) for path in options["references"]),
         documents=place(options["documents"]) if options["documents"] else None,

@@ -99,6 +99,9 @@ FORMATS: dict[str, tuple[str, str]] = {
 }
 """Name to where its reader stands and what it reads."""
 
+OF_NUMBERS = ("wide", "long", "ratings")
+"""Formats of columns of scores, whose decimals may be parted by commas."""
+
 OF_FOLDERS = ("samples", "spans", "terms")
 """Formats that read folders."""
 
@@ -169,6 +172,8 @@ def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Opt
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
+    if options.decimal is not None and name not in OF_NUMBERS:
+        raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
     reader: Reader = _load(FORMATS[name][0])
     apart, options = _apart(options)
     parts = [reader(files, gold, options) for files in replicates.by_replicate(told_apart(sources))]
@@ -231,7 +236,7 @@ def _table(path: Path, options: Options) -> Table:
     with open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
-        return without_summaries(read_table(path, options.ignore), options)
+        return without_summaries(read_table(path, options.ignore, options.decimal), options)
     except InputError as error:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
@@ -240,16 +245,18 @@ def _of_columns(table: Table, options: Options, n_sources: int) -> str:
     """Say what format a table without a gold file is in."""
     from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
     from sigdask.formats.tables.labels import ANSWER_NAMES, gold_beside
+    from sigdask.formats.tables.notation import in_numbers
 
     if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
         return "long"
     named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
     if named_gold:
         return _responses_or_labels(table, named_gold, options, n_sources)
-    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     answers = table.conventional(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
+    table = in_numbers(table, options)
+    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
         return "wide"
     found = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"

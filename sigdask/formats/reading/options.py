@@ -10,7 +10,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.places import is_url, place, redacted
 from sigdask.formats.reading.files import differing, stem
-from sigdask.options import READING, Align, Missing
+from sigdask.options import READING, Align, Decimal, Missing
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -73,6 +73,8 @@ class Options:
         Labels to be read as another: (target, sources).
     align : {"auto", "id", "position"}
         How rows of several files belong together; "auto" takes ids where every file has them.
+    decimal : {".", ","}, or None
+        What parts the decimals of scores; None finds it where it cannot be mistaken.
     missing : {"error", "pairwise", "zero"}, or None
         What an absent score means; see `Counts.from_scores`. None is what the format's users expect:
         an error, but 0 for a topic that a run lacks.
@@ -97,6 +99,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     label_map: LabelMap = ()
     align: Align = "auto"
+    decimal: Decimal | None = None
     missing: Missing | None = None
     references: tuple[Path, ...] = ()
     documents: Path | None = None

@@ -16,8 +16,9 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, twice
-from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns, without_summaries
-from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header, read_table
+from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns
+from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header
+from sigdask.formats.tables.notation import NO_SCORE_NAMES, score_table
 
 SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
@@ -25,12 +26,8 @@ SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_w
                            "elo"})  # fmt: skip
 """Columns of leaderboards, whose rows are systems."""
 
-NO_SCORE_NAMES = frozenset({"rank", "n", "count", "support", "size", "length", "n_tokens", "n_words", "seed", "step",
-                            "epoch", "time", "seconds", "line", "lineno", "line_number", "position"})  # fmt: skip
-"""Columns that stand beside systems and are none."""
-
 SPREADS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
-"""Endings of such columns."""
+"""Endings of columns that stand beside systems and are none."""
 
 MOST_CLASSES = 20
 
@@ -39,7 +36,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     """Read one table with a column a system, or one file of scores a system."""
     options.only("wide")
     no_gold(gold, "wide")
-    tables = [without_summaries(read_table(source.path, options.ignore), options) for source in sources]
+    tables = [score_table(source, options) for source in sources]
     further = _further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
@@ -48,7 +45,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     for source, table, order in zip(sources, tables, [AS_THEY_STAND, *orders], strict=True):
         columns = table.others(table.id_name(options), *options.groups, *options.ignore)
         if not table.header and len(table.columns) > 1:
-            raise no_header(table.path, table.lines[0])
+            commas = "" if len(table.columns) > 2 else "; or say --decimal , where commas part decimals"
+            raise no_header(table.path, table.lines[0], commas)
         columns, said = without_mean_columns(table, columns)
         warnings += said
         if not columns:
