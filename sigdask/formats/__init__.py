@@ -244,7 +244,7 @@ def _table(path: Path, options: Options) -> Table:
 def _of_columns(table: Table, options: Options, n_sources: int) -> str:
     """Say what format a table without a gold file is in."""
     from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
-    from sigdask.formats.tables.labels import ANSWER_NAMES, gold_beside
+    from sigdask.formats.tables.labels import ANSWER_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
 
     if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
@@ -255,6 +255,8 @@ def _of_columns(table: Table, options: Options, n_sources: int) -> str:
     answers = table.conventional(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
+    if gold_among(table, options):
+        return "labels"
     table = in_numbers(table, options)
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):

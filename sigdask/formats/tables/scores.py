@@ -26,6 +26,9 @@ SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_w
                            "elo"})  # fmt: skip
 """Columns of leaderboards, whose rows are systems."""
 
+LABEL_NAMES = frozenset({"label", "labels", "target", "truth"})
+"""Columns that hold gold labels, where others hold labels too."""
+
 SPREADS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
 """Endings of columns that stand beside systems and are none."""
 
@@ -102,7 +105,7 @@ def _doubts(
         yield f"{path}: columns {listed} look like a summary with a row a system; rows are taken for items"
         return
     for name in scores:
-        if name.lower() in NO_SCORE_NAMES or name.lower().endswith(SPREADS):
+        if name.lower() in NO_SCORE_NAMES | LABEL_NAMES or name.lower().endswith(SPREADS):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
     n_items = tables[0].n_rows
     if len(scores) > n_items > 1 and len(tables) == 1:
