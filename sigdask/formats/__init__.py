@@ -92,6 +92,10 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.samples.samples:read_samples",
         "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
     ),
+    "metrics": (
+        "sigdask.formats.measured.metrics:read_metrics",
+        "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
+    ),
     "battles": (
         "sigdask.formats.ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
@@ -99,7 +103,7 @@ FORMATS: dict[str, tuple[str, str]] = {
 }
 """Name to where its reader stands and what it reads."""
 
-OF_NUMBERS = ("wide", "long", "ratings")
+OF_NUMBERS = ("wide", "long", "ratings", "metrics")
 """Formats of columns of scores, whose decimals may be parted by commas."""
 
 OF_FOLDERS = ("samples", "spans", "terms")
@@ -113,6 +117,7 @@ SNIFFERS: dict[str, str] = {
     "ratings": "sigdask.formats.ratings.ratings:sniff",
     "spans": "sigdask.formats.spans.spans:sniff",
     "terms": "sigdask.formats.spans.terms:sniff",
+    "metrics": "sigdask.formats.measured.metrics:sniff",
     "pairs": "sigdask.formats.spans.pairs:sniff",
     "conll": "sigdask.formats.tagging.heads:sniff",
     "mbt": "sigdask.formats.tagging.timbl:sniff_mbt",
@@ -222,7 +227,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     if gold is not None:
         lists = len(table.columns) == 1 and _is_list(_table(gold, options), table)
         return "responses" if lists else "labels"
-    return _of_columns(table, options, len(sources))
+    return _of_columns(table, options, sources)
 
 
 def _fetch(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
@@ -241,8 +246,9 @@ def _table(path: Path, options: Options) -> Table:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
 
-def _of_columns(table: Table, options: Options, n_sources: int) -> str:
+def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> str:
     """Say what format a table without a gold file is in."""
+    from sigdask.formats.measured.metrics import share_metrics
     from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
     from sigdask.formats.tables.labels import ANSWER_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
@@ -251,7 +257,7 @@ def _of_columns(table: Table, options: Options, n_sources: int) -> str:
         return "long"
     named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
     if named_gold:
-        return _responses_or_labels(table, named_gold, options, n_sources)
+        return _responses_or_labels(table, named_gold, options, len(sources))
     answers = table.conventional(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
@@ -260,7 +266,7 @@ def _of_columns(table: Table, options: Options, n_sources: int) -> str:
     table = in_numbers(table, options)
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
-        return "wide"
+        return "metrics" if share_metrics(sources, table, options) else "wide"
     found = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
     raise InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{found}); give --format "

@@ -112,6 +112,14 @@ FILES = {
         "acc",
         True,
     ),
+    "metrics": (
+        {
+            name: [f'{{"id": "d{k}", "text": "{name}", "f1": {f1}, "em": {f1 // 1}}}\n' for k, f1 in enumerate(found)]
+            for name, found in {"x": [0.5, 1.0, 0.25], "y": [0.5, 0.75, 1.0]}.items()
+        },
+        "f1",
+        True,
+    ),
     "battles": (
         {
             "votes": [

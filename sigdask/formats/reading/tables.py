@@ -19,6 +19,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import nested
+from sigdask.formats.reading.by_column import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
 from sigdask.formats.reading.files import is_parquet, open_bytes, read_lines
@@ -321,6 +322,8 @@ def _of_columns(path: Path, columns: Sequence[Texts], ignore: Collection[str]) -
 def _of_json(path: Path) -> Table:
     if (cells := scalars(path)) is not None:
         return Table(path, {"": [as_text(cell).strip() for cell in cells]}, range(1, len(cells) + 1), header=False)
+    if (columns := by_column(path)) is not None:
+        return Table(path, columns, range(1, len(next(iter(columns.values()))) + 1))
     rows = list(record_cells(path))
     table = table_of(path, [(line, list(map(as_text, cells))) for line, cells in rows])
     holders = nested.columns_of(rows)

@@ -6,6 +6,7 @@ Columns of labels and ids stay as they are written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,6 +23,12 @@ from sigdask.writing import some
 NO_SCORE_NAMES = frozenset({"rank", "n", "count", "support", "size", "length", "n_tokens", "n_words", "seed", "step",
                             "epoch", "time", "seconds", "line", "lineno", "line_number", "position"})  # fmt: skip
 """Columns that stand beside systems and are none."""
+
+WORDS = frozenset({"bleu", "sacrebleu", "chrf", "ter", "comet", "cometkiwi", "xcomet", "bleurt", "bertscore", "meteor",
+                   "rouge", "rougel", "rougelsum", "f1", "em", "exact", "acc", "accuracy", "precision", "recall", "map",
+                   "mrr", "ndcg", "wer", "cer", "mer", "score", "correct", "loss", "perplexity", "ppl", "mse", "mae",
+                   "iou", "dice", "auc"})  # fmt: skip
+"""What metrics are called, numbers behind them aside."""
 
 
 def score_table(source: Source, options: Options) -> Table:
@@ -86,3 +93,15 @@ def _out_of_lists(table: Table, columns: Sequence[str]) -> Table:
         nested={name: cells for name, cells in table.nested.items() if name not in found},
         notes=[*table.notes, f"{table.path}: {some([*found], 'column')} of lists of one number: read as that number"],
     )
+
+
+def is_metric(name: str) -> bool:
+    """Whether a column is called like a metric.
+
+    Examples
+    --------
+    >>> [is_metric(name) for name in ("sentence_BLEU", "rouge-1", "F1", "gpt4", "ndcg@10")]
+    [True, True, True, False, True]
+    """
+    words = re.findall(r"[a-z]+[0-9]*", name.lower())
+    return "@" in name or any(word in WORDS or word.rstrip("0123456789") in WORDS for word in words)

@@ -18,7 +18,7 @@ from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, twice
 from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns
 from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header
-from sigdask.formats.tables.notation import NO_SCORE_NAMES, score_table
+from sigdask.formats.tables.notation import NO_SCORE_NAMES, is_metric, score_table
 
 SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
@@ -40,7 +40,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     options.only("wide")
     no_gold(gold, "wide")
     tables = [score_table(source, options) for source in sources]
-    further = _further_groups(tables[0], options)
+    further = further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
     found: dict[str, tuple[Table, str, Order]] = {}
@@ -107,6 +107,8 @@ def _doubts(
     for name in scores:
         if name.lower() in NO_SCORE_NAMES | LABEL_NAMES or name.lower().endswith(SPREADS):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
+    if len(tables) == 1 and all(map(is_metric, scores)):
+        yield f"{path}: columns are called like metrics: taken for systems; are they of one? Then give a file a system"
     n_items = tables[0].n_rows
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
@@ -118,7 +120,7 @@ def _doubts(
             yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
 
 
-def _further_groups(table: Table, options: Options) -> list[str]:
+def further_groups(table: Table, options: Options) -> list[str]:
     """Return the columns of texts that repeat: groups of items, which need not be named to be told apart."""
     found = []
     for name in table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested):
