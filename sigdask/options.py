@@ -192,7 +192,10 @@ class HowRead(TypedDict, total=False):
         Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
     ]
     references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
-    documents: Annotated[Any, Option("File of the document of each segment, one a line.")]
+    documents: Annotated[
+        Any, Option("File of the document of each segment, one a line, or a table of item and document.")
+    ]
+    group_file: Annotated[Any, Option("Table of item and group, in any format; a column a way to group.")]
 
 
 OPTIONS = declared(WhatCompared)

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 @option("--missing")
 @option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated.")
 @option("--documents", metavar="FILE", more="Exchange them by --unit document.")
+@option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN (group where it has no name).")
 @option("--cluster")
 @option("--workers", type=click.IntRange(min=1), metavar="N")
 @click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs.")
@@ -122,6 +123,7 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
         missing=options["missing"],
         references=tuple(place(path) for path in options["references"]),
         documents=place(options["documents"]) if options["documents"] else None,
+        group_file=place(options["group_file"]) if options["group_file"] else None,
         name=options["name"],
         metrics=options["metrics"],
     )

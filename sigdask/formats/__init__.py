@@ -6,16 +6,18 @@ import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.by_metric import format_of
+from sigdask.formats.by_metric import format_of, is_lines
+from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import open_bytes
+from sigdask.formats.reading.files import head_lines, open_bytes
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
@@ -164,7 +166,8 @@ def read(
     sources = [s if isinstance(s, Source) else parse_source(s) for s in systems]
     gold_path = None if gold is None else place(gold)
     if is_address(format):
-        return _read_own(format, sources, gold_path, options)
+        beside = group_files(options)
+        return grouped(_read_own(format, sources, gold_path, without_names(options, beside)), beside, options)
     _fetch(sources, gold_path, options)
     asked, own = parse_format(format)
     with reading_once():
@@ -181,7 +184,10 @@ def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Opt
         raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
     reader: Reader = _load(FORMATS[name][0])
     apart, options = _apart(options)
-    parts = [reader(files, gold, options) for files in replicates.by_replicate(told_apart(sources))]
+    beside = group_files(options)
+    own = without_names(options, beside)
+    read_one = partial(reader, gold=gold, options=own)
+    parts = [grouped(read_one(files), beside, options) for files in replicates.by_replicate(told_apart(sources))]
     return Counts.of_replicates(parts, apart=apart)
 
 
@@ -214,7 +220,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     """
     _fetch(sources, gold, options)
     sources = replicates.by_replicate(sources)[0]
-    if options.documents is not None or options.references:
+    if options.references or _are_texts(sources, gold, options):
         return "segments"
     asked = None if gold is None else format_of(options.metrics, [source.path for source in sources], gold)
     if asked is not None:
@@ -230,10 +236,18 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     return _of_columns(table, options, sources)
 
 
+def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    """Whether files whose documents are given are lines of text: no columns, and gold lines that hardly repeat."""
+    if options.documents is None or gold is None or not all(map(is_lines, (gold, *(s.path for s in sources)))):
+        return False
+    lines = [line for line in head_lines(gold) if line]
+    return 2 * len(set(lines)) > len(lines)
+
+
 def _fetch(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
     """Have what lies at URLs brought here, several at a time."""
     own = [path for source in sources for path in source.parts or (source.path,)]
-    fetch([*own, gold, options.documents, *options.references])
+    fetch([*own, gold, options.documents, options.group_file, *options.references])
 
 
 def _table(path: Path, options: Options) -> Table:

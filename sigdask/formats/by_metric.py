@@ -50,7 +50,7 @@ def format_of(asked: Sequence[str], paths: Sequence[Path], gold: Path) -> str | 
     if len(found) != 1:
         return None
     (format_,) = found
-    plain = all(map(_is_lines, (gold, *paths))) if format_ in OF_LINES else True
+    plain = all(map(is_lines, (gold, *paths))) if format_ in OF_LINES else True
     return format_ if plain else None
 
 
@@ -64,7 +64,7 @@ def _of(name: str) -> str | None:
         return None
 
 
-def _is_lines(path: Path) -> bool:
+def is_lines(path: Path) -> bool:
     """Whether a file is text without columns; XML and SGML hold text too."""
     if path.is_dir() or is_parquet(path):
         return False

@@ -102,6 +102,7 @@ class TestSetKeys:
     decimal: Annotated[Decimal | None, of("decimal")] = None
     references: Annotated[TextOrTexts | None, of("references")] = None
     documents: Annotated[Text | None, of("documents")] = None
+    groups: Annotated[Text | None, of("group_file")] = None
     metrics: Annotated[Names | None, of("metrics")] = None
     pairs: Annotated[Pairs | None, of("pairs", _PAIRS)] = None
     alternative: Annotated[Alternative | None, of("alternative")] = None

@@ -165,6 +165,7 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "missing": own.missing,
         "references": tuple(path for path in found if path is not None),
         "documents": at.path((*key, "documents"), own.documents),
+        "group_file": at.path((*key, "groups"), own.groups),
         "name": own.name,
     }
     return at.attempt((*key, "ignore"), lambda: Options(**given)) or Options()

@@ -81,7 +81,9 @@ class Options:
     references : tuple of Path
         Further reference files, besides the gold file.
     documents : Path or None
-        File of the document of each segment, one a line.
+        File of the document of each segment, one a line; of each item, in any format.
+    group_file : Path or None
+        Table of items and the groups they are in.
     name : str
         The test set's name.
     metrics : tuple of str
@@ -103,6 +105,7 @@ class Options:
     missing: Missing | None = None
     references: tuple[Path, ...] = ()
     documents: Path | None = None
+    group_file: Path | None = None
     name: str = ""
     metrics: tuple[str, ...] = ()
     own: Mapping[str, str] = field(default_factory=dict)
