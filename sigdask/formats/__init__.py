@@ -6,7 +6,6 @@ import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +97,10 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.measured.metrics:read_metrics",
         "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
     ),
+    "squad": (
+        "sigdask.formats.answers.squad:read_squad",
+        "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
+    ),
     "battles": (
         "sigdask.formats.ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
@@ -117,6 +120,7 @@ SNIFFERS: dict[str, str] = {
     "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",
     "ratings": "sigdask.formats.ratings.ratings:sniff",
+    "squad": "sigdask.formats.answers.squad:sniff",
     "spans": "sigdask.formats.spans.spans:sniff",
     "terms": "sigdask.formats.spans.terms:sniff",
     "metrics": "sigdask.formats.measured.metrics:sniff",
@@ -186,8 +190,8 @@ def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Opt
     apart, options = _apart(options)
     beside = group_files(options)
     own = without_names(options, beside)
-    read_one = partial(reader, gold=gold, options=own)
-    parts = [grouped(read_one(files), beside, options) for files in replicates.by_replicate(told_apart(sources))]
+    replicated = replicates.by_replicate(told_apart(sources))
+    parts = [grouped(reader(files, gold, own), beside, options) for files in replicated]
     return Counts.of_replicates(parts, apart=apart)
 
 

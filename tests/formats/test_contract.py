@@ -120,6 +120,17 @@ FILES = {
         "f1",
         True,
     ),
+    "squad": (
+        {
+            "gold": [
+                f'{{"id": "q{k}", "answers": {{"text": ["{text}"]}}}}\n' for k, text in enumerate(["a b", "c", "d"])
+            ],
+            "x": [f'{{"id": "q{k}", "prediction_text": "{text}"}}\n' for k, text in enumerate(["b", "c", "d"])],
+            "y": [f'{{"id": "q{k}", "prediction_text": "{text}"}}\n' for k, text in enumerate(["b", "c", "e"])],
+        },
+        "f1",
+        True,
+    ),
     "battles": (
         {
             "votes": [
