@@ -101,6 +101,10 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.answers.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
     ),
+    "fairseq": (
+        "sigdask.formats.texts.fairseq:read_fairseq",
+        "logs of fairseq-generate, a system each: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
+    ),
     "battles": (
         "sigdask.formats.ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
@@ -117,6 +121,7 @@ OF_FOLDERS = ("samples", "spans", "terms")
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
+    "fairseq": "sigdask.formats.texts.fairseq:sniff",
     "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",
     "ratings": "sigdask.formats.ratings.ratings:sniff",

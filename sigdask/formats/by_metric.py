@@ -11,6 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines, is_parquet
 from sigdask.formats.reading.rows import header_of
 from sigdask.formats.reading.tables import HEADER_NAMES
+from sigdask.formats.texts import fairseq
 from sigdask.metrics import retrieval
 
 FORMATS = {
@@ -70,7 +71,7 @@ def is_lines(path: Path) -> bool:
         return False
     lines = [line for line in head_lines(path)[:20] if line.strip()]
     columns = {line.count("\t") for line in lines}
-    if not lines or JSON.match(lines[0]) or (len(columns) == 1 and columns != {0}):
+    if not lines or fairseq.is_log(path) or JSON.match(lines[0]) or (len(columns) == 1 and columns != {0}):
         return False
     names = {name.lower() for name in header_of(lines[0])}
     return len(names) < 2 or HEADER_NAMES.isdisjoint(names)
