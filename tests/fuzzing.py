@@ -263,47 +263,53 @@ def mutated_plan(dice, number):
     )
 
 
+def _bound(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))
+
+
+def _folder_of_pipes(path):
+    path.mkdir()
+    os.mkfifo(path / "samples_x_2024-07-01T12-00-00.123456.jsonl")
+    os.mkfifo(path / "a.eval")
+
+
+def _of_a_terabyte(path, start):
+    path.write_text(start)
+    os.truncate(path, 1 << 40)
+
+
+def _locked(path):
+    path.write_text("item\ta\tb\n")
+    path.chmod(0)
+
+
+MADE = {
+    "pipe": os.mkfifo,
+    "socket": _bound,
+    "loop": lambda path: path.symlink_to(path),
+    "dangling link": lambda path: path.symlink_to("nowhere"),
+    "folder": lambda path: path.mkdir(),
+    "folder of pipes": _folder_of_pipes,
+    "empty": lambda path: path.touch(),
+    "zeros": lambda path: _of_a_terabyte(path, ""),
+    "holes": lambda path: _of_a_terabyte(path, "item\ta\tb\n1\t0\t1\n"),
+    "bomb": lambda path: path.write_bytes(gzip.compress(b"item\ta\tb\n" + b"1\t2\t3\n" * 8_000_000, 1)),
+    "deep": lambda path: path.write_text("[" * 200_000),
+    "not mine": _locked,
+}
+SPECIAL = (*MADE, *(f"/dev/{name}" for name in ("zero", "null", "full", "random", "urandom", "stdin", "tty")))
+
+
 def special(kind, folder):
-    """Make a file of a kind that is not read, and return its path."""
+    """Return the path of a file of a kind that is not read, made where it is none of /dev."""
+    if kind not in MADE:
+        return kind
     path = folder / f"special-{kind.replace(' ', '-')}"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "socket":
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(os.path.relpath(path))
-    elif kind == "loop":
-        path.symlink_to(path)
-    elif kind == "dangling link":
-        path.symlink_to("nowhere")
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "folder of pipes":
-        path.mkdir()
-        os.mkfifo(path / "samples_x_2024-07-01T12-00-00.123456.jsonl")
-        os.mkfifo(path / "a.eval")
-    elif kind == "empty":
-        path.touch()
-    elif kind == "zeros":
-        with path.open("wb") as file:
-            file.truncate(1 << 40)
-    elif kind == "holes":
-        path.write_text("item\ta\tb\n1\t0\t1\n")
-        with path.open("r+b") as file:
-            file.truncate(1 << 40)
-    elif kind == "bomb":
-        path.write_bytes(gzip.compress(b"item\ta\tb\n" + b"1\t2\t3\n" * 8_000_000, 1))
-    elif kind == "deep":
-        path.write_text("[" * 200_000)
-    elif kind == "not mine":
-        path.write_text("item\ta\tb\n")
-        path.chmod(0)
-    else:
-        return f"/dev/{kind}"
+    MADE[kind](path)
     return path
 
 
-SPECIAL = ("pipe", "socket", "loop", "dangling link", "folder", "folder of pipes", "empty", "zeros", "holes", "bomb", "deep",
-           "not mine", "zero", "null", "full", "random", "urandom", "stdin", "tty")  # fmt: skip
 ROLES = {
     "a system": ("compare", "{}"),
     "a named system": ("compare", "a={}", "good.tsv"),
@@ -334,7 +340,6 @@ def special_command(number, folder):
     command = ROLES[role]
     if "plan.toml" in command:
         *command, key = command
-        named = {"systems": "good.tsv"}
         tables = {"report": {"json": given}} if key == "report" else {}
         given_keys = {"store": given} if key == "store" else {"cluster": {"file": given}} if key == "cluster" else {}
         named = {"systems": [given if key == "systems" else "good.tsv"]}

@@ -162,9 +162,11 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "ignore": own.ignore or (),
         "label_map": tuple((own.map or {}).items()),
         "align": own.align,
+        "decimal": own.decimal,
         "missing": own.missing,
         "references": tuple(path for path in found if path is not None),
         "documents": at.path((*key, "documents"), own.documents),
+        "group_file": at.path((*key, "groups"), own.groups),
         "most_unpacked": own.most_unpacked,
         "name": own.name,
     }
@@ -207,9 +209,8 @@ def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> Named:
 def _cluster_text(text: str, at: _Place, key: Key) -> str:
     if text.endswith((".json", ".toml")):
         return _cluster_file(text, at, key)
-    if text not in {"auto", "none", "threads", "local"} and not text.startswith(("tcp://", "tls://")):
-        known = ["auto", "none", "threads", "local"]
-        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, known, 'words')}")
+    if text not in clusters.HERE and not text.startswith(("tcp://", "tls://")):
+        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, clusters.HERE, 'words')}")
     return text
 
 

@@ -10,11 +10,12 @@ import io
 import re
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, Any, TextIO
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.unpacking import check_unpacked, unpacked
@@ -25,6 +26,19 @@ NOTHING = bytes(16)
 
 HEAD = 1 << 16
 """Bytes looked at to tell a format."""
+
+TOLD = 1 << 20
+"""Bytes read between two looks at how far a file is read."""
+
+Tell = Callable[[Path, int], None]
+"""Takes a file, and the place up to which it is read."""
+
+_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+
+MOST_KEPT = 1 << 24
+"""Bytes of small files that are kept while they are looked at."""
+
+_kept: ContextVar[dict[Path, bytes] | None] = ContextVar("kept", default=None)
 
 KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -67,13 +81,11 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip where its first two bytes say so."""
     try:
         _check_kind(path)
-        with path.open("rb") as raw:
+        with _opened(path) as raw:
             start = raw.read(len(NOTHING))
             raw.seek(0)
             if start == NOTHING:
-                raise InputError(
-                    f"{path}: begins with zeros, as a file that was never written; fetch or write it again"
-                )
+                raise InputError(f"{path}: begins with zeros, as a file never written; fetch or write it again")
             if not start.startswith(GZIP):
                 yield raw
                 return
@@ -115,6 +127,65 @@ def files_below(folder: Path) -> list[Path]:
         raise InputError(f"{folder}: holds more than {MOST_BELOW:,} files; name the folder that holds the data alone")
     shown_ones = (path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
     return [path for path in shown_ones if path.is_file()]
+
+
+@contextmanager
+def telling(tell: Tell) -> Iterator[None]:
+    """Tell how far files are read within."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """Fetch each small file once within: formats look at it some fifty times."""
+    token = _kept.set({} if (outer := _kept.get()) is None else outer)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    kept = _kept.get()
+    if kept is not None and path not in kept and path.stat().st_size <= min(HEAD, MOST_KEPT - HEAD * len(kept)):
+        with _raw(path) as raw:
+            kept[path] = raw.read()
+    return _raw(path) if kept is None or path not in kept else io.BytesIO(kept[path])
+
+
+def _raw(path: Path) -> IO[bytes]:
+    tell = _tell.get()
+    return path.open("rb") if tell is None else io.BufferedReader(_Told(path, tell), TOLD)
+
+
+class _Told(io.FileIO):
+    """A file that tells how far it is read."""
+
+    def __init__(self, path: Path, tell: Tell) -> None:
+        super().__init__(path)
+        self._path, self._told = path, tell
+
+    def readinto(self, buffer: Any) -> Any:
+        """Read as much as there is room for."""
+        n = super().readinto(buffer)
+        self._told(self._path, self.tell() if self.seekable() else 0)
+        return n
+
+    def readall(self) -> bytes:
+        """Read all that is left."""
+        return b"".join(iter(lambda: self.read(TOLD), b""))
+
+    def read(self, size: int | None = -1) -> Any:
+        """Read some, or all that is left."""
+        if size is None or size < 0:
+            return self.readall()
+        found = super().read(size)
+        self._told(self._path, self.tell() if self.seekable() else 0)
+        return found
 
 
 def is_parquet(path: Path) -> bool:
