@@ -167,8 +167,8 @@ def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
         "acc": 1,
         "odd": [["a"]],
     }
-    path = written(tmp_path / "a.jsonl", "".join(json.dumps({**record, "doc_id": k}) + "\n" for k in range(2)))
-    assert read(path).suggested == ("acc",)
+    text = "".join(json.dumps({**record, "doc_id": k}) + "\n" for k in range(2))
+    assert read(*(written(tmp_path / f"{name}.jsonl", text) for name in "ab")).suggested == ("acc",)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(InputError, match=r"loop: (cannot be read|no such file)"):
         read(tmp_path / "loop", format="samples")
