@@ -7,6 +7,8 @@ import contextlib
 import os
 import resource
 import signal
+import subprocess
+import sys
 
 import fuzzing
 import pytest
@@ -71,3 +73,20 @@ def test_hostile_commands_are_done_or_refused(command, tmp_path):
     endings = [ended(command, number, tmp_path / str(number)) for number in range(TIMES * KINDS[command])]
     assert {status for status, _ in endings} >= PASSED
     assert len({said for _, said in endings}) > len(endings) / 5
+
+
+STREAMS = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", "</dev/zero", ">/dev/full", "2>/dev/full", "| head -c 1", "2>&1 >&-")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", ["compare good.tsv --trials 64 --cluster none", "compare none.tsv"])
+def test_streams_that_are_closed_full_or_unread_are_no_failed_gate_and_no_bug(arguments, tmp_path):
+    (tmp_path / "good.tsv").write_text("item\ta\tb\n1\t0\t1\n2\t1\t1\n3\t1\t0\n")
+    for streams in STREAMS:
+        done = subprocess.run(
+            ["/bin/bash", "-o", "pipefail", "-c", f"{sys.executable} -m sigdask {arguments} {streams}"],
+            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        full = streams in {">/dev/full", ">&-", "<&- >&- 2>&-", "2>&1 >&-"}
+        assert done.returncode in {0, 2, *((3,) if full else ())}, (streams, done)
+        assert "Traceback" not in done.stderr, (streams, done)
