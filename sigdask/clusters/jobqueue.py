@@ -64,7 +64,7 @@ def kind(description: Description) -> Kind:
     queue = _Queue(description)
     threads = int(description.options.get("cores", 1)) // int(description.options.get("processes", 1))
     vanished = queue.has_vanished if description.kind == "slurm" else None
-    return Kind(queue.make, queue.said, vanished, queue.refuses_all, max(1, threads))
+    return Kind(queue.make, queue.said, vanished, queue.refuses_all, max(1, threads), scratch=True)
 
 
 def _dask_jobqueue(description: Description) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sigdask import addresses, clusters, formats
@@ -61,14 +62,15 @@ def n_threads(plan: Plan) -> int | None:
     described = plan.cluster if isinstance(plan.cluster, Description) else None
     kind = described.kind if described else plan.cluster
     wanted = plan.workers or (described.expected if described else None)
-    return wanted or clusters.cores() if kind in ("auto", "threads", "local") else wanted
+    return wanted or clusters.cores() if kind in clusters.HERE else wanted
 
 
 def _of(plan: Plan, number: int, source: Source, complaints: list[Complaint]) -> Cost | None:
     asked, key = plan.test_sets[number], ("test_set", number)
-    counts = _attempt(complaints, key, asked.read)
-    if counts is None:
+    read = _attempt(complaints, key, _read, asked)
+    if read is None:
         return None
+    asked, counts = read
     before = len(complaints)
     metrics = _metrics(asked, counts, source, key, complaints)
     _attempt(complaints, (*key, "pairs"), pairs_of, counts, asked.pairs, asked.baseline)
@@ -130,7 +132,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
     sampled = comparisons.n_trials[comparisons.sampled]
     return Cost(
         test_set=asked.name,
-        format=_format(asked),
+        format=asked.format,
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
@@ -150,7 +152,9 @@ def _seconds(jobs: Sequence[Job]) -> float:
     return sum(cost * job.n_trials for job, cost in zip(jobs, costs, strict=True))
 
 
-def _format(asked: TestSet) -> str:
-    if asked.format != "auto":
-        return asked.format
-    return formats.detect(asked.sources, asked.gold, asked.options)
+def _read(asked: TestSet) -> tuple[TestSet, Counts]:
+    """Return a test set with the format that its files are in, and what they hold."""
+    with formats.reading_once():
+        if asked.format == "auto":
+            asked = replace(asked, format=formats.detect(asked.sources, asked.gold, asked.options))
+        return asked, asked.read()
