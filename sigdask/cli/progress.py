@@ -209,6 +209,7 @@ class Steps:
         self._announce = extraction.Lines(note, every=math.inf)
         self._places: dict[Path, int] = {}
         self._sizes: dict[Path, int] = {}
+        self._all = self._done = 0
 
     def __call__(self, done: int, total: int) -> None:
         """Show trials."""
@@ -232,15 +233,17 @@ class Steps:
         from sigdask.formats.reading.files import telling
 
         self._sizes = {file: file.stat().st_size for path in paths for file in _files(path)}
+        self._all, self._done, self._places = sum(self._sizes.values()), 0, {}
         with telling(self._read):
             yield
         self._begin("preparing")
 
     def _read(self, path: Path, place: int) -> None:
         if path in self._sizes:
-            self._places[path] = place  # less than before where it is read again
-            done = sum(min(n, self._sizes[each]) for each, n in self._places.items())
-            self._show("reading", "bytes", done, sum(self._sizes.values()))
+            place = min(place, self._sizes[path])
+            self._done += place - self._places.get(path, 0)  # less than before where it is read again
+            self._places[path] = place
+            self._show("reading", "bytes", self._done, self._all)
 
     def _show(
         self, doing: str, of: str, done: int, total: int, left: float | None = None, *, then: str = "preparing"
