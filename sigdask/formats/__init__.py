@@ -121,7 +121,7 @@ OF_NUMBERS = ("wide", "long", "ratings", "metrics")
 OF_FOLDERS = ("samples", "spans", "terms")
 """Formats that read folders."""
 
-OF_METRICS = ("wide", "long", "ratings", "samples", "battles", "trec", "pairs")
+OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs")
 """Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
@@ -252,7 +252,7 @@ def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
 
     Examples
     --------
-    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "wide", None)
+    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "metrics", None)
     (True, False, True)
     """
     if format_ == "auto":
