@@ -16,12 +16,12 @@ from sigdask.errors import InputError
 from sigdask.formats.by_metric import format_of, is_lines, is_of_format
 from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
+from sigdask.formats.places.unpacking import unpacking_at_most
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
-from sigdask.formats.reading.unpacking import unpacking_at_most
 
 __all__ = [
     "FORMATS",

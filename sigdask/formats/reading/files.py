@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.unpacking import check_unpacked, unpacked
+from sigdask.formats.places.unpacking import check_unpacked, unpacked
 
 GZIP = b"\x1f\x8b"
 NOTHING = bytes(16)

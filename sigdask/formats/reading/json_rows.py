@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, missing_extra
+from sigdask.formats.places.unpacking import check_parquet
 from sigdask.formats.reading.files import is_parquet, open_text
 from sigdask.formats.reading.records import as_object, is_json, read_records
 from sigdask.formats.reading.rows import as_text, delimited_rows, delimiter_of
 from sigdask.formats.reading.tables import check_header
-from sigdask.formats.reading.unpacking import check_parquet
 
 Record = Mapping[str, Any]
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
+from sigdask.formats.places.unpacking import check_unpacked
 from sigdask.formats.reading.files import open_bytes
 from sigdask.formats.reading.json_rows import Record, lookup, number
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.records import load
-from sigdask.formats.reading.unpacking import check_unpacked
 from sigdask.formats.samples.log_dates import moment
 from sigdask.formats.samples.sample import Log, Sample, Value
 
