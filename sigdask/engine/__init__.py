@@ -31,7 +31,7 @@ Counted = list[tuple[TrialRange, "Tally | SigdaskError"]]
 def count_jobs(
     jobs: Sequence[Job],
     *,
-    cluster: str | Cluster = "auto",
+    cluster: Named | Cluster | Any = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
     blocks_per_task: int | None = None,
@@ -44,8 +44,10 @@ def count_jobs(
     ----------
     jobs : sequence of Job
         What to count.
-    cluster : str or Cluster
-        "auto", "none", "threads", "local", an address or a scheduler file; or one connected.
+    cluster : str, distributed.Client, cluster object or Cluster
+        "auto" (dask's active client where there is one), "none", "threads", "local", "current" (the active client
+        or the scheduler of dask's settings), an address, a scheduler file or a cluster file; a client or a cluster
+        of dask's that runs and is left running; or one connected.
     workers : int, optional
         Worker threads or processes to start; by default one a core.
     progress : callable, optional
@@ -67,9 +69,10 @@ def count_jobs(
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
 
 
-def chosen(cluster: Named, jobs: Sequence[Job], work: float) -> Named:
-    """Resolve "auto" by the work ahead, in seconds, and by whether its kernels let other threads run."""
-    if cluster != "auto":
+def chosen(cluster: Named | Any, jobs: Sequence[Job], work: float) -> Named | Any:
+    """Resolve "auto": what is at hand, else by the work ahead, in seconds, and whether kernels let threads run."""
+    cluster = clusters.at_hand(cluster)
+    if not isinstance(cluster, str) or cluster != "auto":
         return cluster
     return clusters.choose("auto", work, vectorised=all(job.panel.manner.vectorised for job in jobs))
 

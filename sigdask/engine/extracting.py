@@ -35,14 +35,14 @@ class Spread:
 
     Parameters
     ----------
-    cluster : str, Description or Cluster
+    cluster : str, Description, Cluster, or a client or cluster of dask's
         As for the trials; "threads" and "local" are processes of this machine, "auto" too where it takes long.
     workers : int, optional
         How many; by default one a core.
     """
 
-    def __init__(self, cluster: Named | Cluster = "auto", workers: int | None = None) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: Named | Cluster | Any = "auto", workers: int | None = None) -> None:
+        self.cluster = cluster = clusters.at_hand(cluster)
         described = cluster.expected if isinstance(cluster, Description) else None
         self.n = workers or _threads_of(cluster) or (described if self._is_here else None) or clusters.cores()
 
@@ -50,7 +50,7 @@ class Spread:
     def _is_here(self) -> bool:
         """Whether it is this machine that counts."""
         kind = self.cluster.kind if isinstance(self.cluster, (Cluster, Description)) else self.cluster
-        return kind in {"auto", "none", "threads", "local"}
+        return isinstance(kind, str) and kind in {"auto", "none", "threads", "local"}
 
     def __call__(self, parts: Sequence[Part], seconds: float) -> Counted:
         """Yield the number of each part and what it counted, as they finish."""
@@ -58,7 +58,7 @@ class Spread:
             return Here()(parts, seconds)
         if isinstance(self.cluster, Cluster) and self.cluster.client is not None:
             return _or_here(_on_client(self.cluster, parts), parts, seconds)
-        if self._is_here or seconds / self.n < LONG:
+        if self._is_here or (seconds / self.n < LONG and not clusters.is_handed(self.cluster)):
             return _beside(self.n)(parts, seconds)
         return _or_here(self._reached(parts), parts, seconds)
 
@@ -73,7 +73,7 @@ def _beside(n: int) -> Executor:
     return Processes(n) if POSSIBLE else Here()
 
 
-def _threads_of(cluster: Named | Cluster) -> int | None:
+def _threads_of(cluster: Named | Cluster | Any) -> int | None:
     if cluster == "none":
         return 1
     return cluster.n_threads if isinstance(cluster, Cluster) else None
