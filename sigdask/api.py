@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.request import AnyMetric, Wanted
 from sigdask.comparison.results import Results
-from sigdask.comparison.study import prepare
+from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
+from sigdask.comparison.stopping.counted import Looked
+from sigdask.comparison.stopping.early import Early
+from sigdask.comparison.stopping.rounds import Rounds, count_rounds
+from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
-from sigdask.engine import count_jobs
+from sigdask.engine import Progress, count_jobs, reached
 from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError
 from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracted
-from sigdask.options import HowCompared, WhatCompared, filled
+from sigdask.options import Adjust, HowCompared, WhatCompared, filled
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.tallies import Tally
+from sigdask.statistics.stopping import Stopping, named
 
 
 def compare(
@@ -139,6 +146,10 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
         "single-step-max-t" or "tukey" over everything compared here; by default max-t for three
         systems and more.
+    stop : str, BesagClifford or ConfidenceSequence, optional
+        End the counting of each comparison early, as a plan does: "besag-clifford" (at the h-th exceedance;
+        "besag-clifford:h=20") gives p, "confidence" ("confidence:epsilon=0.01") decisions at alpha; `adjust` is then
+        "holm" and "none" by default.
     together : bool
         Judge each pair over all sets as well: by the mean of its differences, and by the number of
         sets in which they replicate.
@@ -173,20 +184,55 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         seed=every["seed"],
         beside=every["beside"],
     )
+    rule = _rule(every)
     asked = [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts))) for counts in test_sets]
     found = extracted([(counts, own.found(counts)) for counts, own in asked], _source(every))
     study = prepare(
         [(one.counts, own, every["alternative"]) for one, (_, own) in zip(found, asked, strict=True)],
-        alpha=every["alpha"], adjust=every["adjust"], together=every["together"], second_run=every["second_run"],
+        alpha=every["alpha"], adjust=_adjust(every, rule), together=every["together"], second_run=every["second_run"],
     )  # fmt: skip
-    tallies = count_jobs(
-        study.jobs,
+    return study.results(_count(study.jobs, every)) if rule is None else _stopped(study, rule, every)
+
+
+def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
+    return count_jobs(
+        jobs,
         cluster=every["cluster"],
         workers=every["workers"],
         progress=every["progress"],
         blocks_per_task=every["blocks_per_task"],
     )
-    return study.results(tallies)
+
+
+def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
+    """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
+    jobs = study.jobs
+    rounds = Rounds(jobs)
+    early = Early(rounds, rule, Looked.of([study]))
+    with reached(every["cluster"], every["workers"]) as cluster:
+        how: WhatCompared = {**every, "cluster": cluster}
+        count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
+    places = study.slots.first.numbered(jobs, rounds.at)
+    return study.results([rounds.tally(job) for job in jobs], lambda found: early.revised(found, places))
+
+
+def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:
+    """Tell the progress of a round beside what was counted before it."""
+    told, before = every["progress"], rounds.n_counted
+    return None if told is None else lambda done, total: told(before + done, before + total)
+
+
+def _rule(every: WhatCompared) -> Stopping | None:
+    """Return the rule to stop early that is asked for."""
+    stop = every["stop"]
+    rule: Stopping | None = named(stop, every["alpha"]) if isinstance(stop, str) else stop
+    if rule is not None:
+        check_beside(rule, every["adjust"], together=every["together"])
+    return rule
+
+
+def _adjust(every: WhatCompared, rule: Stopping | None) -> Adjust | None:
+    return adjustment_beside(rule) if rule is not None and every["adjust"] is None else every["adjust"]
 
 
 def _source(every: WhatCompared) -> Source:

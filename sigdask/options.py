@@ -130,6 +130,13 @@ class HowCompared(TypedDict, total=False):
     beside: Annotated[
         bool, Option("Show p with finer units exchanged, and with coarser ones where differences depend on them.", True)
     ]
+    stop: Annotated[
+        str | Any | None,
+        Option(
+            "End each comparison's counting early: besag-clifford[:h=N] gives p, confidence[:epsilon=E] decisions.",
+            otherwise="count all trials",
+        ),
+    ]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
     cluster: Annotated[
         str | Any, Option("auto, none, threads, local, current, tcp://…, tls://…, SCHEDULER.json or FILE.toml.", "auto")

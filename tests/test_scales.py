@@ -130,7 +130,8 @@ def test_ties_of_floats_are_ties_in_words_and_ranks():
     results = compare_all(Counts.from_scores(scores), metrics=["mean"], cluster="none")
     first = next(r for r in results if (r.a, r.b) == ("a", "b"))
     assert (first.difference, first.better(), first.p_value) == (0.0, None, 1.0)
-    assert [row.rank for row in ranking([("a", 0.1 + 0.2), ("b", 0.3), ("c", 0.2)], [])] == [1, 1, 3]
+    ranked = ranking(["a", "b", "c"], np.array([0.1 + 0.2, 0.3, 0.2]), np.empty((0, 2), np.int64))
+    assert [row.rank for row in ranked] == [1, 1, 3]
 
 
 def zeros(outputs, _):

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 @option("--seed", type=int)
 @option("--alpha", type=float)
 @option("--adjust")
+@option("--stop", metavar="RULE")
 @click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run.")
 @click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles.")
 @option("--id", "id_column", metavar="COLUMN")

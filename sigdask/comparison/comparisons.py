@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
+from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_sets
@@ -95,6 +96,16 @@ class Standing:
     job: Places
     row: Places
     column: Places
+
+    def numbered(self, jobs: Sequence[Job], at: Mapping[Job, Integers]) -> Integers:
+        """Return the number of each comparison where each pair and metric of a job has one; -1 where none stand."""
+        number = np.full(len(self.job), -1, np.int64)
+        order = np.argsort(self.job, kind="stable")
+        listed, starts = np.unique(self.job[order], return_index=True)
+        for k, own in zip(listed.tolist(), np.split(order, starts[1:]), strict=len(order) > 0):
+            if k >= 0:
+                number[own] = at[jobs[k]][self.row[own], self.column[own]]
+        return number
 
 
 @dataclass(frozen=True, slots=True, eq=False)

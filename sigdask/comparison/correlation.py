@@ -15,6 +15,9 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.statistics.classical import correlations
 
+FEW = 64
+"""Pairs of which one is worth that many products of a matrix."""
+
 MOST_NUMBERS = 2**18
 """Item scores that are laid out at a time."""
 
@@ -43,7 +46,10 @@ class Correlated:
             return None
         systems, places = np.unique(np.concatenate([asked.a[own], asked.b[own]]), return_inverse=True)
         items = Items.of(asked.counts, metric, asked.masks[int(asked.subset.codes[k])], systems)
-        return np.asarray(correlations(items.scores)[places[: len(own)], places[len(own) :]])
+        i, j = places[: len(own)], places[len(own) :]
+        if len(own) * FEW < len(systems) ** 2:
+            return correlations(items.scores, (i, j))
+        return np.asarray(correlations(items.scores)[i, j])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,14 +99,17 @@ class Items:
         """Yield numerators and denominators of items that the denominator counts, as many as memory allows."""
         form = self.metric.form
         assert isinstance(form, Ratios)
-        step = max(1, MOST_NUMBERS // max(len(self.systems), 1))
+        step, whole = max(1, MOST_NUMBERS // max(len(self.systems), 1)), len(self.rows) == self.counts.n_items
         fields = [self.metric.field(name, self.counts) for name in self.metric.fields]
         for start in range(0, len(self.rows), step):
-            rows = self.rows[start : start + step]
-            above, below = np.zeros((2, len(rows), len(self.systems)))
+            rows: slice | NDArray[np.int64] = self.rows[start : start + step]
+            if whole:
+                rows = slice(start, start + step)
+            above, below = np.zeros((2, len(self.rows[start : start + step]), len(self.systems)))
             for values, up, down in zip(fields, form.numerators[0], form.denominators[0], strict=True):
-                own = values[rows] if values.shape[1] == 1 else values[rows[:, None], self.systems]
-                above += up * own
-                below += down * own
+                own = values[rows]
+                own = own if own.shape[1] in {1, len(self.systems)} else own[:, self.systems]
+                above += up * own if up else 0
+                below += down * own if down else 0
             kept = (below > 0).all(axis=1)
-            yield above[kept], below[kept]
+            yield (above, below) if kept.all() else (above[kept], below[kept])

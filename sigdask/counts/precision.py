@@ -85,6 +85,8 @@ def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | Non
     """Return the decimals of few digits that all numbers stand for; None where some stand for none."""
     finite = np.isfinite(wide)
     some = wide if finite.all() else wide[finite]
+    if _are_whole(some, kind):
+        return wide
     for part in (slice(0, 64), slice(0, None)):  # most columns that are no decimals show it at once
         meant, fits = _nearest(some[part], kind)
         if not fits.all():
@@ -94,6 +96,13 @@ def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | Non
     found = wide.copy()
     found[finite] = meant
     return found
+
+
+def _are_whole(some: NDArray[np.float64], kind: str) -> bool:
+    """Say at little cost whether all numbers are whole ones that their type holds."""
+    return not len(some) or bool(
+        np.abs(some[[some.argmin(), some.argmax()]]).max() < 2.0 ** BITS.get(kind, 53) and (np.rint(some) == some).all()
+    )
 
 
 def _nearest(some: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

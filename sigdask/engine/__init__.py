@@ -8,6 +8,7 @@ change a count. Only this room and `clusters` import dask.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -67,6 +68,17 @@ def count_jobs(
         return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
     with clusters.connect(chosen(cluster, jobs, work), workers=workers) as connected:
         return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
+
+
+@contextmanager
+def reached(cluster: Named | Cluster | Any, workers: int | None) -> Iterator[Named | Cluster | Any]:
+    """Yield a cluster for several counts in turn: connected once, unless it is this process or still to be chosen."""
+    cluster = clusters.at_hand(cluster)
+    if isinstance(cluster, Cluster) or (isinstance(cluster, str) and cluster in {"auto", "none", "threads"}):
+        yield cluster
+        return
+    with clusters.connect(cluster, workers=workers) as connected:
+        yield connected
 
 
 def chosen(cluster: Named | Any, jobs: Sequence[Job], work: float) -> Named | Any:

@@ -7,7 +7,7 @@ sums, which workers make where the blocks are and fetch from each other.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,13 +66,25 @@ def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Whole | InBloc
         if is_large(panel):
             for one in panels_of(panel):
                 if id(one) not in blocks:
-                    blocks[id(one)] = [_made(cluster, arranged, part) for part in parts_of(one)]
+                    blocks[id(one)] = _in_turn(cluster, parts_of(one))
             frame = _made(cluster, unpacked, frame_of(panel))
             sent[id(panel)] = InBlocks(frame, [blocks[id(one)] for one in panels_of(panel)])
             continue
         packed = _packed(panel, code=not cluster.remote)
         large = len(packed) > SHIPPED_WITH_TASK
         sent[id(panel)] = Whole(cluster.client.submit(unpacked, packed, pure=False) if large else packed)
+    return sent
+
+
+def _in_turn(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
+    """Send blocks, one a thread at a time: what workers have not unpacked yet takes their memory."""
+    from distributed import wait
+
+    sent: list[Any] = []
+    for part in parts:
+        if len(sent) >= cluster.n_threads:
+            wait(sent[-max(cluster.n_threads, 1)])
+        sent.append(_made(cluster, arranged, part))
     return sent
 
 

@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
+from sigdask.comparison.stopping.early import Early
 from sigdask.engine import Counted, Progress, chosen, run_tasks
 from sigdask.engine.tasks import partition, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.overnight.interrupt import Stop
 from sigdask.overnight.ledger import Ledger, Line, Queue, breadth_first, trials_of
 from sigdask.overnight.progress import Watch
-from sigdask.overnight.stopping import Early
 from sigdask.randomization.jobs import Job
 
 Note = Callable[[str], None]
@@ -79,7 +79,7 @@ class Counting:
             if self.early is None:
                 return
         if self.early is not None:
-            self.early.recall(self.ledger.store.results())
+            self.early.recall(*self.ledger.earlier(self.ledger.store.results()))
             with self.stop.waiting():
                 self.early.find()
 

@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Standing
+from sigdask.comparison.stopping.counted import Blocks
+from sigdask.comparison.table import Table
 from sigdask.engine.tasks import TrialRange
 from sigdask.identity import identity_of
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.digests import Digests, packed
 from sigdask.randomization.tallies import TAILS, Tally, round_of, rounds
-from sigdask.store import Kept, Store
+from sigdask.store import Found, Kept, Store
 
 NO_LIMIT = 2**62
 N_TAILS = len(TAILS)
@@ -160,12 +162,7 @@ class Ledger:
 
     def spots(self, jobs: Sequence[Job], standing: Standing) -> Spots:
         """Return where counts of results stand, of jobs by their places."""
-        place = np.full(len(standing.job), -1, np.int64)
-        order = np.argsort(standing.job, kind="stable")
-        listed, starts = np.unique(standing.job[order], return_index=True)
-        for k, own in zip(listed.tolist(), np.split(order, starts[1:]), strict=len(order) > 0):
-            if k >= 0:
-                place[own] = self.at[jobs[k]][standing.row[own], standing.column[own]]
+        place = standing.numbered(jobs, self.at)
         run, wanted = (np.array([getattr(job, n) for job in jobs], np.int64) for n in ("run", "n_trials"))
         return Spots(run[standing.job], place, wanted[standing.job])
 
@@ -192,11 +189,24 @@ class Ledger:
         self.n_trials[run][places], self._counts[run][places] = n_trials, counts
         self.limit[run][places] = np.where(stopped, upto, NO_LIMIT)
 
-    def beyond(
-        self, run: int, places: NDArray[np.int64], n_trials: NDArray[np.int64], counts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the trials and exceedances that are counted of some comparisons beyond given ones."""
-        return self.n_trials[run][places] - n_trials, self._counts[run][places] - counts
+    def rounds_of(self, run: int, places: NDArray[np.int64], limit: NDArray[np.int64]) -> Blocks:
+        """Return the rounds that end within the trials asked for, and what was counted again of the next one."""
+        starts, stops, counts = self.store.blocks(self.ids[places], run)
+        inside = (stops > 0) & (stops <= limit)  # (n_rounds, n)
+        n_trials, counts = np.where(inside, stops - starts[:, None], 0), counts * inside[..., None]
+        again = self.n_trials[run][places] - n_trials.sum(axis=0)
+        some = np.flatnonzero(again > 0)
+        after = np.count_nonzero(n_trials[:, some], axis=0)
+        counts[after, some] = self._counts[run][places[some]] - counts[:, some].sum(axis=0)
+        n_trials[after, some] = again[some]
+        return Blocks(n_trials, counts)
+
+    def earlier(self, held: Found) -> tuple[Table, NDArray[np.int64]]:
+        """Return results that earlier runs have found, and the comparison of each; -1 where it is not complete."""
+        order = np.argsort(self.ids)
+        at = np.minimum(np.searchsorted(self.ids, held.comparison, sorter=order), len(order) - 1)
+        known = held.complete & (self.ids[order[at]] == held.comparison)
+        return held.table, np.where(known, order[at], -1)
 
     def give_up(self, line: Line) -> None:
         """Want no more of what cannot be counted."""

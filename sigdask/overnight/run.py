@@ -15,6 +15,8 @@ from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
 from sigdask.comparison.results import Results
+from sigdask.comparison.stopping.counted import Looked
+from sigdask.comparison.stopping.early import Early
 from sigdask.comparison.table import Table
 from sigdask.engine import Progress
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -26,7 +28,6 @@ from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
 from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
-from sigdask.overnight.stopping import Early
 from sigdask.overnight.work import Batch, read_batches, source_of
 from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
@@ -255,9 +256,10 @@ class _Driver:
         if self.n_results <= MOST_REPORTED or not signalled:
             if self.early is not None:
                 self.early.look()
-                self.early.recall(self.store.results(self.plan.alpha))
+                self.early.recall(*self.ledger.earlier(self.store.results(self.plan.alpha)))
+            looks = self.store.first_looks(self.ledger.ids)
             for batch in self.batches:
-                results, found = self._judged(batch, counting)
+                results, found = self._judged(batch, looks, counting)
                 recorded.append(found)
                 by_set |= _by_set(batch.names, results, found.table)
         n_changed = self.store.record(recorded) if recorded else 0
@@ -280,7 +282,7 @@ class _Driver:
             return {}
         found: dict[str, float] = {}
         for batch in self.batches:
-            number = early.numbers(self.ledger.spots(batch.study.jobs, batch.of_p))
+            number = early.numbers(self.ledger.spots(batch.study.jobs, batch.of_p).place)
             for k, name in enumerate(batch.names):
                 some = np.unique(number[(batch.set_of == k) & (number >= 0)])
                 if len(some):
@@ -296,16 +298,17 @@ class _Driver:
         counted = all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
         return counted and (self.early is None or self.early.is_settled)
 
-    def _judged(self, batch: Batch, counting: Counting) -> tuple[Results, Found]:
+    def _judged(self, batch: Batch, looks: NDArray[np.int64], counting: Counting) -> tuple[Results, Found]:
         """Return the results of a batch, and what the store is to keep of them.
 
+        `looks` are the fewest trials that each comparison of the ledger had a complete result with before.
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
         jobs, early = batch.study.jobs, self.early
         of_p = self.ledger.spots(jobs, batch.of_p)
         tallies = [self.ledger.tally(job) for job in jobs]
-        revised = (lambda table: table) if early is None else (lambda table: early.revised(table, of_p))
+        revised = (lambda table: table) if early is None else (lambda table: early.revised(table, of_p.place))
         results = batch.study.results(tallies, revised, failing.setdefault)
         for why in failing.values():
             counting.miss(why)
@@ -313,9 +316,9 @@ class _Driver:
             [self.ledger.is_complete(self.ledger.spots(jobs, standing)) for standing in batch.standings]
         )
         if early is not None:
-            complete &= early.is_found(of_p)
+            complete &= early.is_found(of_p.place)
         comparison = self.ledger.ids[of_p.place]
-        table = _with_looks(results.table, self.store.first_looks(comparison))
+        table = _with_looks(results.table, looks[of_p.place])
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _of_metrics(table, failing)))
         return results, Found(table.take(scored), comparison[scored], complete[scored])
 
@@ -336,7 +339,9 @@ def _of_metrics(table: Table, names: Container[str]) -> NDArray[np.bool_]:
 
 def _early(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> Early | None:
     """Return where the plan's rule stops, if it has one."""
-    return None if plan.stopping is None else Early(ledger, plan.stopping, batches)
+    if plan.stopping is None:
+        return None
+    return Early(ledger, plan.stopping, Looked.of(batch.study for batch in batches))
 
 
 def _with_looks(table: Table, seen: NDArray[np.int64]) -> Table:

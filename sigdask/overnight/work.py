@@ -68,11 +68,6 @@ class Batch:
         return len(self.set_of)
 
     @property
-    def is_sampled(self) -> NDArray[np.bool_]:
-        """Whether p of each result is of a sample, not of all arrangements."""
-        return np.asarray(self.study.slots.first.job >= 0)
-
-    @property
     def names(self) -> tuple[str, ...]:
         """Names of the test sets."""
         return tuple(self.counts)

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sigdask import addresses, formats, metrics
+from sigdask.comparison.stopping.beside import SHARED
 from sigdask.counts.checks import canonical
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, Rule
 from sigdask.plan.complaints import nearest, shown
 from sigdask.plan.keys import TestSetKeys
 from sigdask.plan.lines import Key
-from sigdask.plan.model import SHARED, Plan, TestSet
+from sigdask.plan.model import Plan, TestSet
 from sigdask.statistics.stopping import ConfidenceSequence
 
 Complain = Callable[[Key, str], None]

@@ -16,9 +16,6 @@ from sigdask.gate import Fdr, Rule
 from sigdask.options import Adjust, Alternative, Method
 from sigdask.statistics.stopping import Stopping
 
-SHARED: tuple[str, ...] = ("max-t", "max-t:raw", "single-step-max-t", "tukey")
-"""Adjustments that take the largest difference of each trial, so that all need the same trials."""
-
 Family = Literal["metric", "test-set", "plan"]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from sigdask import clusters
 from sigdask.clusters.description import Named, describe
+from sigdask.comparison.stopping.beside import adjustment_beside
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
 from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
@@ -170,9 +171,8 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
 
 def _adjustment(keys: PlanKeys) -> Adjust | None:
     """Return the default: None leaves it to the number of systems, where all count the same trials."""
-    if keys.stopping is None:
-        return None
-    return "holm" if isinstance(keys.stopping, BesagCliffordKeys) else "none"
+    rule = _stopping(keys)
+    return None if rule is None else adjustment_beside(rule)
 
 
 def _stopping(keys: PlanKeys) -> Stopping | None:

@@ -70,8 +70,22 @@ def leanings(panel: ScoredSums, metric: int) -> Array:
     """Return the skewness of what the units of each system add to their mean over all systems, shape (n_systems,)."""
     sums = panel.sums(metric, panel.totals)
     slope = gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
-    moved = (panel.sums(metric, panel.values) @ slope).T  # (n_systems, n_kept)
-    return _skewness(moved - moved.mean(axis=0), panel.n_units)
+    largest = max((float(np.abs(d).max(initial=0.0)) for d in _added(panel, metric, slope)), default=0.0)
+    power = math.ldexp(1.0, math.frexp(largest)[1])  # squares stay within range
+    moments = np.zeros((3, len(sums)))
+    for added in _added(panel, metric, slope):
+        d = added / power
+        for k, raised in enumerate((d, d * d, d * d * d)):
+            moments[k] += raised.sum(axis=0)
+    return _third(moments / max(panel.n_units, 1))
+
+
+def _added(panel: ScoredSums, metric: int, slope: Array) -> Iterator[Array]:
+    """Yield what some units of each system add to their mean over all systems, shape (n_some, n_systems)."""
+    step = max(1, MOST_NUMBERS // max(len(panel.totals), 1))
+    for start in range(0, len(panel.addresses), step):
+        moved = np.asarray(panel.sums(metric, panel.values[start : start + step]) @ slope)
+        yield moved - moved.mean(axis=1, keepdims=True)
 
 
 def _skewness(d: Array, n_units: int) -> Array:
@@ -160,8 +174,9 @@ def _unit(panel: ScoredSums, metric: int) -> float:
 def _contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
     form = panel.metrics[metric].form
     if panel.linear[metric]:
-        above = panel.numerators_of(metric, panel.values).T  # (n_systems, n_kept)
-        i, j = panel.pairs[list(rows)].T
+        systems, places = np.unique(panel.pairs[np.asarray(rows, np.int64)], return_inverse=True)
+        above = panel.numerators_of(metric, panel.values[:, systems]).T  # (n_systems, n_kept)
+        i, j = places.reshape(-1, 2).T
         return np.asarray(above[i] - above[j], np.float64)
     values, sums = panel.sums(metric, panel.values), panel.sums(metric, panel.totals)
     found = np.empty((len(rows), len(values)))

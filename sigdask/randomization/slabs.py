@@ -85,6 +85,10 @@ class Slab:
         """Add the exceedances of metric `m` to `counts`, shape (n_pairs, 3)."""
         self.kernels[m].count(self, counts)
 
+    def count_each(self, m: int, counts: NDArray[np.int64]) -> None:
+        """Add those of each trial for itself to `counts`, shape (n_pairs, n_trials, 3), which lie in this order."""
+        self.kernels[m].count_each(self, counts)
+
     def add(self, m: int, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs under metric `m`.
 
@@ -144,6 +148,10 @@ class Kernel(Protocol):
         """Add exceedances, as `Slab.count` does."""
         ...
 
+    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+        """Add exceedances of each trial, as `Slab.count_each` does."""
+        ...
+
     def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences, as `Slab.add` does."""
         ...
@@ -188,6 +196,12 @@ class Linear:
         (moved, totals), panel = slab.prepared(self.m), slab.panel
         count_linear(moved, panel.pairs, _between(totals, panel.pairs), panel.slack[:, self.m], counts)
 
+    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+        """Add exceedances of each trial."""
+        (moved, totals), panel, n = slab.prepared(self.m), slab.panel, slab.n_trials
+        observed, slack = (np.repeat(own, n) for own in (_between(totals, panel.pairs), panel.slack[:, self.m]))
+        count_linear(moved.reshape(-1, 1), _each(panel.pairs, n), observed, slack, counts.reshape(-1, 3))
+
     def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
         (moved, totals), panel = slab.prepared(self.m), slab.panel
@@ -217,6 +231,18 @@ class Ratio:
     def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
         """Add exceedances."""
         count_ratio(*slab.prepared(self.m), slab.panel.pairs, self.form.zero_division, slab.observed(self.m), counts)
+
+    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+        """Add exceedances of each trial."""
+        (*moved, above, below), n = slab.prepared(self.m), slab.n_trials
+        count_ratio(
+            *(own.reshape(-1, 1) for own in moved),
+            *(np.repeat(total, n) for total in (above, below)),
+            _each(slab.panel.pairs, n),
+            self.form.zero_division,
+            np.repeat(slab.observed(self.m), n),
+            counts.reshape(-1, 3),
+        )
 
     def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
@@ -255,6 +281,13 @@ class Fused:
         """Add exceedances."""
         count_scored(*self.fused, *slab.prepared(self.m), slab.panel.pairs, slab.observed(self.m), counts)
 
+    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+        """Add exceedances of each trial."""
+        (moved, totals), n = slab.prepared(self.m), slab.n_trials
+        alone = np.ascontiguousarray(moved.transpose(0, 2, 1)).reshape(-1, len(self.fields), 1)
+        observed, pairs = np.repeat(slab.observed(self.m), n), _each(slab.panel.pairs, n)
+        count_scored(*self.fused, alone, np.repeat(totals, n, axis=0), pairs, observed, counts.reshape(-1, 3))
+
     def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
         add_scored(*self.fused, *slab.prepared(self.m), slab.panel.pairs[rows], np.full(len(rows), weight), out, tie)
@@ -276,6 +309,13 @@ class Other:
         """Add exceedances."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             count_scores(*self.scores(slab, p), observed, counts[p])
+
+    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+        """Add exceedances of each trial."""
+        for p, observed in enumerate(slab.panel.differences[:, self.m]):
+            scores = self.scores(slab, p)
+            for k in range(slab.n_trials):
+                count_scores(*(own[k : k + 1] for own in scores), observed, counts[p, k])
 
     def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
@@ -301,3 +341,8 @@ class Other:
 
 def _between(totals: NDArray[Any], pairs: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(totals[pairs[:, 0]] - totals[pairs[:, 1]])
+
+
+def _each(pairs: NDArray[np.int64], n_trials: int) -> NDArray[np.int64]:
+    """Return pairs of systems that stand for each trial alone: system s in trial k is number s * n_trials + k."""
+    return np.asarray((pairs[:, None] * n_trials + np.arange(n_trials)[:, None]).reshape(-1, 2))

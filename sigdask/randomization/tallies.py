@@ -98,6 +98,8 @@ class Tally:
 
 
 FACTOR = 4
+N_ROUNDS = 25
+"""Rounds to beyond the stream's 2**48 trials."""
 
 
 def round_of(trial: int) -> tuple[int, int]:
@@ -112,6 +114,19 @@ def round_of(trial: int) -> tuple[int, int]:
     while trial >= stop:
         start, stop = stop, stop * FACTOR
     return start, stop
+
+
+def round_bounds(trial: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rounds that trials belong to: their first trials, and the first of the next rounds.
+
+    Examples
+    --------
+    >>> round_bounds(np.array([0, 4096, 10_000]))
+    (array([   0, 4096, 4096]), array([ 4096, 16384, 16384]))
+    """
+    borders = np.array([0, *(BLOCK * FACTOR**k for k in range(N_ROUNDS))])
+    after = np.searchsorted(borders, trial, side="right")
+    return borders[after - 1], borders[after]
 
 
 def rounds(first: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -255,8 +255,6 @@ def _looks(run: Run) -> Iterator[str]:
         yield printable(
             f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
         )
-    for name, share in run.details.get("savings", {}).items():
-        yield printable(f"stopping early left out {share:.1%} of the first run's trials of {name}")
 
 
 def _why(run: Run) -> str:

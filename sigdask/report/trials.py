@@ -1,4 +1,4 @@
-"""What trials were for: how many of them decided nothing."""
+"""What trials were for: those that a rule to stop early left out, and those that decided nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sigdask.comparison.results import Results
+from sigdask.randomization.tallies import round_bounds
 from sigdask.statistics.stopping import saving, settled_after
 
 FEWEST = 1000
@@ -14,11 +15,18 @@ FEWEST = 1000
 
 
 def trials_text(results: Results) -> Iterator[str]:
-    """Yield what is to be said of first runs' trials; nothing of few comparisons, or of those that a rule stopped."""
+    """Yield what is to be said of the first run's trials; nothing of few comparisons that were counted to their end."""
     table = results.table
     whole = ~table.exact & (table.n_trials > 0)
+    counted = asked = 0
     for stops in table.stops:
-        whole &= stops.n_asked == 0
+        stopped = stops.n_asked > 0
+        whole &= ~stopped
+        n, limit = table.n_trials[stopped], stops.n_asked[stopped]
+        counted += int(np.where(n < limit, np.minimum(round_bounds(n - 1)[1], limit), limit).sum())  # by whole rounds
+        asked += int(limit.sum())
+    if asked:
+        yield f"stopping early left out {saving(counted, asked):.1%} of the first run's trials"
     if np.count_nonzero(whole) < FEWEST:
         return
     k, n, adjusted = table.n_extreme[whole], table.n_trials[whole], ~np.isnan(table.p_adjusted[whole])

@@ -67,18 +67,22 @@ def _shares(ascending: list[int], n: int) -> list[float]:
     return found
 
 
-def correlations(values: Array | Callable[[], Iterable[Array]]) -> Array:
-    """Return r12 of all pairs of systems: the Pearson correlation of their item scores.
+def correlations(
+    values: Array | Callable[[], Iterable[Array]], pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+) -> Array:
+    """Return r12 of pairs of systems: the Pearson correlation of their item scores.
 
     Parameters
     ----------
     values : float64 array, shape (n_items, n_systems), or callable
         Item scores, or 0/1 for items a system got right; or what yields them, some items at a time,
         as often as it is called.
+    pairs : (int64 array, int64 array), shape (n_pairs,), optional
+        The systems of some pairs, where these are few.
 
     Returns
     -------
-    float64 array, shape (n_systems, n_systems)
+    float64 array, shape (n_systems, n_systems), or (n_pairs,) of some pairs
         NaN where a system's scores are all the same.
 
     References
@@ -95,11 +99,17 @@ def correlations(values: Array | Callable[[], Iterable[Array]]) -> Array:
     varies = least < most  # a mean of equals may be rounded
     reach = np.where(varies, np.maximum(most - mean, mean - least), 1.0)  # squares stay within range
     products: Any = 0.0
+    squares: Any = 0.0
     for block in blocks():
         centred = np.where(varies, block - mean, 0.0) / reach
-        products = products + centred.T @ centred
-    lengths = np.where(varies, np.sqrt(np.diag(products)), np.nan)
-    return np.asarray(products / np.outer(lengths, lengths))
+        squares = squares + (centred * centred).sum(axis=0)
+        some = centred.T @ centred if pairs is None else (centred[:, pairs[0]] * centred[:, pairs[1]]).sum(axis=0)
+        products = products + some
+    if pairs is None:
+        squares = np.diag(products)  # rounded as the products are, so that a system is one with its twin
+    lengths = np.where(varies, np.sqrt(squares), np.nan)
+    both = np.outer(lengths, lengths) if pairs is None else lengths[pairs[0]] * lengths[pairs[1]]
+    return np.asarray(products / both)
 
 
 def inflation(r12: float) -> float:

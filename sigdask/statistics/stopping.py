@@ -11,7 +11,7 @@ is the same on any cluster. Blocks are the tallies of consecutive trials, most o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +20,22 @@ from scipy import special
 
 from sigdask.errors import InputError
 
-Recount = Callable[[int, int, Sequence[int]], Sequence[int]]
-"""(first trial, number of trials, comparisons) -> exceedances of each among them."""
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+Recount = Callable[[int, int, Integers], ArrayLike]
+"""(first trial, number of trials, comparisons) -> exceedances of each, shape (n_parts, n): each trial for itself where
+there are `ONE_BY_ONE` or fewer, else added."""
+
+ONE_BY_ONE = 64
+"""Trials that are shuffled in the time of one."""
+
+PARTS = 16
+"""Into which trials are cut where one of them is looked for."""
 
 NOT_YET = -1
-SMALLEST, LARGEST = 5e-324, 1 - 2.0**-53
-"""The doubles next to 0 and 1, where logarithms are finite."""
+MOST_STEPS = 200
+"""Of Newton's method, which takes about ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,49 +77,93 @@ class ConfidenceSequence:
 
 Stopping = BesagClifford | ConfidenceSequence
 
+RULES = ("besag-clifford", "confidence-sequence", "confidence")
+"""What rules are called; the last is short for the one before."""
 
-@dataclass(frozen=True, slots=True)
+
+def named(text: str, alpha: float) -> Stopping:
+    """Return the rule of a name, with its key where one is given.
+
+    Parameters
+    ----------
+    text : str
+        `besag-clifford`, `besag-clifford:h=20`, `confidence`, `confidence-sequence:epsilon=0.01`.
+    alpha : float
+        Level that a confidence sequence decides at.
+
+    Raises
+    ------
+    InputError
+        There is no such rule, or its key has no such value.
+
+    Examples
+    --------
+    >>> named("besag-clifford:h=20", 0.05), named("confidence", 0.01)
+    (BesagClifford(h=20), ConfidenceSequence(alpha=0.01, epsilon=0.001))
+    """
+    name, colon, given = text.partition(":")
+    key, _, value = given.partition("=")
+    if name not in RULES:
+        raise InputError(f"stop = {text!r}: must be one of {', '.join(RULES)}")
+    takes = "h" if name == RULES[0] else "epsilon"
+    try:
+        if not colon:
+            return BesagClifford() if takes == "h" else ConfidenceSequence(alpha)
+        if key == takes == "h" and int(value) >= 1:
+            return BesagClifford(int(value))
+        if key == takes == "epsilon" and 0 < float(value) < 1:
+            return ConfidenceSequence(alpha, float(value))
+    except ValueError:
+        pass
+    limits = "a number, 1 or more" if takes == "h" else "a number between 0 and 1"
+    raise InputError(f"stop = {text!r}: expected {name}:{takes}=NUMBER, {limits}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SequentialP:
-    """What Besag and Clifford's rule says.
+    """What Besag and Clifford's rule says of comparisons: arrays of shape (...).
 
     Attributes
     ----------
-    n_trials, n_extreme : int
+    is_final : bool
+        Whether it says anything: the h-th exceedance has come, or all trials are counted.
+    n_trials, n_extreme : int64
         Trials up to the h-th exceedance, the last counted; or all, where it did not come.
-    p_value : float
+    p_value : float64
         h / l, or (k + 1) / (n + 1) where all trials were counted.
     is_early : bool
         Whether the h-th exceedance came.
     """
 
-    n_trials: int
-    n_extreme: int
-    p_value: float
-    is_early: bool
+    is_final: NDArray[np.bool_]
+    n_trials: Integers
+    n_extreme: Integers
+    p_value: Floats
+    is_early: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What the confidence-sequence rule says; there is no p-value in it.
+    """What the confidence-sequence rule says of comparisons, arrays of shape (...); there is no p-value in it.
 
     Attributes
     ----------
-    n_trials, n_extreme : int
+    is_final : bool
+        Whether it has decided, or all trials are counted.
+    n_trials, n_extreme : int64
         Trials up to the end of the block that decided, and exceedances among them.
-    is_significant : bool or None
-        Whether p <= alpha; None where all trials left it undecided.
-    alpha, epsilon : float
-        Of the rule.
-    p_interval : tuple of float
-        Holds the p of endless trials with probability 1 - epsilon, whenever one stops.
+    is_significant : int8
+        1 where p <= alpha, 0 where not; -1 where all trials left it undecided.
+    p_low, p_high : float64
+        Hold the p of endless trials between them with probability 1 - epsilon, whenever one stops.
     """
 
-    n_trials: int
-    n_extreme: int
-    is_significant: bool | None
-    alpha: float
-    epsilon: float
-    p_interval: tuple[float, float]
+    is_final: NDArray[np.bool_]
+    n_trials: Integers
+    n_extreme: Integers
+    is_significant: NDArray[np.int8]
+    p_low: Floats
+    p_high: Floats
 
 
 def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) -> NDArray[np.int64]:
@@ -121,8 +175,8 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
         When to stop.
     n_extreme : int array, shape (n_blocks, ...)
         Exceedances in each block of the ordered prefix, of any number of comparisons.
-    n_trials : int array, shape (n_blocks,) or (n_blocks, ...)
-        Trials of each block; 0 where a comparison has no such block.
+    n_trials : int array, shape (n_blocks,) or that of `n_extreme`
+        Trials of each block.
 
     Returns
     -------
@@ -134,19 +188,25 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
     >>> stopping_block(BesagClifford(h=5), [[1, 0], [4, 1], [2, 1]], [4096, 4096, 4096])
     array([ 1, -1])
     """
-    summed = np.cumsum(np.asarray(n_extreme, np.int64), axis=0)  # (n_blocks, ...)
-    trials = np.cumsum(np.asarray(n_trials, np.int64), axis=0)
-    trials = trials.reshape(trials.shape + (1,) * (summed.ndim - trials.ndim))
-    if len(summed) == 0:
-        return np.full(summed.shape[1:], NOT_YET, np.int64)
-    reached = rule.reached(summed, trials)
+    extreme, trials = _blocks(n_extreme, n_trials)
+    if len(extreme) == 0:
+        return np.full(extreme.shape[1:], NOT_YET, np.int64)
+    reached = rule.reached(np.cumsum(extreme, axis=0), np.cumsum(trials, axis=0))
     return np.where(reached.any(axis=0), reached.argmax(axis=0), NOT_YET)
 
 
+def _blocks(n_extreme: ArrayLike, n_trials: ArrayLike) -> tuple[Integers, Integers]:
+    """Return exceedances and trials of blocks, both of shape (n_blocks, ...)."""
+    extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
+    if trials.ndim < extreme.ndim:
+        trials = trials.reshape((-1,) + (1,) * (extreme.ndim - 1))
+    return extreme, np.broadcast_to(trials, extreme.shape)
+
+
 def sequential_p(
-    rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, place: int | None, *, limit: int
-) -> SequentialP | None:
-    """Return Besag and Clifford's p of one comparison, or None to go on counting.
+    rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, place: ArrayLike, *, limit: ArrayLike
+) -> SequentialP:
+    """Return Besag and Clifford's p of comparisons.
 
     Under the null P(p <= alpha) <= alpha, in any partition into blocks the same p.
 
@@ -154,51 +214,66 @@ def sequential_p(
     ----------
     rule : BesagClifford
         When to stop.
-    n_extreme, n_trials : int array, shape (n_blocks,)
-        Tallies of the ordered prefix, from trial 0.
-    place : int or None
-        After how many trials the h-th exceedance came, by `places`; where it is not looked for yet, the first
-        trial that it can have been, which bounds p from above.
-    limit : int
+    n_extreme : int array, shape (n_blocks, ...)
+        Exceedances of the ordered prefix, from trial 0.
+    n_trials : int array, shape (n_blocks,) or that of `n_extreme`
+        Its trials.
+    place : int array, shape (...)
+        After how many trials the h-th exceedance came, by `places`; NOT_YET where it is not looked for, and then the
+        first trial that it can have been is taken, which bounds p from above.
+    limit : int array, shape (...)
         Trials after which counting ends in any case, fixed beforehand.
     """
-    extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
-    if (found := hidden(rule, extreme, trials)) is not None:
-        last = found.first + found.wanted if place is None else place
-        return SequentialP(last, rule.h, rule.h / last, is_early=True)
-    k, n = int(extreme.sum()), int(trials.sum())
-    return SequentialP(n, k, (k + 1) / (n + 1), is_early=False) if n >= limit else None
+    extreme, trials = _blocks(n_extreme, n_trials)
+    found = hidden(rule, extreme, trials)
+    early, place = found.has_come, np.asarray(place)
+    n, k = trials.sum(axis=0), extreme.sum(axis=0)
+    last = np.where(early, np.where(place == NOT_YET, found.first + found.wanted, place), n)
+    p = np.where(early, rule.h / np.maximum(last, 1), (k + 1) / (n + 1))
+    return SequentialP(early | (n >= limit), last, np.where(early, rule.h, k), p, early)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Hidden:
-    """The block that the h-th exceedance lies in: trials `first` to `first + n_trials - 1`, of which the wanted-th."""
+    """The blocks that h-th exceedances lie in: trials `first` to `first + n_trials - 1`, of which the wanted-th.
 
-    first: int
-    n_trials: int
-    wanted: int
+    Arrays of shape (...); `has_come` says where there is such a block at all.
+    """
 
-
-def hidden(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> Hidden | None:
-    """Return where the h-th exceedance lies, None where it has not come."""
-    block = int(stopping_block(rule, n_extreme, n_trials))
-    if block == NOT_YET:
-        return None
-    extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
-    return Hidden(int(trials[:block].sum()), int(trials[block]), rule.h - int(extreme[:block].sum()))
+    has_come: NDArray[np.bool_]
+    first: Integers
+    n_trials: Integers
+    wanted: Integers
 
 
-def places(first: int, n_trials: int, wanted: Mapping[int, int], recount: Recount) -> Iterator[tuple[int, int]]:
-    """Yield each comparison, and after how many trials its wanted exceedance has come; all in one block.
+def hidden(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> Hidden:
+    """Return where the h-th exceedances lie; arrays as in `stopping_block`."""
+    extreme, trials = _blocks(n_extreme, n_trials)
+    block = stopping_block(rule, extreme, trials)
+    if len(extreme) == 0:
+        return Hidden(block != NOT_YET, block, block, block)
+    before = np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) < block  # (n_blocks, ...)
+    own = np.take_along_axis(trials, np.maximum(block, 0)[None], axis=0)[0]
+    wanted = rule.h - (extreme * before).sum(axis=0)
+    return Hidden(block != NOT_YET, (trials * before).sum(axis=0), own, wanted)
 
-    By halving, those that share a half counted again together.
+
+def places(
+    first: int, n_trials: int, some: Integers, wanted: Integers, recount: Recount
+) -> Iterator[tuple[Integers, Integers]]:
+    """Yield comparisons, and after how many trials the wanted exceedance of each has come; all in one block.
+
+    Part by part, those still looked for counted again together, then in the parts of where each has come, down to a
+    few trials that are looked at one by one: the whole block is counted once, and little of it again.
 
     Parameters
     ----------
     first, n_trials : int
         The block.
-    wanted : mapping of comparison to int
-        Which exceedance within the block.
+    some : int64 array, shape (n,)
+        The comparisons.
+    wanted : int64 array, shape (n,)
+        Which exceedance of each within the block.
     recount : callable
         Counts again.
 
@@ -207,49 +282,51 @@ def places(first: int, n_trials: int, wanted: Mapping[int, int], recount: Recoun
     InputError
         Counting again gave other counts: the data or the program changed in between.
     """
-    open_ = [(first, n_trials, dict(wanted))]
+    open_ = [(first, n_trials, some, wanted)]
     while open_:
-        start, length, sought = open_.pop()
-        half = max(length // 2, 1)
-        here = dict(zip(sought, recount(start, half, list(sought)), strict=True))
-        if length == 1:
-            if any(here[k] != 1 or n != 1 for k, n in sought.items()):
-                raise InputError(
-                    f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; "
-                    "the data changed"
-                )
-            yield from ((k, start + 1) for k in sought)
-            continue
-        left = {k: n for k, n in sought.items() if here[k] >= n}
-        right = {k: n - here[k] for k, n in sought.items() if here[k] < n}
-        open_ += [(start, half, left)] if left else []
-        open_ += [(start + half, length - half, right)] if right else []
+        start, length, sought, nth = open_.pop()
+        step = max(-(-length // PARTS), ONE_BY_ONE)
+        for at in range(start, start + length, step):
+            n = min(step, start + length - at)
+            each = np.asarray(recount(at, n, sought), np.int64)  # (n_parts, n_sought)
+            total = each.sum(axis=0)
+            come = total >= nth
+            if n <= ONE_BY_ONE and come.any():
+                summed = np.cumsum(each[:, come], axis=0)
+                yield sought[come], at + 1 + (summed >= nth[come]).argmax(axis=0)
+            elif come.any():
+                open_.append((at, n, sought[come], nth[come]))
+            sought, nth = sought[~come], (nth - total)[~come]
+            if not len(sought):
+                break
+        else:
+            raise InputError(
+                f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; the data changed"
+            )
 
 
-def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: int) -> Decision | None:
-    """Return the decision on one comparison, or None to go on counting.
+def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: ArrayLike) -> Decision:
+    """Return the decisions on comparisons.
 
     Parameters
     ----------
     rule : ConfidenceSequence
         When to stop.
-    n_extreme, n_trials : int array, shape (n_blocks,)
-        Tallies of the ordered prefix, from trial 0.
-    limit : int
+    n_extreme, n_trials : int array
+        Tallies of the ordered prefix, from trial 0, as in `stopping_block`.
+    limit : int array, shape (...)
         Trials after which counting ends, decided or not.
     """
-    block = int(stopping_block(rule, n_extreme, n_trials))
-    end = None if block == NOT_YET else block + 1
-    k, n = int(np.asarray(n_extreme)[:end].sum()), int(np.asarray(n_trials)[:end].sum())
-    if block == NOT_YET and n < limit:
-        return None
-    significant = None if block == NOT_YET else k < rule.alpha * n
-    return Decision(n, k, significant, rule.alpha, rule.epsilon, sequence_interval(k, n, rule.epsilon))
+    extreme, trials = _blocks(n_extreme, n_trials)
+    block = stopping_block(rule, extreme, trials)
+    decided = block != NOT_YET
+    inside = ~decided | (np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) <= block)
+    k, n = (extreme * inside).sum(axis=0), (trials * inside).sum(axis=0)
+    significant = np.where(decided, k < rule.alpha * n, -1).astype(np.int8)
+    return Decision(decided | (n >= limit), n, k, significant, *sequence_interval(k, n, rule.epsilon))
 
 
-def settled_after(
-    n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, adjusted: ArrayLike = False
-) -> NDArray[np.float64]:
+def settled_after(n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, adjusted: ArrayLike = False) -> Floats:
     """Return after how many trials verdicts were settled, whatever the rest would be: the mean over their orders.
 
     The curtailed rule knows that (k + 1) / (n + 1) ends above alpha once m = floor(alpha (n + 1)) exceedances have
@@ -285,45 +362,51 @@ def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> NDArr
     return np.asarray(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p))
 
 
-def sequence_interval(n_extreme: int, n_trials: int, epsilon: float) -> tuple[float, float]:
-    """Return the p that the confidence sequence has not left: (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
+def sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
+    """Return the p that confidence sequences have not left: (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
 
     Wider than Clopper and Pearson's, which does not hold for a number of trials that the counts chose.
+
+    Parameters
+    ----------
+    n_extreme, n_trials : int array, shape (...)
+        Counts.
+    epsilon : float
+        The resampling risk.
+
+    Returns
+    -------
+    low, high : float64 array, shape (...)
 
     Examples
     --------
     >>> low, high = sequence_interval(264, 4096, 1e-3)
-    >>> 0.04 < low < 264 / 4096 < high < 0.09
+    >>> bool(0.04 < low < 264 / 4096 < high < 0.09)
     True
     """
-    low, high = sequence_intervals(np.array([n_extreme]), np.array([n_trials]), epsilon)
-    return float(low[0]), float(high[0])
+    k, n = np.broadcast_arrays(np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64))
+    surplus = -special.betaln(k + 1, n - k + 1) - math.log(epsilon)
+    low, high = np.zeros(k.shape), np.ones(k.shape)
+    some, others = k > 0, k < n
+    low[some] = special.expit(_end(k[some], n[some], surplus[some], -surplus[some] / k[some]))
+    high[others] = special.expit(_end(k[others], n[others], surplus[others], surplus[others] / (n - k)[others]))
+    return low, high
 
 
-def sequence_intervals(
-    n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64], epsilon: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return `sequence_interval` of many counts, by halving: to the last bits of the larger end."""
-    k, n = n_extreme.astype(np.float64), n_trials.astype(np.float64)
-    choose = -special.betaln(k + 1, n - k + 1) - math.log(epsilon)
+def _end(k: Floats, n: Floats, surplus: Floats, start: Floats) -> Floats:
+    """Return log(p / (1 - p)) where k log p + (n - k) log(1 - p) + surplus is 0, by Newton's method.
 
-    def inside(p: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return np.asarray(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p) > 0)
-
-    def end(outer: float) -> NDArray[np.float64]:
-        """Return where the sequence ends between the most likely p and an outer one that it has left."""
-        within, without = k / n, np.full(len(k), outer)
-        for _ in range(HALVINGS):
-            middle = (within + without) / 2
-            is_in = inside(middle)
-            within, without = np.where(is_in, middle, within), np.where(is_in, without, middle)
-        return np.asarray((within + without) / 2)
-
-    low = np.where(inside(np.full(len(k), SMALLEST)), 0.0, end(0.0))
-    return low, np.where(inside(np.full(len(k), LARGEST)), 1.0, end(1.0))
-
-
-HALVINGS = 64
+    The function is concave and `start` lies outside, on an asymptote, so that steps go inwards and never too far.
+    """
+    at, near = start, np.zeros(len(start), np.bool_)  # each ends on its own, whatever stands beside it
+    for _ in range(MOST_STEPS):
+        above = k * special.log_expit(at) + (n - k) * special.log_expit(-at) + surplus
+        step = above / (k * special.expit(-at) - (n - k) * special.expit(at))
+        at = np.where(near, at, at - step)
+        near |= np.abs(step) <= 1e-10 * np.maximum(np.abs(at), 1)  # what is left is of the order of its square
+        if near.all():
+            break
+    return at
 
 
 def saving(n_counted: float, n_asked: float) -> float:
@@ -334,4 +417,4 @@ def saving(n_counted: float, n_asked: float) -> float:
     >>> saving(4096, 2**20)
     0.99609375
     """
-    return 1 - n_counted / n_asked
+    return float(1 - n_counted / n_asked)

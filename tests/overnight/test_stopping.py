@@ -12,7 +12,8 @@ from gated import judge_plan
 from nights import tallies_in, write_plan
 
 from sigdask.comparison.found.sentences import NOT_FOUND
-from sigdask.overnight import run_plan, stopping
+from sigdask.comparison.stopping import early as stopping
+from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
 from sigdask.statistics.stopping import places, sequence_interval
 from sigdask.store.views import report, status
@@ -151,8 +152,8 @@ def test_a_stop_while_the_tenth_exceedances_are_looked_for_bounds_p_and_the_next
     at_once = run_plan(plan_of(tmp_path / "a", BESAG), cluster="none")
     plan = plan_of(tmp_path / "b", BESAG)
 
-    def interrupted(first, n_trials, wanted, recount):
-        yield from list(places(first, n_trials, wanted, recount))[:2]
+    def interrupted(*block):
+        yield from list(places(*block))[:2]
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(stopping, "places", interrupted)

@@ -11,7 +11,10 @@ from sigdask.errors import InputError
 from sigdask.metrics import find
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.trial_by_trial import trial_by_trial
 from sigdask.statistics.stopping import (
+    NOT_YET,
+    ONE_BY_ONE,
     BesagClifford,
     ConfidenceSequence,
     decide,
@@ -65,7 +68,7 @@ def test_the_confidence_sequence_decides_wrongly_at_most_epsilon_of_the_time(p):
     for _ in range(replications):
         tallies = rng.binomial(256, p, 400)
         found = decide(rule, tallies, np.full(400, 256), limit=400 * 256)
-        wrong += found.is_significant is not None and found.is_significant != (p <= 0.05)
+        wrong += found.is_significant == int(p > 0.05)
     assert wrong <= rule.epsilon * replications + 3 * math.sqrt(rule.epsilon * replications)
 
 
@@ -74,7 +77,7 @@ def test_the_interval_of_the_sequence_holds_at_the_time_of_stopping():
     for _ in range(400):
         p = rng.uniform(0.02, 0.12)
         found = decide(rule, rng.binomial(64, p, 500), np.full(500, 64), limit=500 * 64)
-        missed += not found.p_interval[0] <= p <= found.p_interval[1]
+        missed += not found.p_low <= p <= found.p_high
     assert missed <= 0.05 * 400 + 3 * math.sqrt(20)
 
 
@@ -82,7 +85,7 @@ def test_a_decision_has_alpha_outside_its_interval():
     rule = ConfidenceSequence(0.05, 1e-3)
     for k, n in [(130, 4096), (300, 4096), (2, 4096), (0, 4096), (4096, 4096)]:
         found = decide(rule, [k], [n], limit=n)
-        low, high = found.p_interval
+        low, high = found.p_low, found.p_high
         assert found.is_significant == (high <= 0.05 + 1e-12 if k / n < 0.05 else False)
         assert not low < 0.05 < high
 
@@ -99,20 +102,33 @@ def test_the_ends_of_the_interval_are_where_the_formula_is_epsilon():
 
 def test_nothing_is_decided_before_the_limit_and_undecided_at_it():
     rule = ConfidenceSequence(0.05, 1e-3)
-    assert decide(rule, [205], [4096], limit=8192) is None
+    assert not decide(rule, [205], [4096], limit=8192).is_final
     found = decide(rule, [205, 205], [4096, 4096], limit=8192)
-    assert found.is_significant is None
+    assert (found.is_final, found.is_significant) == (True, -1)
     assert (found.n_trials, found.n_extreme) == (8192, 410)
 
 
+def counter(flags):
+    """Count again in flags, shape (n_comparisons, n_trials): each of a few trials for itself, else added."""
+
+    def recount(first, n, some):
+        here = flags[some, first : first + n].T
+        return here if n <= ONE_BY_ONE else here.sum(axis=0, keepdims=True)
+
+    return recount
+
+
 def flags_counter(flags):
-    return lambda first, n, some: [int(flags[first : first + n].sum()) for _ in some]
+    return counter(np.asarray(flags)[None])
 
 
 def p_of(rule, n_extreme, n_trials, recount, *, limit):
     """One comparison: find the trial, then say p."""
     block = hidden(rule, n_extreme, n_trials)
-    place = None if block is None else dict(places(block.first, block.n_trials, {0: block.wanted}, recount))[0]
+    place = NOT_YET
+    if block.has_come:
+        own = np.array([0]), np.array([block.wanted])
+        [(_, [place])] = places(int(block.first), int(block.n_trials), *own, recount)
     return sequential_p(rule, n_extreme, n_trials, place, limit=limit)
 
 
@@ -139,10 +155,10 @@ def test_besag_and_clifford_find_the_very_trial():
 def test_the_partition_into_blocks_changes_no_sequential_p():
     flags = np.random.default_rng(5).random(2**15) < 0.003
     found = {
-        p_of(
+        float(p_of(
             BesagClifford(20), flags.reshape(-1, size).sum(axis=1), np.full(len(flags) // size, size),
             flags_counter(flags), limit=len(flags),
-        )
+        ).p_value)
         for size in (256, 1024, 4096, 2**15)
     }  # fmt: skip
     assert len(found) == 1
@@ -180,13 +196,14 @@ def test_many_places_in_one_block_are_found_together():
 
     def recount(first, n, some):
         asked.append(n)
-        return [int(flags[k, first : first + n].sum()) for k in some]
+        return counter(flags)(first, n, some)
 
-    wanted = {k: int(rng.integers(1, flags[k].sum() + 1)) for k in range(40)}
-    assert dict(places(0, 5000, wanted, recount)) == {
-        k: int(np.flatnonzero(flags[k])[n - 1]) + 1 for k, n in wanted.items()
+    wanted = np.array([rng.integers(1, flags[k].sum() + 1) for k in range(40)])
+    found = {
+        k: at for some, ats in places(0, 5000, np.arange(40), wanted, recount) for k, at in zip(some, ats, strict=True)
     }
-    assert asked.count(2500) == 1
+    assert found == {k: int(np.flatnonzero(flags[k])[n - 1]) + 1 for k, n in enumerate(wanted)}
+    assert asked.count(313) <= 16  # the sixteen parts, once
     assert len(asked) < 40 * 11
 
 
@@ -196,9 +213,9 @@ def test_a_place_not_looked_for_yet_bounds_p_from_above():
         flags = rng.random(4000) < rng.uniform(0.005, 0.5)
         blocks = flags.reshape(-1, 500).sum(axis=1)
         trials = np.full(8, 500)
-        if (block := hidden(BesagClifford(10), blocks, trials)) is None:
+        if not (block := hidden(BesagClifford(10), blocks, trials)).has_come:
             continue
-        bounded = sequential_p(BesagClifford(10), blocks, trials, None, limit=4000)
+        bounded = sequential_p(BesagClifford(10), blocks, trials, NOT_YET, limit=4000)
         exact = p_of(BesagClifford(10), blocks, trials, flags_counter(flags), limit=4000)
         assert exact.p_value <= bounded.p_value == 10 / (block.first + block.wanted)
 
@@ -214,23 +231,24 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     counts = Counts.from_scores({"a": rng.integers(0, 50, 60), "b": rng.integers(0, 50, 60)})
     panel = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
 
-    def recount(first, n, some=(0,)):
-        return [int(panel.tally(first=first, n_trials=n).counts[0, 0, 2]) for _ in some]
-
-    flags = np.array([recount(t, 1)[0] for t in range(8192)])
-    blocks = [recount(first, 4096)[0] for first in (0, 4096)]
+    flags = np.array([panel.tally(first=t, n_trials=1).counts[0, 0, 2] for t in range(8192)])
+    blocks = [int(panel.tally(first=first, n_trials=4096).counts[0, 0, 2]) for first in (0, 4096)]
+    each = np.concatenate(
+        [trial_by_trial(panel, run=0, first=t, n_trials=1024)[:, 0, 0, 2] for t in range(0, 8192, 1024)]
+    )
+    assert each.tolist() == flags.tolist()
     h = int(flags.sum()) - 3
     assert h > 30
-    found = p_of(BesagClifford(h), blocks, [4096, 4096], recount, limit=2**20)
+    found = p_of(BesagClifford(h), blocks, [4096, 4096], flags_counter(flags), limit=2**20)
     assert found.n_trials == np.flatnonzero(flags)[h - 1] + 1
 
 
 @pytest.mark.parametrize(
     ("h", "recount"),
     [
-        (3, lambda first, n, some: [0]),  # none of them is there any more
-        (1, lambda first, n, some: [0]),
-        (2, lambda first, n, some: [int(first + n == 4096)]),  # one where two were
+        (3, lambda first, n, some: np.zeros((min(n, 64), 1))),  # none of them is there any more
+        (1, lambda first, n, some: np.zeros((min(n, 64), 1))),
+        (2, lambda first, n, some: np.arange(first, first + min(n, 64))[:, None] == 4095),  # one where two were
     ],
 )
 def test_counts_that_changed_in_between_are_refused(h, recount):
@@ -259,7 +277,46 @@ def test_the_lower_end_is_found_however_small_p_is():
         assert log_likelihood(3, 2**20, end) == pytest.approx(math.log(1e-3), abs=1e-5)
 
 
+def by_bisection(k, n, epsilon):
+    """The interval by SciPy's root of the formula, one at a time: absolute within 1e-15."""
+    from scipy import optimize
+
+    def above(p):
+        return float(log_likelihood(k, n, p)) - math.log(epsilon)
+
+    low = 0.0 if k == 0 else optimize.brentq(above, 5e-324, k / n, xtol=1e-15)
+    return low, 1.0 if k == n else optimize.brentq(above, k / n, 1 - 2.0**-53, xtol=1e-15)
+
+
+def test_intervals_of_many_are_those_of_each_and_those_of_a_root_finder():
+    rng = np.random.default_rng(14)
+    n = rng.choice([1, 10, 1000, 4096, 2**20], 400)
+    k = np.minimum((n * rng.choice([0, 0.001, 0.05, 0.5, 0.99, 1], 400)).astype(int) + rng.integers(0, 3, 400), n)
+    low, high = sequence_interval(k, n, 1e-3)
+    for place in range(400):
+        alone = sequence_interval(k[place], n[place], 1e-3)
+        assert alone == (low[place], high[place])  # whatever stands beside it
+        if k[place] < n[place] - 1:
+            assert alone == pytest.approx(by_bisection(k[place], n[place], 1e-3), rel=1e-9, abs=2e-15)
+
+
+def test_rules_say_of_many_what_they_say_of_each():
+    rng = np.random.default_rng(15)
+    trials = np.array([4096, 12288, 3616])[:, None] * (np.arange(3)[:, None] < rng.integers(1, 4, 60))
+    extreme = rng.binomial(trials, rng.choice([1e-4, 0.002, 0.05, 0.4], 60))
+    place = np.full(60, NOT_YET)
+    for rule, say, some in (
+        (BesagClifford(10), lambda *a: sequential_p(*a[:3], a[3], limit=20_000), ("is_final", "n_trials", "p_value", "is_early")),
+        (ConfidenceSequence(), lambda *a: decide(*a[:3], limit=20_000), ("is_final", "n_trials", "is_significant", "p_low", "p_high")),
+    ):  # fmt: skip
+        many = say(rule, extreme, trials, place)
+        for k in range(60):
+            whole = trials[:, k] > 0
+            alone = say(rule, extreme[whole, k], trials[whole, k], NOT_YET)
+            assert all(getattr(many, name)[k] == getattr(alone, name) for name in some)
+
+
 def test_no_blocks_do_not_stop():
     assert stopping_block(BesagClifford(1), np.zeros((0, 2)), []).tolist() == [-1, -1]
-    assert sequential_p(BesagClifford(1), [], [], None, limit=10) is None
+    assert not sequential_p(BesagClifford(1), [], [], NOT_YET, limit=10).is_final
     assert saving(5, 10) == 0.5

@@ -108,7 +108,12 @@ class ScoredSums:
 
     def numerators_of(self, metric: int, sums: NDArray[Any]) -> NDArray[Any]:
         """Return the numerators that a metric of one ratio makes of integer sums, shape (..., n_fields)."""
-        return np.asarray(sums[..., list(self.metrics[metric].fields)] @ np.array(self.ratio(metric).numerators[0]))
+        weighted = zip(self.metrics[metric].fields, self.ratio(metric).numerators[0], strict=True)
+        used = [(f, w) for f, w in weighted if w] or [(self.metrics[metric].fields[0], 0)]
+        found = np.multiply(sums[..., used[0][0]], used[0][1], dtype=np.int64)
+        for f, w in used[1:]:  # a product of integer matrices is many times slower
+            found = found + np.multiply(sums[..., f], w, dtype=np.int64)
+        return np.asarray(found)
 
     def ratio(self, metric: int) -> Ratios:
         """Return the form of a metric of one ratio, which every linear one is."""
