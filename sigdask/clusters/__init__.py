@@ -14,15 +14,18 @@ from typing import Any
 
 from sigdask.clusters.base import Cluster
 from sigdask.clusters.description import QUEUES, Description, Named, Transport, describe, inside, read
-from sigdask.clusters.handed import active, is_handed, used
+from sigdask.clusters.handed import active, is_gone, is_handed, used
 from sigdask.clusters.local import cores
 from sigdask.clusters.settings import environment, settings
 from sigdask.errors import InputError
 
 __all__ = [
-    "KINDS", "Cluster", "Description", "at_hand", "check", "choose", "connect", "cores", "describe", "environment",
-    "is_handed", "read", "settings",
+    "KINDS", "Cluster", "Description", "Where", "at_hand", "check", "choose", "connect", "cores", "describe",
+    "environment", "is_gone", "is_handed", "read", "settings",
 ]  # fmt: skip
+
+Where = Named | Cluster | Any
+"""Where to count: a cluster as users name it, a connected one, or a client or a cluster of dask's that they have."""
 
 SHORT = 3.0
 """Seconds of work up to which starting anything costs more than it saves."""

@@ -51,11 +51,17 @@ def active() -> Any:
             return None
         with suppress(ValueError):
             return distributed.Client.current()
-    if "dask" not in sys.modules and not _may_be_set():
-        return None
+    return configured() if "dask" in sys.modules or _may_be_set() else None
+
+
+def configured() -> Any:
+    """Return the address of the scheduler that dask's settings name, None where they name none."""
     import dask
 
-    return dask.config.get("scheduler-address", None)
+    address = dask.config.get("scheduler-address", None)
+    if address is None:
+        return None
+    return address if "://" in address else f"{dask.config.get('distributed.comm.default-scheme', 'tcp')}://{address}"
 
 
 def _may_be_set() -> bool:
@@ -87,7 +93,7 @@ def used(given: Any) -> Iterator[Cluster]:
     InputError
         It is closed, its event loop is the one that runs here, or versions differ.
     ClusterLostError
-        It does not answer, or no worker came in time.
+        It does not answer, no worker came in time, or it was closed meanwhile.
     """
     import dask
 
@@ -103,14 +109,27 @@ def used(given: Any) -> Iterator[Cluster]:
             raise
         except (OSError, RuntimeError, ValueError) as error:  # dask's errors of lost connections are OSErrors
             raise ClusterLostError(f"the cluster that was given does not answer: {first_line(error)}") from None
-        yield Cluster("dask", n_threads, client)
+        try:
+            yield Cluster("dask", n_threads, client)
+        except Exception as error:
+            if is_gone(client):
+                raise ClusterLostError(f"the {type(given).__name__} that was given was closed meanwhile") from error
+            raise
+
+
+def is_gone(cluster: Any) -> bool:
+    """Say whether this is a client or a cluster of the caller's that is closed: it does not come back."""
+    return is_handed(cluster) and _status(cluster) in {"closed", "closing", "failed"}
+
+
+def _status(given: Any) -> str:
+    status = getattr(given, "status", None)
+    return str(getattr(status, "name", status))  # dask-gateway's is a word, dask's own an enumeration
 
 
 def _refuse_closed(given: Any) -> None:
-    status = getattr(given, "status", None)
-    word = getattr(status, "name", status)  # dask-gateway's is a word, dask's own an enumeration
-    if word in {"closed", "closing", "failed"}:
-        raise InputError(f"the {type(given).__name__} that was given is {word}; give one that is running")
+    if is_gone(given):
+        raise InputError(f"the {type(given).__name__} that was given is {_status(given)}; give one that is running")
 
 
 def _refuse_own_loop(given: Any) -> None:

@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, sight
-from sigdask.clusters.description import Named
+from sigdask.clusters import Cluster, Where, sight
 from sigdask.engine.flight import Flight
 from sigdask.engine.packing import sent_once, unpacked
 from sigdask.engine.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
@@ -32,7 +31,7 @@ Counted = list[tuple[TrialRange, "Tally | SigdaskError"]]
 def count_jobs(
     jobs: Sequence[Job],
     *,
-    cluster: Named | Cluster | Any = "auto",
+    cluster: Where = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
     blocks_per_task: int | None = None,
@@ -71,7 +70,7 @@ def count_jobs(
 
 
 @contextmanager
-def reached(cluster: Named | Cluster | Any, workers: int | None) -> Iterator[Named | Cluster | Any]:
+def reached(cluster: Where, workers: int | None) -> Iterator[Where]:
     """Yield a cluster for several counts in turn: connected once, unless it is this process or still to be chosen."""
     cluster = clusters.at_hand(cluster)
     if isinstance(cluster, Cluster) or (isinstance(cluster, str) and cluster in {"auto", "none", "threads"}):
@@ -81,7 +80,7 @@ def reached(cluster: Named | Cluster | Any, workers: int | None) -> Iterator[Nam
         yield connected
 
 
-def chosen(cluster: Named | Any, jobs: Sequence[Job], work: float) -> Named | Any:
+def chosen(cluster: Where, jobs: Sequence[Job], work: float) -> Where:
     """Resolve "auto": what is at hand, else by the work ahead, in seconds, and whether kernels let threads run."""
     cluster = clusters.at_hand(cluster)
     if not isinstance(cluster, str) or cluster != "auto":

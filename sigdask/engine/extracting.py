@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, Description
+from sigdask.clusters import Cluster, Description, Where
 from sigdask.clusters.base import log
-from sigdask.clusters.description import Named
 from sigdask.counts.fields import Array
 from sigdask.engine.flight import Flight
 from sigdask.errors import ClusterLostError
@@ -41,7 +40,7 @@ class Spread:
         How many; by default one a core.
     """
 
-    def __init__(self, cluster: Named | Cluster | Any = "auto", workers: int | None = None) -> None:
+    def __init__(self, cluster: Where = "auto", workers: int | None = None) -> None:
         self.cluster = cluster = clusters.at_hand(cluster)
         described = cluster.expected if isinstance(cluster, Description) else None
         self.n = workers or _threads_of(cluster) or (described if self._is_here else None) or clusters.cores()
@@ -73,7 +72,7 @@ def _beside(n: int) -> Executor:
     return Processes(n) if POSSIBLE else Here()
 
 
-def _threads_of(cluster: Named | Cluster | Any) -> int | None:
+def _threads_of(cluster: Where) -> int | None:
     if cluster == "none":
         return 1
     return cluster.n_threads if isinstance(cluster, Cluster) else None

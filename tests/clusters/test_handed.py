@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import dask
 import numpy as np
@@ -15,7 +16,7 @@ from sigdask import clusters
 from sigdask.api import compare_all
 from sigdask.clusters import handed
 from sigdask.counts import Counts
-from sigdask.errors import InputError
+from sigdask.errors import InputError, UnfinishedError
 
 LocalCluster = pytest.importorskip("distributed").LocalCluster
 LOOPBACK = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
@@ -77,11 +78,19 @@ def test_a_client_that_is_not_the_default_is_used_as_well(running, counts):
 def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running, counts):
     with pytest.raises(InputError, match="no current dask cluster: there is no active"):
         extremes(counts, cluster="current")
-    with dask.config.set({"scheduler-address": running.scheduler_address}):
-        for name in ("current", "auto"):
-            before = steps(running)
-            assert extremes(counts, cluster=name) == extremes(counts, cluster="none")
-            assert steps(running) > before
+    for address in (running.scheduler_address, running.scheduler_address.removeprefix("tcp://")):
+        with dask.config.set({"scheduler-address": address}):
+            for name in ("current", "auto"):
+                before = steps(running)
+                assert extremes(counts, cluster=name) == extremes(counts, cluster="none")
+                assert steps(running) > before
+
+
+def test_who_named_a_scheduler_that_does_not_answer_is_said(counts, monkeypatch):
+    monkeypatch.setattr("sigdask.clusters.address.CONNECT_SECONDS", 0.1)
+    named = r"tcp://127\.0\.0\.1:9 .*; dask's settings name it \(scheduler-address\)"
+    with dask.config.set({"scheduler-address": "127.0.0.1:9"}), pytest.raises(InputError, match=named):
+        extremes(counts)
 
 
 @pytest.mark.parametrize("how", ["variable", "file", "neither"])
@@ -166,6 +175,27 @@ def test_what_is_no_cluster_or_closed_is_refused(running, counts):
     for given in (5, object()):
         with pytest.raises(InputError, match=r"expected a distributed\.Client, a dask cluster, or auto"):
             extremes(counts, cluster=given)
+
+
+def test_a_plan_is_run_on_a_client_and_ends_at_once_when_its_owner_closes_it(running, tmp_path):
+    from distributed import Client
+
+    (tmp_path / "scores.csv").write_text("id,a,b\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(300)))
+    (tmp_path / "plan.toml").write_text('trials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n')
+    plan = sigdask.load_plan(tmp_path / "plan.toml")
+    with Client(running) as own:
+        before = steps(running)
+        there = sigdask.run_plan(plan, store=str(tmp_path / "there.db"), cluster=own)
+        assert steps(running) > before
+        here = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
+        assert list(there.results["t"]) == list(here.results["t"])
+
+        def close(_done, _all):
+            own.close()
+
+        long = replace(plan, test_sets=(replace(plan.test_sets[0], trials=50_000_000),))
+        with pytest.raises(UnfinishedError, match="that was given was closed meanwhile; what was counted is kept"):
+            sigdask.run_plan(long, store=str(tmp_path / "lost.db"), cluster=own, progress=close)
 
 
 @pytest.mark.cluster
