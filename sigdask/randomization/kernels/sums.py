@@ -127,6 +127,11 @@ class Layout:
         return self._in_cache + 4 * (self.n_columns + min(n_units, dense.UNITS))
 
     @property
+    def per_chunk(self) -> int:
+        """Bytes that a chunk of contributions takes while it is multiplied, however many trials there are."""
+        return 0 if self.dense is None else 4 * self.n_columns * min(self.dense.shape[1], dense.UNITS)
+
+    @property
     def _in_cache(self) -> int:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
