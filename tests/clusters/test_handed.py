@@ -10,13 +10,16 @@ from dataclasses import replace
 import dask
 import numpy as np
 import pytest
+from counters import lengths, metric_of
 
 import sigdask
 from sigdask import clusters
 from sigdask.api import compare_all
 from sigdask.clusters import handed
 from sigdask.counts import Counts
+from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.metrics.extraction import Part
 
 LocalCluster = pytest.importorskip("distributed").LocalCluster
 LOOPBACK = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
@@ -58,6 +61,16 @@ def test_a_client_and_a_cluster_are_used_and_left_running(running, client, count
         assert extremes(counts, cluster=given) == here
         assert steps(running) > before
         assert (client.status, running.status.name, len(running.scheduler.workers)) == ("running", "running", 1)
+
+
+def test_what_metrics_take_from_outputs_is_counted_there_as_well(running, client):
+    parts = [Part(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(6)]
+    want = {k: [array.tolist() for array in lengths([["a" * k, "b"]], ["c", "dd"])] for k in range(6)}
+    for given in (client, running, "current"):
+        before = steps(running)
+        found = {number: [array.tolist() for array in own] for number, own in Spread(given)(parts, seconds=10.0)}
+        assert found == want
+        assert steps(running) > before
 
 
 def test_the_active_client_is_current_and_taken_by_default(running, client, counts):
@@ -181,7 +194,9 @@ def test_a_plan_is_run_on_a_client_and_ends_at_once_when_its_owner_closes_it(run
     from distributed import Client
 
     (tmp_path / "scores.csv").write_text("id,a,b\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(300)))
-    (tmp_path / "plan.toml").write_text('trials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n')
+    (tmp_path / "plan.toml").write_text(
+        'cluster = "current"\ntrials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n'
+    )
     plan = sigdask.load_plan(tmp_path / "plan.toml")
     with Client(running) as own:
         before = steps(running)
@@ -192,6 +207,10 @@ def test_a_plan_is_run_on_a_client_and_ends_at_once_when_its_owner_closes_it(run
 
         def close(_done, _all):
             own.close()
+
+        before = steps(running)
+        sigdask.run_plan(replace(plan, seed=1), store=str(tmp_path / "current.db"))
+        assert steps(running) > before
 
         long = replace(plan, test_sets=(replace(plan.test_sets[0], trials=50_000_000),))
         with pytest.raises(UnfinishedError, match="that was given was closed meanwhile; what was counted is kept"):
