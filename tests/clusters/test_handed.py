@@ -190,31 +190,32 @@ def test_what_is_no_cluster_or_closed_is_refused(running, counts):
             extremes(counts, cluster=given)
 
 
-def test_a_plan_is_run_on_a_client_and_ends_at_once_when_its_owner_closes_it(running, tmp_path):
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "scores.csv").write_text("id,a,b\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(300)))
+    text = 'cluster = "current"\ntrials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n'
+    (tmp_path / "plan.toml").write_text(text)
+    return sigdask.load_plan(tmp_path / "plan.toml")
+
+
+def test_a_plan_is_run_on_a_client_that_is_given_or_current(running, client, plan, tmp_path):
+    here = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
+    for given in (client, running, None):
+        before = steps(running)
+        there = sigdask.run_plan(plan, store=str(tmp_path / f"{before}.db"), cluster=given)
+        assert list(there.results["t"]) == list(here.results["t"])
+        assert steps(running) > before
+
+
+def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
     from distributed import Client
 
-    (tmp_path / "scores.csv").write_text("id,a,b\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(300)))
-    (tmp_path / "plan.toml").write_text(
-        'cluster = "current"\ntrials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n'
-    )
-    plan = sigdask.load_plan(tmp_path / "plan.toml")
-    with Client(running) as own:
-        before = steps(running)
-        there = sigdask.run_plan(plan, store=str(tmp_path / "there.db"), cluster=own)
-        assert steps(running) > before
-        here = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
-        assert list(there.results["t"]) == list(here.results["t"])
-
-        def close(_done, _all):
-            own.close()
-
-        before = steps(running)
-        sigdask.run_plan(replace(plan, seed=1), store=str(tmp_path / "current.db"))
-        assert steps(running) > before
-
-        long = replace(plan, test_sets=(replace(plan.test_sets[0], trials=50_000_000),))
-        with pytest.raises(UnfinishedError, match="that was given was closed meanwhile; what was counted is kept"):
-            sigdask.run_plan(long, store=str(tmp_path / "lost.db"), cluster=own, progress=close)
+    own = Client(running, set_as_default=False)
+    long = replace(plan, test_sets=(replace(plan.test_sets[0], trials=50_000_000),))
+    with pytest.raises(
+        UnfinishedError, match="the Client that was given was closed meanwhile; what was counted is kept"
+    ):
+        sigdask.run_plan(long, cluster=own, progress=lambda _done, _all: own.close())
 
 
 @pytest.mark.cluster
