@@ -184,8 +184,8 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
-        As `--cluster` takes it; or a client or a cluster of dask's (LocalCluster, SLURMCluster, KubeCluster, ...) that runs
-        and is left running. "auto" and "current" take the active client or the scheduler of dask's settings.
+        As `--cluster` takes it; or a client or a cluster of dask's (LocalCluster, SLURMCluster, KubeCluster, ...), which
+        is left running. "auto" and "current" take the active client or the scheduler of dask's settings.
     workers, progress, blocks_per_task
         As in `sigdask.engine.count_jobs`.
     cache : bool

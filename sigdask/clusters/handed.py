@@ -68,18 +68,18 @@ def _may_be_set() -> bool:
     """Say whether the environment, or a file where dask keeps its settings, speaks of a scheduler's address."""
     if "DASK_SCHEDULER_ADDRESS" in os.environ:
         return True
-    places = [Path(os.environ.get("DASK_ROOT_CONFIG", "/etc/dask")), Path.home() / ".config" / "dask"]
-    places += [Path(prefix) / "etc" / "dask" for prefix in (sys.prefix, *site.PREFIXES)]
-    places += [Path(os.environ["DASK_CONFIG"])] if "DASK_CONFIG" in os.environ else []
-    files = [file for place in places for file in ([place] if place.is_file() else place.glob("*.[yj]*"))]
-    return any(_speaks_of_address(file) for file in files)
+    places = [os.environ.get("DASK_ROOT_CONFIG", "/etc/dask"), os.path.expanduser("~/.config/dask")]  # noqa: PTH111  # may be none
+    places += [f"{prefix}/etc/dask" for prefix in (sys.prefix, *site.PREFIXES)]
+    places += [os.environ["DASK_CONFIG"]] if "DASK_CONFIG" in os.environ else []
+    return any(_speak_of_address(Path(place)) for place in places)
 
 
-def _speaks_of_address(file: Path) -> bool:
-    try:
-        return b"scheduler-address" in file.read_bytes().replace(b"_", b"-")
-    except OSError:
-        return False
+def _speak_of_address(place: Path) -> bool:
+    """Say whether a file, or one of those in a folder, speaks of it; what cannot be read does not, to dask either."""
+    with suppress(OSError):
+        files = [place] if place.is_file() else [*place.glob("*.[yj]*")]
+        return any(b"scheduler-address" in file.read_bytes().replace(b"_", b"-") for file in files)
+    return False
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class Spread:
     """
 
     def __init__(self, cluster: Where = "auto", workers: int | None = None) -> None:
-        self.cluster = cluster = clusters.at_hand(cluster)
+        self.cluster = cluster
         described = cluster.expected if isinstance(cluster, Description) else None
         self.n = workers or _threads_of(cluster) or (described if self._is_here else None) or clusters.cores()
 
@@ -53,7 +53,11 @@ class Spread:
 
     def __call__(self, parts: Sequence[Part], seconds: float) -> Counted:
         """Yield the number of each part and what it counted, as they finish."""
-        if seconds < SHORT or (self.n == 1 and self._is_here):
+        if seconds < SHORT:
+            return Here()(parts, seconds)
+        if (found := clusters.at_hand(self.cluster)) is not self.cluster:
+            return Spread(found, self.n)(parts, seconds)
+        if self.n == 1 and self._is_here:
             return Here()(parts, seconds)
         if isinstance(self.cluster, Cluster) and self.cluster.client is not None:
             return _or_here(_on_client(self.cluster, parts), parts, seconds)

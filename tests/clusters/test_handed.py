@@ -20,6 +20,7 @@ from sigdask.counts import Counts
 from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics.extraction import Part
+from sigdask.overnight.estimate import estimate
 
 LocalCluster = pytest.importorskip("distributed").LocalCluster
 LOOPBACK = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
@@ -205,6 +206,15 @@ def test_a_plan_is_run_on_a_client_that_is_given_or_current(running, client, pla
         there = sigdask.run_plan(plan, store=str(tmp_path / f"{before}.db"), cluster=given)
         assert list(there.results["t"]) == list(here.results["t"])
         assert steps(running) > before
+
+
+def test_a_plan_that_has_nothing_to_count_asks_for_no_current_cluster(plan, tmp_path):
+    before = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
+    again = sigdask.run_plan(plan, store=str(tmp_path / "here.db"))
+    assert list(again.results["t"]) == list(before.results["t"])
+    assert len(estimate(plan)) == 1
+    with pytest.raises(InputError, match="no current dask cluster"):
+        sigdask.run_plan(plan, store=str(tmp_path / "new.db"))
 
 
 def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
