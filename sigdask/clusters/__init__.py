@@ -1,7 +1,7 @@
 """From `--cluster` or a plan's `[cluster]` to something that can count: this process, threads, a dask client.
 
-One file a kind of cluster; each is safe by default (TLS with mutual authentication off this
-machine, loopback on it) and set to recover fast from lost workers.
+One file a kind of cluster; each is safe by default (TLS with mutual authentication, on this
+machine too, and there on loopback) and set to recover fast from lost workers.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.clusters.base import Cluster
-from sigdask.clusters.description import QUEUES, Description, Named, Transport, describe, inside, read
+from sigdask.clusters.description import HERE, QUEUES, Description, Named, Transport, describe, inside, read
 from sigdask.clusters.handed import active, is_gone, is_handed, used
 from sigdask.clusters.local import cores
 from sigdask.clusters.settings import environment, settings
 from sigdask.errors import InputError
 
 __all__ = [
-    "KINDS", "Cluster", "Description", "Where", "at_hand", "check", "choose", "connect", "cores", "describe",
-    "environment", "is_gone", "is_handed", "read", "settings",
+    "HERE", "KINDS", "WORDS", "Cluster", "Description", "Where", "at_hand", "check", "choose", "connect", "cores",
+    "describe", "environment", "is_gone", "is_handed", "read", "settings",
 ]  # fmt: skip
 
 Where = Named | Cluster | Any
@@ -30,10 +30,10 @@ Where = Named | Cluster | Any
 SHORT = 3.0
 """Seconds of work up to which starting anything costs more than it saves."""
 
-KINDS = (
-    "auto, none, threads, local, current, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file "
-    "(.toml)"
-)
+WORDS = (*HERE, "current")
+"""What names a cluster alone."""
+
+KINDS = f"{', '.join(WORDS)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
 
 
 UNDESCRIBED = ("auto", "none", "threads", "current")
@@ -87,10 +87,15 @@ def check(cluster: Named | Any) -> None:
     Raises
     ------
     InputError
-        It is no word, address or file that is known, or its file is wrong.
+        It is no word, address or file that is known, its file is wrong, or this machine has no command for its queue.
     """
-    if not isinstance(cluster, Description) and not is_handed(cluster) and cluster not in UNDESCRIBED:
-        _described(cluster)
+    if is_handed(cluster) or cluster in UNDESCRIBED:
+        return
+    described = cluster if isinstance(cluster, Description) else _described(cluster)
+    if described.kind in QUEUES:
+        from sigdask.clusters import jobqueue
+
+        jobqueue.check(described)
 
 
 @contextmanager
@@ -100,8 +105,8 @@ def connect(cluster: Named | Any, *, workers: int | None = None) -> Iterator[Clu
     Parameters
     ----------
     cluster : str, mapping, Description, distributed.Client or cluster object
-        none, threads, local, current, an address, a scheduler file or a cluster file; what such a file holds; or a
-        client or a cluster that runs.
+        none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file; what such a file
+        holds; or a client or a cluster that runs.
     workers : int, optional
         Threads or workers to start; by default what the description says, or one a core.
 
@@ -134,8 +139,8 @@ def _described(cluster: str | Mapping[str, Any]) -> Description:
         return describe(cluster, where="[cluster]")
     if not isinstance(cluster, str):
         raise InputError(f"cluster {cluster!r}: expected a distributed.Client, a dask cluster, or {KINDS}")
-    if cluster == "local":
-        return Description("local", transport=Transport(plain=True))
+    if cluster in ("local", "local+tcp"):
+        return Description("local", transport=Transport(plain=cluster != "local"), where=cluster)
     if cluster.startswith(("tcp://", "tls://")):
         plain = Transport(plain=cluster.startswith("tcp://"))
         return Description("address", options={"address": cluster}, wait=60, transport=plain, where=cluster)

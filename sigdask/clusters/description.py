@@ -30,6 +30,9 @@ QUEUES = {
 }
 """Queueing systems, and how dask-jobqueue writes them."""
 
+HERE = ("auto", "none", "threads", "local", "local+tcp")
+"""Words for this machine; the last speaks plain tcp between its processes."""
+
 KINDS = ("local", "address", "ssh", *QUEUES, "allocation", "kubernetes")
 KEYS = ("class", "workers", "minimum", "maximum", "wait", "security", "options", "submit")
 SECURITY_KEYS = ("folder", "ca", "cert", "key", "days")
@@ -173,7 +176,7 @@ def describe(table: Mapping[str, Any], *, where: str, folder: Path = Path()) -> 
         minimum=_count(table, "minimum", where, 0),
         maximum=_count(table, "maximum", where, 1),
         wait=_seconds(table.get("wait", 600.0), "wait", where),
-        transport=_transport(table.get("security", "tcp" if kind == "local" else "tls"), where, folder),
+        transport=_transport(table.get("security", "tls"), where, folder),
         options=_options(kind, _typed(table, "options", dict, where) or {}, where, folder),
         submit=_submit(_typed(table, "submit", dict, where) or {}, f"{where}: [submit]"),
         where=where,

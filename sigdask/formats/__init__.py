@@ -12,7 +12,7 @@ from typing import Any
 from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.by_metric import format_of
+from sigdask.formats.by_metric import format_of, is_of_format
 from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.files import open_bytes
@@ -25,6 +25,7 @@ __all__ = [
     "Options",
     "Source",
     "detect",
+    "may_bring",
     "parse_format",
     "parse_map",
     "parse_source",
@@ -101,6 +102,9 @@ FORMATS: dict[str, tuple[str, str]] = {
 
 OF_FOLDERS = ("samples", "spans", "terms")
 """Formats that read folders."""
+
+OF_METRICS = ("wide", "long", "ratings", "samples", "battles", "trec", "pairs")
+"""Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
@@ -192,6 +196,19 @@ def _read_own(address: str, sources: Sequence[Source], gold: Path | None, option
     if not isinstance(counts, Counts):
         raise InputError(f"format {address!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
     return counts
+
+
+def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
+    """Say whether files may bring a metric of their own, as far as that is known before they are read.
+
+    Examples
+    --------
+    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "wide", None)
+    (True, False, True)
+    """
+    if format_ == "auto":
+        return gold is None or is_of_format(metric)
+    return is_address(format_) or format_ in OF_METRICS or format_ not in FORMATS
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:

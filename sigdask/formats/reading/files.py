@@ -9,17 +9,26 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from sigdask.errors import InputError
 
 GZIP = b"\x1f\x8b"
 HEAD = 1 << 16
 """Bytes looked at to tell a format."""
+
+TOLD = 1 << 20
+"""Bytes read between two looks at how far a file is read."""
+
+Tell = Callable[[Path, int], None]
+"""Takes a file, and the place up to which it is read."""
+
+_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
 
 
 @contextmanager
@@ -48,7 +57,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip where its first two bytes say so."""
     try:
-        with path.open("rb") as raw:
+        with _opened(path) as raw:
             packed = raw.read(2) == GZIP
             raw.seek(0)
             if not packed:
@@ -64,6 +73,47 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: is a directory, expected a file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+@contextmanager
+def telling(tell: Tell) -> Iterator[None]:
+    """Tell how far files are read within."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    tell = _tell.get()
+    return path.open("rb") if tell is None else io.BufferedReader(_Told(path, tell), TOLD)
+
+
+class _Told(io.FileIO):
+    """A file that tells how far it is read."""
+
+    def __init__(self, path: Path, tell: Tell) -> None:
+        super().__init__(path)
+        self._path, self._told = path, tell
+
+    def readinto(self, buffer: Any) -> Any:
+        """Read as much as there is room for."""
+        n = super().readinto(buffer)
+        self._told(self._path, self.tell() if self.seekable() else 0)
+        return n
+
+    def readall(self) -> bytes:
+        """Read all that is left."""
+        return b"".join(iter(lambda: self.read(TOLD), b""))
+
+    def read(self, size: int | None = -1) -> Any:
+        """Read some, or all that is left."""
+        if size is None or size < 0:
+            return self.readall()
+        found = super().read(size)
+        self._told(self._path, self.tell() if self.seekable() else 0)
+        return found
 
 
 def is_parquet(path: Path) -> bool:
