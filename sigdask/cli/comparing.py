@@ -52,9 +52,12 @@ GROUPS = {
         option("--map", "label_map", multiple=True, metavar="TO=FROM,FROM", more="May be repeated."),
         option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
         option("--align"),
+        option("--decimal", metavar=".|,"),
         option("--missing"),
         option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
         option("--documents", metavar="FILE", more="Exchange them by --unit document."),
+        option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN, or group without name."),
+        option("--most-unpacked", type=whole, metavar="BYTES"),
     ),
     "What to compare": (
         option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
@@ -182,11 +185,14 @@ def _read(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
         ignore=options["ignore"],
         label_map=tuple(formats.parse_map(text) for text in options["label_map"]),
         align=options["align"],
+        decimal=options["decimal"],
         missing=options["missing"],
         references=tuple(place(path) for path in options["references"]),
         documents=place(options["documents"]) if options["documents"] else None,
+        group_file=place(options["group_file"]) if options["group_file"] else None,
         name=options["name"],
         metrics=options["metrics"],
+        most_unpacked=options["most_unpacked"],
     )
     sources = [source for text in options["systems"] for source in _sources(text, options["format_"])]
     gold = place(options["gold"]) if options["gold"] else None

@@ -102,7 +102,7 @@ def status(where: str, store: str | None, name: str | None, in_json: bool) -> No
     from sigdask.store import views
     from sigdask.writing import as_json
 
-    found = views.status(*_store_and_plan(where, store, name))
+    found = views.status(*store_and_plan(where, store, name))
     if in_json:
         say_json(as_json(status_dict(found)))
     else:
@@ -119,7 +119,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
     from sigdask.report.plans import history_text
     from sigdask.store import views
 
-    say(history_text(views.runs(*_store_and_plan(where, store, name), last), width=width()))
+    say(history_text(views.runs(*store_and_plan(where, store, name), last), width=width()))
 
 
 @click.command()
@@ -144,7 +144,7 @@ def report(
     from sigdask.store import views
 
     check_outputs(json=json_file, html=html_file)
-    found = views.report(*_store_and_plan(where, store, name), number)
+    found = views.report(*store_and_plan(where, store, name), number)
     if json_file != "-":
         say(report_text(found, everything=everything, width=width()))
     write_json(json_file, lambda: report_json(found))
@@ -169,7 +169,7 @@ def _fixed(deadline: str) -> str:
     return datetime.fromtimestamp(parse_deadline(deadline)).astimezone().isoformat(timespec="seconds")
 
 
-def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
+def store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
     """Return the store and the plan's name that a plan file, or a store, stands for."""
     if not where.endswith(".toml"):
         return store or where, name

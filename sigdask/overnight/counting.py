@@ -75,7 +75,7 @@ class Counting:
                 break
             self.n_all = self.n_done + trials_of(lines)
             self._count_lines(lines, cluster, workers)
-            if self.early is None:
+            if not self.ledger.take_beyond_gaps() and self.early is None:
                 return
         if self.early is not None:
             self.early.recall(*self.ledger.earlier(self.ledger.store.results()))
@@ -190,10 +190,9 @@ class Counting:
         taken = queue.take()
         if not taken:
             return
-        for line, _, stop, tally in taken:
-            self.ledger.add(line, stop, tally)
+        kept = [each for found in taken for each in self.ledger.add(*found)]
         touched = [(k, watch.now(self.ledger)) for k, watch in enumerate(self.watches)]
-        self.ledger.store.commit([kept for each in taken for kept in self.ledger.take(*each)], touched)
+        self.ledger.store.commit(kept, touched)
         n = sum(tally.n_trials * len(line.places) for line, _, _, tally in taken)
         self.n_done += n
         self.n_counted += n
