@@ -190,6 +190,10 @@ class HowRead(TypedDict, total=False):
     ]
     references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
     documents: Annotated[Any, Option("File of the document of each segment, one a line.")]
+    most_unpacked: Annotated[
+        int | None,
+        Option("Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1),
+    ]
 
 
 OPTIONS = declared(WhatCompared)

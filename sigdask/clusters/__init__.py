@@ -56,10 +56,14 @@ def check(cluster: Named) -> None:
     Raises
     ------
     InputError
-        It is no word, address or file that is known, or its file is wrong.
+        It is no word, address or file that is known, its file is wrong, or this machine has no command for its queue.
     """
-    if not isinstance(cluster, Description) and cluster not in ("auto", "none", "threads"):
-        _described(cluster)
+    if isinstance(cluster, Description) or cluster not in ("auto", "none", "threads"):
+        described = cluster if isinstance(cluster, Description) else _described(cluster)
+        if described.kind in QUEUES:
+            from sigdask.clusters import jobqueue
+
+            jobqueue.check(described)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -139,12 +138,12 @@ def read(path: Path) -> Description:
     InputError
         The file is missing, is no TOML, or says something that is not understood.
     """
+    from sigdask.formats.places.handwritten import text_of, toml_of
+
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"cluster file {path}: no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cluster file {path}: cannot be read as TOML ({error})") from None
+        table = toml_of(text_of(path, "a cluster file (TOML)"), path)
+    except InputError as error:
+        raise InputError(f"cluster file {error}") from None
     return describe(table, where=str(path), folder=path.parent)
 
 

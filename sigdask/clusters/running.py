@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -151,7 +156,7 @@ def accepts(description: Description, known: tuple[str, ...]) -> dict[str, Any]:
 @contextmanager
 def _made(description: Description, kind: Kind, files: Files | None) -> Iterator[Any]:
     try:
-        cluster = kind.make(description, files)
+        cluster = _deaf(partial(kind.make, description, files))
     except SigdaskError:
         raise
     except (TypeError, ValueError, ImportError) as error:
@@ -164,6 +169,31 @@ def _made(description: Description, kind: Kind, files: Files | None) -> Iterator
         yield cluster
     finally:
         _close(cluster)
+
+
+def _deaf(make: Callable[[], Any]) -> Any:
+    """Make a cluster whose threads and processes do not hear Ctrl-C, which is for this process to act on.
+
+    They inherit it from the thread that makes it. One that is interrupted meanwhile is made to its end and closed.
+    """
+    made: Future[Any] = Future()
+
+    def run() -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            resource_tracker.ensure_running()  # whose start would undo it
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            made.set_result(make())
+        except BaseException as error:  # noqa: BLE001  # raised where it was asked for
+            made.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="making a cluster").start()
+    try:
+        return made.result()
+    except KeyboardInterrupt:
+        if made.exception() is None:
+            _close(made.result())
+        raise
 
 
 def _close(cluster: Any) -> None:

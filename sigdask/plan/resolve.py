@@ -16,6 +16,7 @@ from sigdask.clusters.description import Named, describe
 from sigdask.comparison.stopping.beside import adjustment_beside
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
+from sigdask.formats.places.handwritten import text_of
 from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
@@ -164,6 +165,7 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "missing": own.missing,
         "references": tuple(path for path in found if path is not None),
         "documents": at.path((*key, "documents"), own.documents),
+        "most_unpacked": own.most_unpacked,
         "name": own.name,
     }
     return at.attempt((*key, "ignore"), lambda: Options(**given)) or Options()
@@ -230,7 +232,7 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
         return str(path.with_suffix(".sqlite"))
     scheme, separator, rest = text.partition("://")
     if not separator:
-        file = at.path(("store",), text, paths.writable)
+        file = at.path(("store",), text, paths.database)
         return str(file)
     if scheme.partition("+")[0] not in DATABASES:
         at.complain(
@@ -239,7 +241,7 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
             f"{nearest(scheme, DATABASES, 'databases')}",
         )
     elif scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
-        file = at.path(("store",), rest[1:], paths.writable)
+        file = at.path(("store",), rest[1:], paths.database)
         return str(file)
     return text
 
@@ -318,10 +320,7 @@ def _body(text: str | None, at: _Place) -> str | None:
     path = at.path(key, text)
     if path is None:
         return None
-    try:
-        template = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        at.complain(key, f"found {shown(text)}, which cannot be read: {error}")
-        return None
-    at.attempt(key, bodies.check, template)
+    template = at.attempt(key, text_of, path, "a template of JSON")
+    if template is not None:
+        at.attempt(key, bodies.check, template)
     return template

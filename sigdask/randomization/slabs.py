@@ -44,8 +44,9 @@ def slabs(panel: ScoredSums, *, run: int, first: int, n_trials: int, size: int |
 def slab_size(panel: ScoredSums) -> int:
     """Return how many trials are summed at a time: what fits the cache, and the memory of a slab."""
     arranged = layout(panel)
+    room = ROOM_BYTES - arranged.per_chunk
     numbers = sum(kernel.numbers for kernel in kernels_of(panel)) * len(panel.totals)
-    return int(min(arranged.slab, max(ROOM_BYTES // (arranged.per_trial + 8 * numbers), FEWEST_TRIALS)))
+    return int(min(arranged.slab, max(room // (arranged.per_trial + 8 * numbers), FEWEST_TRIALS)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,14 @@ class Holder:
         """Return this process."""
         return Holder(socket.gethostname(), os.getpid(), _space(), _born(os.getpid()))
 
+    @staticmethod
+    def of(kept: str) -> Holder:
+        """Return who is named by what is kept; no one that is known where that cannot be read."""
+        try:
+            return Holder(**json.loads(kept))
+        except (ValueError, TypeError):
+            return Holder("a host that cannot be told", 0, "", "")
+
     def is_dead(self) -> bool:
         """Whether it is known to have ended: only where its processes can be seen."""
         if not self.space or (self.host, self.space) != (socket.gethostname(), _space()):
@@ -118,13 +126,13 @@ class Lease:
 
     def _taken(self, watched: float | None) -> float | None:
         """Return a beat too far ahead to be judged by, where it is not the one that was `watched`; else it is taken."""
-        with self.database.transaction() as connection:
+        with self.database.writing() as connection:
             now = clock(connection)
             row = connection.execute(
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
             ).one_or_none()
             if row is not None:
-                holder, silent = Holder(**json.loads(row.holder)), now - row.beat
+                holder, silent = Holder.of(row.holder), now - row.beat
                 if silent < LIFE and row.beat != watched and not holder.is_dead():
                     if silent > -LIFE or watched is not None:
                         raise _held(self._what(), holder, row.since, max(silent, 0.0))
@@ -148,7 +156,7 @@ def sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: i
         row = connection.execute(query, {"name": name}).one_or_none()
         if row is None or abs(now - row.beat) >= LIFE:
             continue
-        holder = Holder(**json.loads(row.holder))
+        holder = Holder.of(row.holder)
         if (holder.host, holder.pid) == (host, pid) and not holder.is_dead():
             return True
     return False

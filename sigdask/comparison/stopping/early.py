@@ -179,13 +179,14 @@ class Early:
         panel, every = job.panel, np.arange(job.panel.shape[0])
         parts: list[tuple[Integers, AnyPanel]] = [(every, panel.part(every, [column]))]
 
-        def recount(first: int, n_trials: int, some: Integers) -> Integers:
+        def recount(first: int, n_trials: int, some: Integers) -> NDArray[Any]:
             rows = self.looked.standing.row[self._first[some]].astype(np.int64)
             while not np.isin(rows, parts[-1][0]).all():
                 parts.pop()
             if FEWEST_ROWS < len(parts[-1][0]) > WASTED * len(rows):
                 parts.append((own := np.unique(rows), panel.part(own, [column])))
             held, part = parts[-1]
+            counted: NDArray[Any]
             if n_trials <= ONE_BY_ONE:
                 counted = trial_by_trial(part, run=0, first=first, n_trials=n_trials)
             else:

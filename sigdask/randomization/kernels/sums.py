@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from sigdask.machine.compiled import compiled
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
+from sigdask.randomization.kernels.columns import Columns
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
@@ -90,7 +91,7 @@ class Layout:
         Bound on any sum of one column.
     pieces : Pieces or None
         The columns, by columns of 128 units.
-    dense : int array, shape (n_columns, n_kept), or None
+    dense : Columns, or None
         The columns themselves, where a matrix product is faster than `pieces`.
     made : tuple of Moved, or None
         Sums that were made elsewhere, block by block, of a panel that is not here.
@@ -101,7 +102,7 @@ class Layout:
     sign_of: NDArray[np.int64]
     largest: int
     pieces: Pieces | None = None
-    dense: NDArray[Any] | None = None
+    dense: Columns | None = None
     made: tuple[Moved, ...] | None = None
 
     @property
@@ -123,8 +124,12 @@ class Layout:
         """Bytes that a trial takes while it is summed."""
         if self.dense is None:
             return self._in_cache
-        n_units = int(self.dense.shape[1])
-        return self._in_cache + 4 * (self.n_columns + min(n_units, dense.UNITS))
+        return self._in_cache + 4 * (self.n_columns + min(self.dense.n_units, dense.UNITS))
+
+    @property
+    def per_chunk(self) -> int:
+        """Bytes that a chunk of contributions takes while it is multiplied, however many trials there are."""
+        return 0 if self.dense is None else 4 * self.n_columns * min(self.dense.n_units, dense.UNITS)
 
     @property
     def _in_cache(self) -> int:
@@ -202,7 +207,7 @@ def _add_pieces(
 
 def _add_products(
     panel: ScoredSums,
-    matrix: NDArray[Any],
+    columns: Columns,
     run: int,
     first: int,
     words: NDArray[np.uint32],
@@ -210,10 +215,9 @@ def _add_products(
     out: NDArray[Any],
 ) -> None:
     """Add matrix products of contributions and swaps, a chunk of units at a time, to `out`."""
-    n_columns, n_units = matrix.shape
-    n_trials = out.shape[1]
+    n_columns, n_trials = out.shape
     column = -1
-    for start in range(0, n_units, dense.UNITS):
+    for start in range(0, columns.n_units, dense.UNITS):
         addresses = panel.addresses[start : start + dense.UNITS]
         swaps = room.array("swaps", (len(addresses), n_trials), np.float32)
         for here in np.unique(addresses // COLUMN):
@@ -224,7 +228,7 @@ def _add_products(
             dense.expand(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
         products = room.array("products", (n_columns, n_trials), np.float32)
         own = room.array("contributions", (n_columns, len(addresses)), np.float32)
-        own[:] = matrix[:, start : start + dense.UNITS]
+        columns.write(slice(start, start + dense.UNITS), own)
         with dense.one_thread():
             np.matmul(own, swaps, out=products)
         dense.add_rounded(products, out)
