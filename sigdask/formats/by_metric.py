@@ -11,6 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines, is_parquet
 from sigdask.formats.reading.rows import header_of
 from sigdask.formats.reading.tables import HEADER_NAMES
+from sigdask.formats.texts import fairseq
 from sigdask.metrics import retrieval
 
 FORMATS = {
@@ -52,7 +53,7 @@ def format_of(asked: Sequence[str], paths: Sequence[Path], gold: Path) -> str | 
     if len(found) != 1:
         return None
     (format_,) = found
-    plain = all(map(_is_lines, (gold, *paths))) if format_ in OF_LINES else True
+    plain = all(map(is_lines, (gold, *paths))) if format_ in OF_LINES else True
     return format_ if plain else None
 
 
@@ -71,13 +72,13 @@ def _of(name: str) -> str | None:
         return None
 
 
-def _is_lines(path: Path) -> bool:
+def is_lines(path: Path) -> bool:
     """Whether a file is text without columns; XML and SGML hold text too."""
     if path.is_dir() or is_parquet(path):
         return False
     lines = [line for line in head_lines(path)[:20] if line.strip()]
     columns = {line.count("\t") for line in lines}
-    if not lines or JSON.match(lines[0]) or (len(columns) == 1 and columns != {0}):
+    if not lines or fairseq.is_log(path) or JSON.match(lines[0]) or (len(columns) == 1 and columns != {0}):
         return False
     names = {name.lower() for name in header_of(lines[0])}
     return len(names) < 2 or HEADER_NAMES.isdisjoint(names)

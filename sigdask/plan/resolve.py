@@ -162,9 +162,11 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "ignore": own.ignore or (),
         "label_map": tuple((own.map or {}).items()),
         "align": own.align,
+        "decimal": own.decimal,
         "missing": own.missing,
         "references": tuple(path for path in found if path is not None),
         "documents": at.path((*key, "documents"), own.documents),
+        "group_file": at.path((*key, "groups"), own.groups),
         "most_unpacked": own.most_unpacked,
         "name": own.name,
     }

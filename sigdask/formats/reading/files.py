@@ -80,7 +80,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             start = raw.read(len(NOTHING))
             raw.seek(0)
             if start == NOTHING:
-                raise InputError(f"{path}: begins with zeros, as a file that was never written; fetch or write it again")
+                raise InputError(f"{path}: begins with zeros, as a file never written; fetch or write it again")
             if not start.startswith(GZIP):
                 yield raw
                 return

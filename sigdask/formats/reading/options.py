@@ -10,7 +10,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.places import is_there, is_url, place, redacted
 from sigdask.formats.reading.files import differing, stem
-from sigdask.options import READING, Align, Missing
+from sigdask.options import READING, Align, Decimal, Missing
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -73,13 +73,17 @@ class Options:
         Labels to be read as another: (target, sources).
     align : {"auto", "id", "position"}
         How rows of several files belong together; "auto" takes ids where every file has them.
+    decimal : {".", ","}, or None
+        What parts the decimals of scores; None finds it where it cannot be mistaken.
     missing : {"error", "pairwise", "zero"}, or None
         What an absent score means; see `Counts.from_scores`. None is what the format's users expect:
         an error, but 0 for a topic that a run lacks.
     references : tuple of Path
         Further reference files, besides the gold file.
     documents : Path or None
-        File of the document of each segment, one a line.
+        File of the document of each segment, one a line; of each item, in any format.
+    group_file : Path or None
+        Table of items and the groups they are in.
     name : str
         The test set's name.
     metrics : tuple of str
@@ -99,9 +103,11 @@ class Options:
     ignore: tuple[str, ...] = ()
     label_map: LabelMap = ()
     align: Align = "auto"
+    decimal: Decimal | None = None
     missing: Missing | None = None
     references: tuple[Path, ...] = ()
     documents: Path | None = None
+    group_file: Path | None = None
     name: str = ""
     metrics: tuple[str, ...] = ()
     most_unpacked: int | None = None

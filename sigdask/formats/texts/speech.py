@@ -46,7 +46,10 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
-        raise InputError(f"{options.documents}: goes by lines, but these transcripts have ids; choose --unit speaker")
+        raise InputError(
+            f"{options.documents}: goes by lines, but these transcripts have ids; choose --unit speaker, or give a "
+            "table of ids and groups by --groups"
+        )
     reference = _utterances(gold, shape)
     systems: dict[str, list[str | None]] = {}
     notes: list[str] = []
