@@ -17,7 +17,7 @@ from sigdask.formats.by_metric import format_of, is_lines, is_of_format
 from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import head_lines, open_bytes, shown
+from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
@@ -121,7 +121,7 @@ OF_NUMBERS = ("wide", "long", "ratings", "metrics")
 OF_FOLDERS = ("samples", "spans", "terms")
 """Formats that read folders."""
 
-OF_METRICS = ("wide", "long", "ratings", "samples", "battles", "trec", "pairs")
+OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs")
 """Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
@@ -246,7 +246,7 @@ def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
 
     Examples
     --------
-    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "wide", None)
+    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "metrics", None)
     (True, False, True)
     """
     if format_ == "auto":
@@ -263,7 +263,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         Where none fits, or more than one.
     """
     _fetch(sources, gold, options)
-    with _bounded(sources, options):
+    with keeping(), _bounded(sources, options):
         return _detected(replicates.by_replicate(sources)[0], gold, options)
 
 
