@@ -18,6 +18,20 @@ class InputError(SigdaskError):
     """Bad input or usage: names the file, line, id or option, what was found and what to do."""
 
 
+class SeveralError(InputError):
+    """Several things wrong with an input.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        What they are, and then each; a line each.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        super().__init__("\n".join(parts))
+        self.parts = parts
+
+
 class UnfinishedError(SigdaskError):
     """The work stopped before its end (cluster lost, a task that kills its workers)."""
 

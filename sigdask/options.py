@@ -20,6 +20,7 @@ Method = Literal["auto", "randomization", "exact", "both"]
 Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "tukey"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
+Decimal = Literal[".", ","]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -139,7 +140,8 @@ class HowCompared(TypedDict, total=False):
     ]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
     cluster: Annotated[
-        str | Any, Option("auto, none, threads, local, tcp://…, tls://…, SCHEDULER.json or FILE.toml.", "auto")
+        str | Any,
+        Option("auto, none, threads, local, local+tcp, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
     ]
     workers: Annotated[
         int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
@@ -184,11 +186,21 @@ class HowRead(TypedDict, total=False):
     ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
     label_map: Annotated[Sequence[tuple[str, tuple[str, ...]]], Option("Labels read as another.", ())]
     align: Annotated[Align, Option("How rows of several files belong together.", "auto")]
+    decimal: Annotated[
+        Decimal | None, Option("What parts the decimals of scores.", otherwise="found where it cannot be mistaken")
+    ]
     missing: Annotated[
         Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
     ]
     references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
-    documents: Annotated[Any, Option("File of the document of each segment, one a line.")]
+    documents: Annotated[
+        Any, Option("File of the document of each segment, one a line, or a table of item and document.")
+    ]
+    group_file: Annotated[Any, Option("Table of item and group, in any format; a column a way to group.")]
+    most_unpacked: Annotated[
+        int | None,
+        Option("Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1),
+    ]
 
 
 OPTIONS = declared(WhatCompared)

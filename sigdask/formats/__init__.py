@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,22 @@ from typing import Any
 from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.by_metric import format_of
+from sigdask.formats.by_metric import format_of, is_lines, is_of_format
+from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import open_bytes
+from sigdask.formats.reading.files import head_lines, open_bytes, shown
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
+from sigdask.formats.reading.unpacking import unpacking_at_most
 
 __all__ = [
     "FORMATS",
     "Options",
     "Source",
     "detect",
+    "may_bring",
     "parse_format",
     "parse_map",
     "parse_source",
@@ -92,6 +96,18 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.samples.samples:read_samples",
         "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
     ),
+    "metrics": (
+        "sigdask.formats.measured.metrics:read_metrics",
+        "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
+    ),
+    "squad": (
+        "sigdask.formats.answers.squad:read_squad",
+        "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
+    ),
+    "fairseq": (
+        "sigdask.formats.texts.fairseq:read_fairseq",
+        "logs of fairseq-generate, a system each: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
+    ),
     "battles": (
         "sigdask.formats.ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
@@ -99,17 +115,26 @@ FORMATS: dict[str, tuple[str, str]] = {
 }
 """Name to where its reader stands and what it reads."""
 
+OF_NUMBERS = ("wide", "long", "ratings", "metrics")
+"""Formats of columns of scores, whose decimals may be parted by commas."""
+
 OF_FOLDERS = ("samples", "spans", "terms")
 """Formats that read folders."""
+
+OF_METRICS = ("wide", "long", "ratings", "samples", "battles", "trec", "pairs")
+"""Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
+    "fairseq": "sigdask.formats.texts.fairseq:sniff",
     "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",
     "ratings": "sigdask.formats.ratings.ratings:sniff",
+    "squad": "sigdask.formats.answers.squad:sniff",
     "spans": "sigdask.formats.spans.spans:sniff",
     "terms": "sigdask.formats.spans.terms:sniff",
+    "metrics": "sigdask.formats.measured.metrics:sniff",
     "pairs": "sigdask.formats.spans.pairs:sniff",
     "conll": "sigdask.formats.tagging.heads:sniff",
     "mbt": "sigdask.formats.tagging.timbl:sniff_mbt",
@@ -156,11 +181,28 @@ def read(
     sources = [s if isinstance(s, Source) else parse_source(s) for s in systems]
     gold_path = None if gold is None else place(gold)
     if is_address(format):
-        return _read_own(format, sources, gold_path, options)
+        beside = group_files(options)
+        return grouped(_read_own(format, sources, gold_path, without_names(options, beside)), beside, options)
     _fetch(sources, gold_path, options)
     asked, own = parse_format(format)
-    with reading_once():
+    with reading_once(), _bounded(sources, options):
         return _read(sources, gold_path, asked, options.with_own(own))
+
+
+@contextmanager
+def _bounded(sources: Sequence[Source], options: Options) -> Iterator[None]:
+    """Keep what is unpacked within its limit; what is nested beyond what can be followed is an error."""
+    with unpacking_at_most(options.most_unpacked):
+        try:
+            yield
+        except RecursionError:
+            files = ", ".join(str(source.path) for source in sources)
+            raise InputError(f"{files}: objects or lists are nested too deeply") from None
+        except MemoryError:
+            files = ", ".join(f"{source.path}" for source in sources)
+            raise InputError(f"{files}: more than the memory of this machine holds") from None
+        except OSError as error:  # as for a name that is too long
+            raise InputError(f"{shown(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
 
 
 def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
@@ -169,9 +211,14 @@ def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Opt
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
+    if options.decimal is not None and name not in OF_NUMBERS:
+        raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
     reader: Reader = _load(FORMATS[name][0])
     apart, options = _apart(options)
-    parts = [reader(files, gold, options) for files in replicates.by_replicate(told_apart(sources))]
+    beside = group_files(options)
+    own = without_names(options, beside)
+    replicated = replicates.by_replicate(told_apart(sources))
+    parts = [grouped(reader(files, gold, own), beside, options) for files in replicated]
     return Counts.of_replicates(parts, apart=apart)
 
 
@@ -194,6 +241,19 @@ def _read_own(address: str, sources: Sequence[Source], gold: Path | None, option
     return counts
 
 
+def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
+    """Say whether files may bring a metric of their own, as far as that is known before they are read.
+
+    Examples
+    --------
+    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "wide", None)
+    (True, False, True)
+    """
+    if format_ == "auto":
+        return gold is None or is_of_format(metric)
+    return is_address(format_) or format_ in OF_METRICS or format_ not in FORMATS
+
+
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
     """Say what format the files are in, by the metrics asked for, their columns and cells.
 
@@ -203,8 +263,12 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         Where none fits, or more than one.
     """
     _fetch(sources, gold, options)
-    sources = replicates.by_replicate(sources)[0]
-    if options.documents is not None or options.references:
+    with _bounded(sources, options):
+        return _detected(replicates.by_replicate(sources)[0], gold, options)
+
+
+def _detected(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
+    if options.references or _are_texts(sources, gold, options):
         return "segments"
     asked = None if gold is None else format_of(options.metrics, [source.path for source in sources], gold)
     if asked is not None:
@@ -217,13 +281,21 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     if gold is not None:
         lists = len(table.columns) == 1 and _is_list(_table(gold, options), table)
         return "responses" if lists else "labels"
-    return _of_columns(table, options, len(sources))
+    return _of_columns(table, options, sources)
+
+
+def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    """Whether files whose documents are given are lines of text: no columns, and gold lines that hardly repeat."""
+    if options.documents is None or gold is None or not all(map(is_lines, (gold, *(s.path for s in sources)))):
+        return False
+    lines = [line for line in head_lines(gold) if line]
+    return 2 * len(set(lines)) > len(lines)
 
 
 def _fetch(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
     """Have what lies at URLs brought here, several at a time."""
     own = [path for source in sources for path in source.parts or (source.path,)]
-    fetch([*own, gold, options.documents, *options.references])
+    fetch([*own, gold, options.documents, options.group_file, *options.references])
 
 
 def _table(path: Path, options: Options) -> Table:
@@ -231,27 +303,32 @@ def _table(path: Path, options: Options) -> Table:
     with open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
-        return without_summaries(read_table(path, options.ignore), options)
+        return without_summaries(read_table(path, options.ignore, options.decimal), options)
     except InputError as error:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
 
-def _of_columns(table: Table, options: Options, n_sources: int) -> str:
+def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> str:
     """Say what format a table without a gold file is in."""
+    from sigdask.formats.measured.metrics import share_metrics
     from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
-    from sigdask.formats.tables.labels import ANSWER_NAMES, gold_beside
+    from sigdask.formats.tables.labels import ANSWER_NAMES, gold_among, gold_beside
+    from sigdask.formats.tables.notation import in_numbers
 
     if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
         return "long"
     named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
     if named_gold:
-        return _responses_or_labels(table, named_gold, options, n_sources)
-    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+        return _responses_or_labels(table, named_gold, options, len(sources))
     answers = table.conventional(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
+    if gold_among(table, options):
+        return "labels"
+    table = in_numbers(table, options)
+    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
-        return "wide"
+        return "metrics" if share_metrics(sources, table, options) else "wide"
     found = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
     raise InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{found}); give --format "

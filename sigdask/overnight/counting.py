@@ -11,7 +11,7 @@ from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
 from sigdask.comparison.stopping.early import Early
-from sigdask.engine import Counted, Progress, chosen, run_tasks
+from sigdask.engine import Counted, Progress, ahead, chosen, run_tasks
 from sigdask.engine.tasks import partition, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.overnight.interrupt import Stop
@@ -139,6 +139,7 @@ class Counting:
         self, cluster: Cluster, jobs: Sequence[Job], lines: Sequence[Line], costs: Sequence[float], work: float
     ) -> None:
         """Take what is counted as it comes, and keep it twice a second or, where keeping takes long, less often."""
+        ahead.tell(self.progress, jobs, costs, cluster.n_threads)
         tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads))
         queue, found = Queue(lines), run_tasks(cluster, jobs, tasks)
         last, pause = time.monotonic(), FLUSH_SECONDS

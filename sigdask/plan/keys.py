@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 from sigdask.gate import Fdr
-from sigdask.options import OPTIONS, READING, Adjust, Align, Alternative, Method, Missing
+from sigdask.options import OPTIONS, READING, Adjust, Align, Alternative, Decimal, Method, Missing
 from sigdask.plan.model import Family
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -99,8 +99,11 @@ class TestSetKeys:
     ignore: Annotated[Names | None, of("ignore")] = None
     map: Annotated[dict[Text, Names] | None, of("label_map", "TARGET = [LABEL, LABEL].")] = None
     align: Annotated[Align, of("align")] = DEFAULT["align"]
+    decimal: Annotated[Decimal | None, of("decimal")] = None
     references: Annotated[TextOrTexts | None, of("references")] = None
     documents: Annotated[Text | None, of("documents")] = None
+    groups: Annotated[Text | None, of("group_file")] = None
+    most_unpacked: Annotated[StrictInt | None, of("most_unpacked")] = None
     metrics: Annotated[Names | None, of("metrics")] = None
     pairs: Annotated[Pairs | None, of("pairs", _PAIRS)] = None
     alternative: Annotated[Alternative | None, of("alternative")] = None

@@ -73,7 +73,7 @@ class TestSet:
     def files(self, taken: Sequence[Path] = ()) -> tuple[Path, ...]:
         """Return every file that may be read; of the systems those `taken`, where that is known (`Counts.files`)."""
         options = self.options
-        others = (self.gold, options.documents, *options.references)
+        others = (self.gold, options.documents, options.group_file, *options.references)
         systems = taken or [path for source in self.sources for path in source.parts or (source.path,)]
         return (*systems, *(path for path in others if path is not None))
 

@@ -124,7 +124,7 @@ class Grams:
                 squares = self.total[first, second] * both
                 total, size = total + squares, size + np.abs(squares)
                 between = between + self.between[first, second] * both
-        return _analysis(self.sizes, total, np.minimum(between, total), total > 1e-12 * size)
+        return _analysis(self.sizes, total, np.clip(between, 0.0, total), total > 1e-12 * size)
 
 
 def _analysis(

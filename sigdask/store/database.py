@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tempfile
 import time
@@ -231,6 +232,8 @@ def _failure(where: str, error: exc.DBAPIError) -> SigdaskError:
             f"store {where}: the file is no SQLite database; name another with --store (if it was one, `sigdask store "
             f"repair {where}` looks for rows in it)"
         )
+    if re.search(r'database ".*" does not exist', words):
+        return InputError(f"store {where}: the server has no such database; make it (createdb), or name another")
     for signs, meaning in REMEDIES:
         if any(sign in words.lower() for sign in signs):
             return StoreError(
@@ -282,12 +285,14 @@ def _engine(url: URL, begin: str) -> Engine:
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
     try:
-        return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_KEEPALIVE})
+        return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_CONNECTED})
     except ImportError:
         raise missing_extra("psycopg", "postgres", "a PostgreSQL store") from None
 
 
-_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask"}
+_CONNECTED = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask",
+              "client_encoding": "utf8"}  # fmt: skip
+"""How a PostgreSQL is connected to; of a database in SQL_ASCII texts would be bytes without the last."""
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

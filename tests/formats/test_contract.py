@@ -112,6 +112,33 @@ FILES = {
         "acc",
         True,
     ),
+    "metrics": (
+        {
+            name: [f'{{"id": "d{k}", "text": "{name}", "f1": {f1}, "em": {f1 // 1}}}\n' for k, f1 in enumerate(found)]
+            for name, found in {"x": [0.5, 1.0, 0.25], "y": [0.5, 0.75, 1.0]}.items()
+        },
+        "f1",
+        True,
+    ),
+    "squad": (
+        {
+            "gold": [
+                f'{{"id": "q{k}", "answers": {{"text": ["{text}"]}}}}\n' for k, text in enumerate(["a b", "c", "d"])
+            ],
+            "x": [f'{{"id": "q{k}", "prediction_text": "{text}"}}\n' for k, text in enumerate(["b", "c", "d"])],
+            "y": [f'{{"id": "q{k}", "prediction_text": "{text}"}}\n' for k, text in enumerate(["b", "c", "e"])],
+        },
+        "f1",
+        True,
+    ),
+    "fairseq": (
+        {
+            name: [f"T-{k}\t{PROSE[k]}" + f"H-{k}\t-0.5\t{text}" for k, text in enumerate(texts)]
+            for name, texts in {"x": WORSE, "y": PROSE}.items()
+        },
+        "chrF",
+        True,
+    ),
     "battles": (
         {
             "votes": [
@@ -346,3 +373,22 @@ def test_an_existing_path_with_an_equals_sign_is_a_path(tmp_path, monkeypatch):
 def test_options_refuse_what_they_do_not_know():
     with pytest.raises(InputError, match="align = 'sideways'"):
         Options(align="sideways")
+
+
+@pytest.mark.parametrize("name", [*TABLES, *FILES])
+def test_every_format_takes_a_table_of_groups(tmp_path, name):
+    if name in TABLES:
+        header, rows, metric = TABLES[name]
+        written = {"table": [header, *rows]}
+    else:
+        written, metric, _ = FILES[name]
+    write_all(tmp_path, written)
+    gold = tmp_path / "gold" if "gold" in written else None
+    systems = [tmp_path / other for other in written if other != "gold"]
+    plain = read(*systems, gold=gold, format=name)
+    half = ["first" if k < plain.n_items / 2 else "second" for k in range(plain.n_items)]
+    items = [""] * plain.n_items if plain.ids is None else [f"{item}\t" for item in plain.ids]
+    (tmp_path / "groups").write_text("".join(f"{item}{group}\n" for item, group in zip(items, half, strict=True)))
+    counts = read(*systems, gold=gold, format=name, options=Options(group_file=tmp_path / "groups", groups=("group",)))
+    assert list(counts.group("group")) == half
+    assert {result.n_units for result in compare_all(counts, metrics=[metric], unit="group")} == {2}

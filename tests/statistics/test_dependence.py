@@ -63,6 +63,15 @@ def test_nothing_varies_within_or_at_all():
     assert (whole.icc, whole.p_value) == (pytest.approx(1.0), 0.0)
 
 
+def test_groups_of_equal_means_have_an_f_of_0_whatever_rounding_leaves():
+    rng = rng_of(5)
+    for _ in range(50):
+        half = np.append(rng.integers(0, 2, 8), [0, 1])
+        d, x = np.concatenate([half, half[::-1]]), rng.random(20)
+        found = dependence(Grams.of("g", np.column_stack([x + d, x]), np.repeat([0, 1], 10), np.ones(20, int)), [1, -1])
+        assert found.p_value == pytest.approx(1.0, abs=1e-6)  # scipy.stats.f.sf(0, 1, 18)
+
+
 def test_what_nowhere_differs_has_no_dependence():
     assert (
         dependence(Grams.of("g", np.zeros((12, 2)), np.repeat(np.arange(4), 3), np.ones(12, int)), [1.0, 1.0]) is None

@@ -249,6 +249,25 @@ def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_lif
     db.close()
 
 
+def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(where, monkeypatch):
+    monkeypatch.setattr(lease, "BEAT", 0.2)
+    db = open_to_write(where)
+    name = "" if db.is_sqlite else "p"
+    elsewhere = Holder("elsewhere", 1, "", "1")
+    held_by(db, elsewhere, beat=time.time() + 8204693635)
+    Lease(db, name).give_back()
+    held_by(db, elsewhere, beat=time.time() + 3600)
+
+    def beats(_):
+        held_by(db, elsewhere, beat=time.time() + 3610)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lease.time, "sleep", beats)
+        with pytest.raises(HeldError, match=r"process 1 on elsewhere .*\(last sign of life 0 s ago\).* in 60 s"):
+            Lease(db, name)
+    db.close()
+
+
 def held_by(db, holder, beat):
     with db.transaction() as connection:
         connection.execute(text("DELETE FROM leases"))
@@ -448,6 +467,22 @@ def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name
     with pytest.raises((InputError, StoreError), match=found) as caught:
         open_to_write(name)
     assert "secret" not in str(caught.value)
+
+
+def test_a_database_that_the_server_lacks_is_bad_input_and_no_server_that_is_down(server):
+    url = server.url.removesuffix("postgres") + "absent"
+    for open_ in (open_to_write, open_to_read):
+        with pytest.raises(InputError, match=r"/absent: the server has no such database; make it \(createdb\)"):
+            open_(url)
+
+
+def test_a_database_without_an_encoding_serves_too(server):
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    db = open_to_write(server.url.removesuffix("postgres") + "plain")
+    Lease(db, "Grüße").give_back()
+    db.close()
 
 
 def test_a_file_that_is_no_database_is_an_error(tmp_path):

@@ -46,6 +46,7 @@ from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, 
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import summary_keys
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table
+from sigdask.formats.tables.notation import in_numbers
 
 NAMES = {
     "system": (*SYSTEM_NAMES, "system_id", "systemid", "sys", "mt_system"),
@@ -297,10 +298,12 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
             raise absent(path, header, what, option, [])
     wanted = list(dict.fromkeys((*named.values(), *options.groups)))
     table, notes = cleaned(columns_of(path, wanted), header, named)
+    if "score" in named:
+        table = in_numbers(table, options, [named["score"]])
     if source.name is not None and "system" in named and len(set(table.columns[named["system"]])) == 1:
         del named["system"]
         system = source.name
-    return RatingTable(path, table, named, system, notes)
+    return RatingTable(path, table, named, system, [*notes, *table.notes])
 
 
 def _named(header: Sequence[str], options: Options) -> dict[str, str]:

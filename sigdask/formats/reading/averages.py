@@ -92,35 +92,87 @@ def averaged(
     InputError
         For a missing value, unless `options.missing` allows it.
     """
-    weight, missing = _weight(columns), options.missing or "error"
+    weight = _weight(columns)
+    return of_matrices(
+        {
+            name: np.column_stack([_values(column.cells.get(system, {}), items, weight) for system in systems])
+            for name, column in columns.items()
+        },
+        systems,
+        tuple(items.values()),
+        groups=groups,
+        options=options,
+        weight=weight,
+        sizes={
+            name: np.array([column.sizes.get(item, 1) for item in items], np.int64)
+            for name, column in columns.items()
+            if column.sizes
+        },
+        warnings=warnings,
+    )
+
+
+def of_matrices(
+    matrices: Mapping[str, Array],
+    systems: Sequence[str],
+    ids: Sequence[str] | None,
+    *,
+    groups: Mapping[str, Sequence[str]],
+    options: Options,
+    weight: int = 1,
+    sizes: Mapping[str, Array] | None = None,
+    warnings: Sequence[str] = (),
+) -> Counts:
+    """Return counts of columns of scores.
+
+    Parameters
+    ----------
+    matrices : mapping of str to array, shape (n_items, n_systems)
+        Scores by the column's name, "" for the field `score`; NaN where a system has none.
+    systems : sequence of str
+        Names, in order.
+    ids : sequence of str, or None
+        Of the items.
+    groups, options, warnings
+        As in `averaged`.
+    weight : int
+        What an item counts in scores.
+    sizes : mapping of str to array, shape (n_items,), optional
+        What items count in a column, where that is not 1.
+
+    Raises
+    ------
+    InputError
+        For a missing value, unless `options.missing` allows it.
+    """
+    missing, n_items = options.missing or "error", len(next(iter(matrices.values())))
     fields: dict[str, Array] = {}
     held: dict[str, NDArray[np.bool_]] = {}
-    present = np.zeros((len(items), len(systems)), np.bool_)
-    for name, column in columns.items():
-        matrix = np.column_stack([_values(column.cells.get(system, {}), items, weight) for system in systems])
+    present = np.zeros((n_items, len(systems)), np.bool_)
+    for name, matrix in matrices.items():
         found = ~np.isnan(matrix)
         has = np.asarray(found.any(axis=1))
         lacking = ~found & has.reshape(-1, 1)
         if missing == "error" and lacking.any():
-            raise _missing(name, ~lacking, systems, list(items.values()))
+            raise _missing(name, ~lacking, systems, ids)
         held[name] = found if missing == "pairwise" else np.repeat(has.reshape(-1, 1), len(systems), axis=1)
         present |= held[name]
         fields[_field(name)] = np.nan_to_num(matrix, nan=0.0)
-        if not has.all() or column.sizes:
-            sizes = np.array([column.sizes.get(item, 1) for item in items], np.int64)
-            fields[f"items[{name}]"] = (weight * sizes * has).reshape(-1, 1)
-    fields["items"] = np.full((len(items), 1), weight, np.int64)
+        own = (sizes or {}).get(name)
+        if own is not None or not has.all():
+            fields[f"items[{name}]"] = (weight * (1 if own is None else own) * has).reshape(-1, 1)
+    fields["items"] = np.full((n_items, 1), weight, np.int64)
     return Counts(
         systems=tuple(systems),
         fields=fields,
-        n_items=len(items),
+        n_items=n_items,
         name=options.name,
-        ids=tuple(items.values()),
-        groups={name: tuple(column) for name, column in groups.items()},
+        ids=ids,
+        groups=groups,
         present=None if present.all() else present,
         held={_field(name): own for name, own in held.items() if not (own == present).all()},
-        outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in columns else None,
-        suggested=tuple(name or "mean" for name in columns),
+        outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in matrices else None,
+        suggested=tuple(name or "mean" for name in matrices),
         warnings=tuple(warnings),
     )
 
@@ -129,10 +181,11 @@ def _field(column: str) -> str:
     return f"score[{column}]" if column else "score"
 
 
-def _missing(name: str, present: NDArray[np.bool_], systems: Sequence[str], items: Sequence[str]) -> InputError:
-    item, system = np.argwhere(~present)[0]
+def _missing(name: str, present: NDArray[np.bool_], systems: Sequence[str], ids: Sequence[str] | None) -> InputError:
+    item, system = (int(k) for k in np.argwhere(~present)[0])
+    where = f"for item {ids[item]!r}" if ids is not None else f"at position {item + 1}"
     return InputError(
-        f"system {systems[system]!r} has no score {f'{name!r} ' if name else ''}for item {items[item]!r} "
+        f"system {systems[system]!r} has no score {f'{name!r} ' if name else ''}{where} "
         f"({np.count_nonzero(~present)} missing in all); choose --missing pairwise (compare each pair on the items "
         "both have) or zero"
     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.places import is_url, place, redacted
+from sigdask.formats.places import is_there, is_url, place, redacted
 from sigdask.formats.reading.files import differing, stem
-from sigdask.options import READING, Align, Missing
+from sigdask.options import READING, Align, Decimal, Missing
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -73,17 +73,23 @@ class Options:
         Labels to be read as another: (target, sources).
     align : {"auto", "id", "position"}
         How rows of several files belong together; "auto" takes ids where every file has them.
+    decimal : {".", ","}, or None
+        What parts the decimals of scores; None finds it where it cannot be mistaken.
     missing : {"error", "pairwise", "zero"}, or None
         What an absent score means; see `Counts.from_scores`. None is what the format's users expect:
         an error, but 0 for a topic that a run lacks.
     references : tuple of Path
         Further reference files, besides the gold file.
     documents : Path or None
-        File of the document of each segment, one a line.
+        File of the document of each segment, one a line; of each item, in any format.
+    group_file : Path or None
+        Table of items and the groups they are in.
     name : str
         The test set's name.
     metrics : tuple of str
         Metrics that will be asked for: one that a single format has tells the format.
+    most_unpacked : int or None
+        Bytes that a packed file may become; None is 50 times its size, at least 256 MB.
     own : mapping of str to str
         What one format alone takes, written after its name: `conll:scheme=IOBES,column=3`.
     """
@@ -97,11 +103,14 @@ class Options:
     ignore: tuple[str, ...] = ()
     label_map: LabelMap = ()
     align: Align = "auto"
+    decimal: Decimal | None = None
     missing: Missing | None = None
     references: tuple[Path, ...] = ()
     documents: Path | None = None
+    group_file: Path | None = None
     name: str = ""
     metrics: tuple[str, ...] = ()
+    most_unpacked: int | None = None
     own: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -238,7 +247,7 @@ def parse_source(given: str | Path) -> Source:
     if is_url(text := str(given)):
         return Source(place(given))
     name, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
+    if not equals or is_there(Path(text).exists):
         return Source(Path(text))
     if not name.strip() or not path:
         raise InputError(f"system {redacted(text)!r}: expected PATH or NAME=PATH, with neither side empty")

@@ -80,6 +80,24 @@ def load(path: Path) -> Any:
     return _parsed(path, content, 1)
 
 
+def scalars(path: Path) -> list[Any] | None:
+    """Return the values of a file that is one JSON array of single values; None where it is none.
+
+    Raises
+    ------
+    InputError
+        For an object or list among them.
+    """
+    start = head(path).lstrip()
+    if not start.startswith("[") or start[1:].lstrip()[:1] in {"", "[", "{", "]"} or is_json_lines(path):
+        return None
+    found = load(path)
+    for number, value in enumerate(found, start=1):
+        if isinstance(value, dict | list):
+            raise InputError(f"{path}, value {number}: found {str(value)[:40]}, expected a single value as before it")
+    return list(found)
+
+
 def as_object(path: Path, record: Record) -> dict[str, Any]:
     """Return the object that a record is.
 
@@ -139,7 +157,7 @@ def is_json_lines(path: Path) -> bool:
         return False
     try:
         json.loads(filled[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -15,15 +15,17 @@ Row = tuple[int, Sequence[str]]
 DELIMITERS = "\t,;"
 
 
-def delimiter_of(header: str) -> str | None:
+def delimiter_of(header: str, decimal: str | None = None) -> str | None:
     r"""Return the first of tab, comma and semicolon that a header line holds; None without any.
+
+    A comma that parts decimals parts no columns.
 
     Examples
     --------
-    >>> delimiter_of("item\ta,b"), delimiter_of("item;a"), delimiter_of("entailment")
-    ('\t', ';', None)
+    >>> delimiter_of("item\ta,b"), delimiter_of("item;a"), delimiter_of("entailment"), delimiter_of("0,5", ",")
+    ('\t', ';', None, None)
     """
-    return next((mark for mark in DELIMITERS if mark in header), None)
+    return next((mark for mark in DELIMITERS if mark in header and mark != decimal), None)
 
 
 def header_of(start: str) -> list[str]:
@@ -32,7 +34,7 @@ def header_of(start: str) -> list[str]:
     return [cell.strip().strip('"') for cell in first.split(delimiter_of(first) or "\t")]
 
 
-def delimited_rows(path: Path, *, quotes: bool | None = None) -> Iterator[Row]:
+def delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: str | None = None) -> Iterator[Row]:
     """Yield the rows of a delimited file, the header first.
 
     Parameters
@@ -41,6 +43,8 @@ def delimited_rows(path: Path, *, quotes: bool | None = None) -> Iterator[Row]:
         The file.
     quotes : bool, optional
         Whether quotation marks are text (see `quotes_are_text`), where that is known.
+    delimiter : str, optional
+        What parts cells, where that is known.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def delimited_rows(path: Path, *, quotes: bool | None = None) -> Iterator[Row]:
         For a row of another width than the header, an empty row between others and a broken quote.
     """
     quotes = quotes_are_text(path) if quotes is None else quotes
-    rows = _plain_rows(path) if quotes else _whole_rows(path)
+    rows = _plain_rows(path) if quotes else _whole_rows(path, delimiter)
     header = next(rows, None)
     if header is None:
         raise empty(path)
@@ -118,9 +122,9 @@ def as_text(value: Any) -> str:
     return repr(value) if isinstance(value, int | float) else str(value)
 
 
-def _whole_rows(path: Path) -> Iterator[Row]:
+def _whole_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
     with open_text(path) as text:
-        delimiter = delimiter_of("".join(islice(text, 1)))
+        delimiter = delimiter or delimiter_of("".join(islice(text, 1)))
         text.seek(0)
         reader = csv.reader(text, delimiter=delimiter or ",", strict=True)
         end = 0

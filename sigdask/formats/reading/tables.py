@@ -19,12 +19,13 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import nested
+from sigdask.formats.reading.by_column import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
 from sigdask.formats.reading.files import is_parquet, open_bytes, read_lines
 from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.records import is_json, record_cells
+from sigdask.formats.reading.records import is_json, record_cells, scalars
 from sigdask.formats.reading.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text
 
 INDEX = "index"
@@ -47,6 +48,9 @@ FEWEST_COUNTED = 10
 HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
                           "text", "sentence"})  # fmt: skip
 """Names that stand in headers alone."""
+
+NUMBER = re.compile(r"[+-]?[0-9]*,?[0-9]+([eE][+-]?[0-9]+)?")
+"""A number as it is written where commas part decimals."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
 KINDS = {"float": "float32", "halffloat": "float16"}
@@ -108,9 +112,9 @@ class Table:
         if name not in self.columns:
             if (inner := nested.field(self.nested, name)) is not None:
                 return inner
-            close = difflib.get_close_matches(name, self.columns, 1)
+            close = difflib.get_close_matches(name[:200], [column for column in self.columns if len(column) < 200], 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"{self.path}: no column {name!r}; columns: {', '.join(self.columns)}{hint}")
+            raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {', '.join(self.columns)}{hint}")
         return self.columns[name]
 
     def numbers(self, name: str) -> NDArray[Any]:
@@ -233,7 +237,9 @@ def _count(cells: Texts, first: int) -> bool:
     return bool((values == np.arange(first, first + len(cells))).all() and (cells.sizes == digits).all())
 
 
-_at_hand: ContextVar[dict[tuple[Path, frozenset[str]], Table] | None] = ContextVar("tables at hand", default=None)
+_at_hand: ContextVar[dict[tuple[Path, frozenset[str], str | None], Table] | None] = ContextVar(
+    "tables at hand", default=None
+)
 
 
 @contextmanager
@@ -246,17 +252,17 @@ def reading_once() -> Iterator[None]:
         _at_hand.reset(token)
 
 
-def read_table(path: Path, ignore: Collection[str] = ()) -> Table:
+def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> Table:
     """Read a table, or take it as it was read before (`reading_once`); see `read_anew`."""
-    at_hand, key = _at_hand.get(), (path, frozenset(ignore))
+    at_hand, key = _at_hand.get(), (path, frozenset(ignore), decimal)
     if at_hand is None:
-        return read_anew(path, ignore)
+        return read_anew(path, ignore, decimal)
     if key not in at_hand:
-        at_hand[key] = read_anew(path, ignore)
+        at_hand[key] = read_anew(path, ignore, decimal)
     return at_hand[key]
 
 
-def read_anew(path: Path, ignore: Collection[str] = ()) -> Table:
+def read_anew(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> Table:
     """Read delimited text, JSON lines or Parquet; a file of one unnamed value a line has one column "".
 
     Parameters
@@ -265,6 +271,8 @@ def read_anew(path: Path, ignore: Collection[str] = ()) -> Table:
         The file.
     ignore : collection of str
         Columns that will be left out: they may occur twice.
+    decimal : {",", "."}, or None
+        What parts decimals, where that was said: a comma then parts no columns.
 
     Raises
     ------
@@ -279,13 +287,13 @@ def read_anew(path: Path, ignore: Collection[str] = ()) -> Table:
     if is_json(path):
         return _of_json(path)
     first = head.split("\n", 1)[0].strip()
-    mark = delimiter_of(first)
-    if head and mark is None:
+    mark = delimiter_of(first, decimal)
+    if head and (mark is None or (mark == "," and not decimal and _are_decimals(path, first))):
         return _one_column(path, first)
     if (columns := plain_columns(path, mark)) is not None and len(columns[0]) > 1:
         return _of_columns(path, columns, ignore)
     quotes = quotes_are_text(path)
-    rows = list(delimited_rows(path, quotes=quotes))
+    rows = list(delimited_rows(path, quotes=quotes, delimiter=mark))
     notes = [f"{path}: quotation marks do not enclose whole cells everywhere; taken as part of the text"] * quotes
     below = [
         Texts.of(map(str.strip, column)) for column in zip(*(cells for _, cells in rows[1:LOOKED_AT]), strict=True)
@@ -312,6 +320,10 @@ def _of_columns(path: Path, columns: Sequence[Texts], ignore: Collection[str]) -
 
 
 def _of_json(path: Path) -> Table:
+    if (cells := scalars(path)) is not None:
+        return Table(path, {"": [as_text(cell).strip() for cell in cells]}, range(1, len(cells) + 1), header=False)
+    if (columns := by_column(path)) is not None:
+        return Table(path, columns, range(1, len(next(iter(columns.values()))) + 1))
     rows = list(record_cells(path))
     table = table_of(path, [(line, list(map(as_text, cells))) for line, cells in rows])
     holders = nested.columns_of(rows)
@@ -350,6 +362,14 @@ def _one_column(path: Path, first: str) -> Table:
     return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
 
 
+def _are_decimals(path: Path, first: str) -> bool:
+    """Whether lines are numbers of which some hold a comma, and others none: no two columns."""
+    if not NUMBER.fullmatch(first):
+        return False
+    lines = read_lines(path)
+    return all(map(NUMBER.fullmatch, lines)) and not all("," in line for line in lines)
+
+
 def table_of(path: Path, rows: list[Row], *, header: bool = True, ignore: Collection[str] = ()) -> Table:
     """Return rows of cells, the names of the columns first, as a table."""
     if len(rows) < 2:
@@ -373,9 +393,9 @@ def _named(
     return names
 
 
-def no_header(path: Path, line: int) -> InputError:
+def no_header(path: Path, line: int, more: str = "") -> InputError:
     """Return the error for a table that is to name its columns and does not."""
-    return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one")
+    return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one{more}")
 
 
 def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> None:

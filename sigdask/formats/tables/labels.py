@@ -17,6 +17,7 @@ from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
+from sigdask.writing import some
 
 BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
 """Of gold labels that stand beside predictions."""
@@ -64,7 +65,7 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
 
 
 def _one_table(table: Table, options: Options) -> Counts:
-    gold = options.gold_column or gold_beside(table)
+    gold = options.gold_column or gold_beside(table) or gold_among(table, options)
     if gold is None:
         raise InputError(
             f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
@@ -72,9 +73,53 @@ def _one_table(table: Table, options: Options) -> Counts:
     right = Factor.of(table.column(gold))
     systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]
-    systems = answers or systems  # the text beside them is no system
-    predictions = {name: Factor.of(table.column(name)) for name in systems}
-    return _counts(table, right, predictions, table.ids(options), options, ([], []), [*table.notes])
+    if not answers and gold.lower() not in BESIDE_NAMES and gold_among(table, options) == gold:
+        answers = _answers(table, gold, options)
+    given = {name: Factor.of(table.column(name)) for name in answers or systems}  # the text beside is no system
+    predictions = _without_texts(given, right, options)
+    notes = [*table.notes, *_set_aside(table, gold, predictions, systems)]
+    return _counts(table, right, predictions, table.ids(options), options, ([], []), notes)
+
+
+def gold_among(table: Table, options: Options) -> str | None:
+    """Return a column called as gold labels are, where others hold its labels: `index,text,label,svm,bert`."""
+    name = table.conventional(GOLD_NAMES)
+    return name if name is not None and name not in options.ignore and _answers(table, name, options) else None
+
+
+def _answers(table: Table, gold: str, options: Options) -> list[str]:
+    """Return the columns of which most cells are labels that come again and again in the column of gold labels."""
+    if not table.header or gold in table.nested:
+        return []
+    right = Factor.of(table.columns[gold])
+    if 2 * len(right.levels) > len(right):
+        return []
+    labels = {*right.levels, *options.mapped}
+    found = []
+    for name in table.others(gold, table.id_name(options), *options.groups, *options.ignore, *table.nested):
+        column = Factor.of(table.columns[name])
+        known = np.array([level in labels for level in column.levels])
+        if 2 * int(np.count_nonzero(known[column.codes])) > len(column):
+            found.append(name)
+    return found
+
+
+def _without_texts(given: dict[str, Factor], gold: Factor, options: Options) -> dict[str, Factor]:
+    """Leave out columns that hardly repeat and hold no gold label, where others do."""
+    labels = {*gold.levels, *options.mapped}
+    texts = [
+        name for name, own in given.items() if 2 * len(own.levels) > len(own) > 2 and labels.isdisjoint(own.levels)
+    ]
+    return given if len(texts) == len(given) else {name: own for name, own in given.items() if name not in texts}
+
+
+def _set_aside(table: Table, gold: str, predictions: Collection[str], columns: Sequence[str]) -> list[str]:
+    """Say which columns are taken for what, where names alone do not tell."""
+    aside = [name for name in columns if name not in predictions]
+    if not aside and gold.lower() in BESIDE_NAMES:
+        return []
+    left = f"; {some(aside, 'column')} beside them {'is' if len(aside) == 1 else 'are'} no system" if aside else ""
+    return [f"{table.path}: column {gold!r} holds gold labels, {', '.join(map(repr, predictions))} predictions{left}"]
 
 
 def _counts(

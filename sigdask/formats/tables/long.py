@@ -18,6 +18,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, systems_inside
 from sigdask.formats.reading.summaries import summary_items
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, read_table
+from sigdask.formats.tables.notation import in_numbers
 from sigdask.formats.tables.scores import no_gold
 
 
@@ -25,7 +26,8 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     """Read rows of system, item and score."""
     options.only("long")
     no_gold(gold, "long")
-    rows = _Rows.of([_long_table(source, options) for source in sources], sources)
+    parts = [_long_table(source, options) for source in sources]
+    rows = _Rows.of(parts, sources)
     scores = rows.scores()
     items = rows.items.levels[rows.items.met[0]]
     dropped, notes = summary_items(items, scores.values())
@@ -38,7 +40,10 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         groups={name: column[first] for name, column in zip(options.groups, rows.groups, strict=True)},
         name=options.name,
         missing=options.missing_policy,
-        warnings=[f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes],
+        warnings=[
+            *(note for part in parts for note in part.table.notes),
+            *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
+        ],
     )
 
 
@@ -54,8 +59,9 @@ class _Long:
 
 
 def _long_table(source: Source, options: Options) -> _Long:
-    table = read_table(source.path, options.ignore)
+    table = read_table(source.path, options.ignore, options.decimal)
     system, item, score = long_columns(table, options)
+    table = in_numbers(table, options, [score])
     groups = [Texts.of(table.column(name)) for name in options.groups]
     return _Long(table, Factor.of(table.column(system)), Texts.of(table.column(item)), table.numbers(score), groups)
 

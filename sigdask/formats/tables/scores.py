@@ -16,8 +16,9 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, twice
-from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns, without_summaries
-from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header, read_table
+from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns
+from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header
+from sigdask.formats.tables.notation import NO_SCORE_NAMES, is_metric, score_table
 
 SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
@@ -25,12 +26,11 @@ SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_w
                            "elo"})  # fmt: skip
 """Columns of leaderboards, whose rows are systems."""
 
-NO_SCORE_NAMES = frozenset({"rank", "n", "count", "support", "size", "length", "n_tokens", "n_words", "seed", "step",
-                            "epoch", "time", "seconds", "line", "lineno", "line_number", "position"})  # fmt: skip
-"""Columns that stand beside systems and are none."""
+LABEL_NAMES = frozenset({"label", "labels", "target", "truth"})
+"""Columns that hold gold labels, where others hold labels too."""
 
 SPREADS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
-"""Endings of such columns."""
+"""Endings of columns that stand beside systems and are none."""
 
 MOST_CLASSES = 20
 
@@ -39,8 +39,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     """Read one table with a column a system, or one file of scores a system."""
     options.only("wide")
     no_gold(gold, "wide")
-    tables = [without_summaries(read_table(source.path, options.ignore), options) for source in sources]
-    further = _further_groups(tables[0], options)
+    tables = [score_table(source, options) for source in sources]
+    further = further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
     found: dict[str, tuple[Table, str, Order]] = {}
@@ -48,7 +48,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     for source, table, order in zip(sources, tables, [AS_THEY_STAND, *orders], strict=True):
         columns = table.others(table.id_name(options), *options.groups, *options.ignore)
         if not table.header and len(table.columns) > 1:
-            raise no_header(table.path, table.lines[0])
+            commas = "" if len(table.columns) > 2 else "; or say --decimal , where commas part decimals"
+            raise no_header(table.path, table.lines[0], commas)
         columns, said = without_mean_columns(table, columns)
         warnings += said
         if not columns:
@@ -104,8 +105,10 @@ def _doubts(
         yield f"{path}: columns {listed} look like a summary with a row a system; rows are taken for items"
         return
     for name in scores:
-        if name.lower() in NO_SCORE_NAMES or name.lower().endswith(SPREADS):
+        if name.lower() in NO_SCORE_NAMES | LABEL_NAMES or name.lower().endswith(SPREADS):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
+    if len(tables) == 1 and all(map(is_metric, scores)):
+        yield f"{path}: columns are called like metrics: taken for systems; are they of one? Then give a file a system"
     n_items = tables[0].n_rows
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
@@ -117,7 +120,7 @@ def _doubts(
             yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
 
 
-def _further_groups(table: Table, options: Options) -> list[str]:
+def further_groups(table: Table, options: Options) -> list[str]:
     """Return the columns of texts that repeat: groups of items, which need not be named to be told apart."""
     found = []
     for name in table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested):

@@ -1,0 +1,1 @@
+"""Answers to questions, held against those that people gave."""

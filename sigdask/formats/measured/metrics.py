@@ -1,0 +1,138 @@
+"""Scores of segments by several metrics, each metric a column: `score[NAME]`.
+
+Takes files of one system with a column a metric (JSON lines of id and metrics, JSON of metric to list as BERTScore and
+`evaluate` return it, tables), what `bert-score -s` and `comet-score` print, and COMET's JSON, which may hold several
+systems. Metrics are compared that every file has; other columns are groups where they repeat and agree, else left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sigdask.counts import Counts
+from sigdask.counts.factors import Factor
+from sigdask.errors import InputError
+from sigdask.formats.measured import bert_score, comet
+from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns, in_order
+from sigdask.formats.reading.averages import of_matrices
+from sigdask.formats.reading.options import Options, Source, systems_inside
+from sigdask.formats.reading.summaries import without_summaries
+from sigdask.formats.reading.tables import Table
+from sigdask.formats.tables.notation import NO_SCORE_NAMES, in_numbers, is_metric, score_table
+from sigdask.formats.tables.scores import further_groups, no_gold
+from sigdask.writing import some
+
+
+def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read scores of several metrics; see above."""
+    options.only("metrics")
+    no_gold(gold, "metrics")
+    homes: dict[str, Path] = {}
+    named: dict[str, Table] = {}
+    for source in sources:
+        inside = tables_of(source, options)
+        if len(inside) > 1:
+            names = systems_inside(source, [*inside], homes, alone=len(sources) == 1)
+        else:
+            names = systems_inside(source, [source.system], homes, alone=True)
+        named |= dict(zip(names, inside.values(), strict=True))
+    return of_tables(named, options)
+
+
+def tables_of(source: Source, options: Options) -> dict[str, Table]:
+    """Read the systems of one file: a table each, with a column a metric."""
+    path = source.path
+    if comet.is_json(path):
+        found = comet.of_json(path)
+    elif bert_score.is_printed(path):
+        found = {source.system: bert_score.printed(path)}
+    elif comet.is_printed(path):
+        found = comet.printed(path)
+    else:
+        return {source.system: score_table(source, options)}
+    return {name: without_summaries(in_numbers(table, options), options) for name, table in found.items()}
+
+
+def of_tables(named: dict[str, Table], options: Options) -> Counts:
+    """Bring tables of one system each together: the metrics that all have."""
+    first, *others = named.values()
+    ids, orders, warnings = align(first, others, options)
+    of_each = [metrics_of(table, options) for table in named.values()]
+    shared = [name for name in of_each[0] if all(name in own for own in of_each)]
+    if options.score_column is not None:
+        shared = [name for name in shared if name == options.score_column]
+    if not shared:
+        listed = ", ".join(dict.fromkeys(name for own in of_each for name in own)) or "none"
+        what = f"no metric {options.score_column!r}" if options.score_column else "no metric that all files have"
+        raise InputError(f"{first.path}: {what}; columns of numbers: {listed}")
+    in_place: list[tuple[Table, Order]] = list(zip(named.values(), [AS_THEY_STAND, *orders], strict=True))
+    matrices = {
+        name: np.column_stack([table.numbers(name)[order].astype(np.float64) for table, order in in_place])
+        for name in shared
+    }
+    matrices = {name: matrix for name, matrix in matrices.items() if not np.isnan(matrix).all()}
+    groups = {name: Factor.of(column) for name, column in group_columns(first, options).items()}
+    for name in further_groups(first, options):
+        column = Factor.of(first.columns[name])
+        if all(
+            name in table.columns and Factor.of(in_order(table.columns[name], o)) == column for table, o in in_place
+        ):
+            groups[name] = column
+    return of_matrices(
+        matrices, list(named), ids, groups=groups, options=options, warnings=[*warnings, *_told(named, shared, options)]
+    )
+
+
+def metrics_of(table: Table, options: Options) -> list[str]:
+    """Return the columns of numbers that may be scores."""
+    columns = table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested)
+    numeric = [name for name in columns if table.is_numeric(name)]
+    return [name for name in numeric if name.lower() not in NO_SCORE_NAMES] or numeric
+
+
+def _told(named: dict[str, Table], shared: Sequence[str], options: Options) -> Iterator[str]:
+    """Say what is taken for metrics where names do not tell, and what is left out."""
+    first = next(iter(named.values()))
+    if not all(map(is_metric, shared)):
+        what = some(shared, "column")
+        yield f"{first.path}: {what} stand{'s' * (len(shared) == 1)} in every file: metrics, and a system a file"
+    if options.score_column is not None:
+        return
+    said: dict[tuple[str, ...], Path] = {}
+    for table in named.values():
+        if left := tuple(name for name in metrics_of(table, options) if name not in shared):
+            said.setdefault(left, table.path)
+    for left, path in said.items():
+        yield f"{path}: {some(left, 'metric')} not in every file: left out"
+
+
+def share_metrics(sources: Sequence[Source], first: Table, options: Options) -> bool:
+    """Whether files have columns of the same names, which are metrics then, and systems are files.
+
+    Files that were given names may as well hold several systems each: there, names must be those of metrics.
+    """
+    mine = metrics_of(first, options)
+    if len(sources) < 2 or not mine or not first.header or len(_columns(first, options)) < 2:
+        return False
+    tables = [first, *(score_table(source, options) for source in sources[1:])]
+    alike = all(set(table.columns) == set(first.columns) for table in tables)
+    if any(source.name for source in sources) or not alike:
+        shared = set(mine).intersection(*(metrics_of(table, options) for table in tables[1:]))
+        return bool(shared) and all(map(is_metric, shared if alike else mine))
+    return True
+
+
+def _columns(table: Table, options: Options) -> list[str]:
+    """Return what a table of systems would have as systems."""
+    return table.others(table.id_name(options), *options.groups, *options.ignore, *further_groups(table, options))
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Know what metrics' tools write by its first bytes."""
+    if gold is not None:
+        return False
+    path = sources[0].path
+    return comet.is_json(path) or bert_score.is_printed(path) or comet.is_printed(path)

@@ -1,0 +1,103 @@
+"""--groups and --documents: groups of items out of a table of their own, in every format."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import called
+
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+from sigdask.plan.load import load_plan
+
+WIDE = "topic,x,y\n301,0.1,0.3\n302,0,1\n303,0.25,0.5\n304,1,0\n"
+
+
+def wide(folder):
+    (folder / "scores.csv").write_text(WIDE)
+    return folder / "scores.csv"
+
+
+def groups_of(folder, text, name="groups.tsv", **options):
+    (folder / name).write_text(text)
+    return read(wide(folder), options=Options(group_file=folder / name, **options)).groups
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("topic\tconversation\n304\tb\n303\tb\n302\ta\n301\ta\n999\tc\n", "conversation"),
+        ("304\tb\n303\tb\n302\ta\n301\ta\n", "group"),
+        ("301,a\n304,b\n303,b\n302,a\n", "group"),
+        ("turn,key\na,301\nb,304\nb,303\na,302\n", "turn"),
+        (json.dumps({"301": "a", "302": "a", "303": "b", "304": "b"}), "group"),
+        ("".join(json.dumps({"qid": f"30{k + 1}", "conv": "aabb"[k]}) + "\n" for k in range(4)), "conv"),
+    ],
+)
+def test_items_are_found_by_their_ids_whatever_the_table_is_like(tmp_path, text, called):
+    assert {name: list(column) for name, column in groups_of(tmp_path, text).items()} == {called: ["a", "a", "b", "b"]}
+
+
+def test_a_table_may_hold_several_columns_of_groups(tmp_path):
+    found = groups_of(tmp_path, "id\tspeaker\tday\n301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n", groups=("day",))
+    assert {name: list(column) for name, column in found.items()} == {"speaker": [*"stst"], "day": [*"1122"]}
+    found = groups_of(tmp_path, "301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n")
+    assert list(found) == ["group 1", "group 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "topic\tc\n301\ta\n302\ta\n",
+            r"groups.tsv: 2 items \('303', '304'\) not in this table; every item needs a group",
+        ),
+        ("topic\tc\n301\ta\n302\ta\n303\tb\n304\tb\n301\tb\n", "line 6: item '301' stands on line 2 already"),
+        ("topic\tc\n301\ta\n302\t\n303\tb\n304\tb\n", "line 3: no group of column 1; every item needs one"),
+        ("a\na\nb\nb\n", r"groups.tsv: one column, but items have ids \('301'\); give a table with a column of ids"),
+    ],
+)
+def test_what_is_wrong_with_a_table_of_groups_is_named(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        groups_of(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["d1\nd1\nd2\n", "document\nd1\nd1\nd2\n", "news\td1\nnews\td1\ntalk\td2\n"])
+def test_items_without_ids_have_a_row_each(tmp_path, text):
+    for name, scores in {"a": "0.5\n1\n0\n", "b": "1\n1\n0.25\n"}.items():
+        (tmp_path / name).write_text(scores)
+    (tmp_path / "docs").write_text(text)
+    counts = read(tmp_path / "a", tmp_path / "b", options=Options(documents=tmp_path / "docs", groups=("document",)))
+    assert counts.group("document").codes.tolist() == [0, 0, 1]
+    assert ("domain" in counts.groups) is ("news" in text)
+    (tmp_path / "docs").write_text("d1\nd2\n")
+    with pytest.raises(InputError, match="docs: 2 rows, but there are 3 items; without ids each has a row"):
+        read(tmp_path / "a", tmp_path / "b", options=Options(documents=tmp_path / "docs"))
+
+
+def test_documents_of_scores_are_no_reason_to_take_them_for_segments(tmp_path):
+    (tmp_path / "docs").write_text("d1\nd1\nd2\nd2\n")
+    for name, labels in {"gold": "PQPQ", "x": "PPPQ", "y": "QQPQ"}.items():
+        (tmp_path / name).write_text("".join(f"{label}\n" for label in labels))
+    options = Options(documents=tmp_path / "docs")
+    systems = [parse_source(str(tmp_path / name)) for name in "xy"]
+    assert detect(systems, tmp_path / "gold", options) == "labels"
+    counts = read(*systems, gold=tmp_path / "gold", options=options)
+    assert list(counts.groups["document"]) == ["d1", "d1", "d2", "d2"]
+
+
+def test_the_command_and_plans_exchange_groups_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wide(tmp_path)
+    Path("groups.tsv").write_text("topic\tconversation\n301\ta\n302\ta\n303\tb\n304\tb\n")
+    done = called(
+        "compare", "scores.csv", "--groups", "groups.tsv", "--unit", "conversation", "--json", "-", cwd=tmp_path
+    )
+    (result,) = json.loads(done.stdout)["results"]
+    assert (result["unit"], result["n_units"]) == ("conversation", 2)
+    Path("p.toml").write_text(
+        '[[test_set]]\nname = "t"\nsystems = ["scores.csv"]\ngroups = "groups.tsv"\nunit = "conversation"\n'
+    )
+    (test_set,) = load_plan(tmp_path / "p.toml").test_sets
+    assert test_set.read().unit == "conversation"
+    assert tmp_path / "groups.tsv" in test_set.files()

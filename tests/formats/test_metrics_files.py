@@ -1,0 +1,176 @@
+"""Scores of several metrics: files of id and metrics, JSON of lists, and what BERTScore and COMET write."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, Source, detect, read
+
+SCORES = {"a": {"bleu": [0.25, 0.5, 0.75], "f1": [1, 0.5, 0]}, "b": {"bleu": [0.5, 0.5, 0.125], "f1": [0, 0.5, 1]}}
+
+
+def records(system):
+    return [
+        {
+            "id": f"i{k}",
+            "domain": "news",
+            "hyp": f"{system} {k}",
+            **{name: own[k] for name, own in SCORES[system].items()},
+        }
+        for k in range(3)
+    ]
+
+
+WRITERS = {
+    "jsonl": lambda rows: "".join(json.dumps(row) + "\n" for row in rows),
+    "json": lambda rows: json.dumps(rows, indent=1),
+    "csv": lambda rows: "id,bleu,f1\n" + "".join(f"{row['id']},{row['bleu']},{row['f1']}\n" for row in rows),
+    "lists.json": lambda rows: json.dumps({key: [row[key] for row in rows] for key in ("id", "bleu", "f1")}),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_files_with_columns_of_the_same_names_hold_metrics_of_a_system_each(tmp_path, kind):
+    for system in SCORES:
+        rows = records(system)
+        (tmp_path / f"{system}.{kind}").write_text(WRITERS[kind](rows if system == "a" else rows[::-1]))
+    counts = read(tmp_path / f"a.{kind}", tmp_path / f"b.{kind}")
+    assert [name.split(".")[0] for name in counts.systems] == ["a", "b"]
+    assert counts.suggested == ("bleu", "f1")
+    for name in counts.suggested:
+        assert counts.field(f"score[{name}]").T.tolist() == [SCORES["a"][name], SCORES["b"][name]]
+    assert list(counts.ids) == ["i0", "i1", "i2"]
+    (result,) = compare_all(counts, metrics=["f1"])
+    assert (result.score_a, result.score_b) == (0.5, 0.5)
+
+
+def test_names_that_are_given_name_the_systems_of_metrics(tmp_path):
+    for system in SCORES:
+        (tmp_path / system).write_text(WRITERS["jsonl"](records(system)))
+    counts = read(f"old={tmp_path / 'a'}", f"new={tmp_path / 'b'}")
+    assert counts.systems == ("old", "new")
+    assert counts.suggested == ("bleu", "f1")
+
+
+def test_columns_that_are_called_like_no_metrics_are_named_in_a_note(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("item,x,y\n1,0.5,1\n2,1,0\n")
+    counts = read(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert "2 columns ('x', 'y') stand in every file: metrics, and a system a file" in counts.warnings[0]
+    assert read(f"p={tmp_path / 'a.csv'}", f"q={tmp_path / 'b.csv'}").systems == ("p:x", "p:y", "q:x", "q:y")
+
+
+def test_a_metric_that_one_file_lacks_is_left_out_with_a_note_and_scores_may_be_missing(tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": 1, "f1": 0.5, "em": 1, "ter": 0.1}\n{"id": 2, "f1": null, "em": 0, "ter": 1}\n'
+    )
+    (tmp_path / "b.jsonl").write_text('{"id": 1, "f1": 0.5, "em": 1}\n{"id": 2, "f1": 1, "em": 0}\n')
+    paths = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    with pytest.raises(InputError, match="system 'a' has no score 'f1' for item '2' .1 missing in all."):
+        read(*paths)
+    counts = read(*paths, options=Options(missing="pairwise"))
+    assert any("1 metric ('ter') not in every file: left out" in note for note in counts.warnings)
+    f1, em = compare_all(counts, method="randomization", trials=100)
+    assert (f1.n_items, em.n_items) == (1, 2)
+
+
+def test_one_file_of_lists_holds_systems_unless_they_are_called_like_metrics(tmp_path):
+    (tmp_path / "s.json").write_text(json.dumps({"bm25": [0.5, 1, 0], "dense": [1, 1, 1], "version": "2"}))
+    counts = read(tmp_path / "s.json")
+    assert counts.field("score").tolist() == [[0.5, 1], [1, 1], [0, 1]]
+    (tmp_path / "m.json").write_text(json.dumps({"precision": [0.5, 1], "recall": [0, 1]}))
+    assert "called like metrics" in read(tmp_path / "m.json").warnings[0]
+
+
+# evaluate's bertscore.py, _compute, and bert_score_cli/score.py, main: what they return and print
+HASH = "roberta-large_L17_no-idf_version=0.3.12(hug_trans=4.30.2)"
+
+
+def test_what_evaluate_returns_of_bertscore_and_comet_is_read_from_json(tmp_path):
+    for name, (p, r, f) in {"x": ([0.9, 0.8], [0.7, 0.6], [0.79, 0.69]), "y": ([0.5, 1], [0.5, 1], [0.5, 1])}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"precision": p, "recall": r, "f1": f, "hashcode": HASH}))
+        (tmp_path / f"{name}.comet.json").write_text(json.dumps({"mean_score": 0.5, "scores": p}))
+    counts = read(tmp_path / "x.json", tmp_path / "y.json")
+    assert counts.suggested == ("precision", "recall", "f1")
+    assert counts.field("score[f1]").tolist() == [[0.79, 0.5], [0.69, 1]]
+    counts = read(tmp_path / "x.comet.json", tmp_path / "y.comet.json")
+    assert counts.field("score").tolist() == [[0.9, 0.5], [0.8, 1]]
+
+
+def test_a_metric_asked_for_one_item_at_a_time_returns_lists_of_one(tmp_path):
+    for name, f in {"x": [0.79, 0.69], "y": [0.5, 1]}.items():
+        rows = [{"precision": [value], "recall": [1.0], "f1": [value], "hashcode": HASH} for value in f]
+        (tmp_path / f"{name}.jsonl").write_text(WRITERS["jsonl"](rows))
+    counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl")
+    assert counts.field("score[f1]").tolist() == [[0.79, 0.5], [0.69, 1]]
+
+
+def test_the_summary_that_evaluate_returns_of_bleu_is_refused_as_one(tmp_path):
+    bleu = {"bleu": 0.3, "precisions": [0.6, 0.4, 0.3, 0.2], "brevity_penalty": 1.0, "length_ratio": 1.1}
+    for name in "xy":
+        (tmp_path / f"{name}.json").write_text(json.dumps(bleu))
+    with pytest.raises(
+        InputError, match=r"x.json: 1 list \('precisions'\) of the whole system, and none of a score an"
+    ):
+        read(tmp_path / "x.json", tmp_path / "y.json")
+
+
+def test_lists_of_unlike_lengths_are_an_error_that_names_both(tmp_path):
+    (tmp_path / "x.json").write_text('{"f1": [1, 0.5], "em": [1]}')
+    with pytest.raises(InputError, match="x.json: 'em' holds 1 values, but 'f1' 2; expected one an item"):
+        read(tmp_path / "x.json", tmp_path / "x.json")
+
+
+def test_what_bert_score_prints_of_segments_is_read(tmp_path):
+    for name, rows in {"x": [(0.9, 0.7, 0.79), (0.8, 0.6, 0.69)], "y": [(0.5, 0.5, 0.5), (1, 1, 1)]}.items():
+        lines = ["{:.6f}\t{:.6f}\t{:.6f}".format(*row) for row in rows]
+        (tmp_path / name).write_text("\n".join([f"{HASH} P: 0.850000 R: 0.650000 F1: 0.740000", *lines, ""]))
+    assert detect([Source(tmp_path / "x")]) == "metrics"
+    counts = read(tmp_path / "x", tmp_path / "y")
+    assert counts.suggested == ("P", "R", "F1")
+    assert counts.field("score[F1]").tolist() == [[0.79, 0.5], [0.69, 1]]
+    (tmp_path / "y").write_text(f"{HASH} P: 0.85 R: 0.65 F1: 0.74\n0.5\t0.5\t0.5\nWarning\n")
+    with pytest.raises(InputError, match="y, line 3: found 'Warning', expected P, R and F1 of a segment"):
+        read(tmp_path / "x", tmp_path / "y")
+    (tmp_path / "y").write_text(f"{HASH} P: 0.85 R: 0.65 F1: 0.74\n")
+    with pytest.raises(InputError, match="y: bert-score printed its means alone; run it with -s"):
+        read(tmp_path / "x", tmp_path / "y")
+
+
+# comet/cli/score.py, score_command: `data` as it is dumped with --to_json, and the lines that are printed
+COMET = {"out/x.txt": [0.8123, 0.5], "out/y.txt": [0.25, 0.75]}
+
+
+def of_comet(scores):
+    return [{"src": f"s{k}", "mt": f"m{k}", "ref": f"r{k}", "COMET": score} for k, score in enumerate(scores)]
+
+
+def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
+    document = {file: of_comet(scores) for file, scores in COMET.items()}
+    document["out/y.txt"][0]["errors"] = [{"text": "m", "severity": "major", "start": 0, "end": 1}]
+    (tmp_path / "comet.json").write_text(json.dumps(document, indent=4))
+    counts = read(tmp_path / "comet.json")
+    assert (counts.systems, counts.suggested) == (("x", "y"), ("COMET",))
+    np.testing.assert_array_equal(counts.field("score[COMET]").T, list(COMET.values()))
+    for file, rows in document.items():
+        (tmp_path / f"{file[4]}.json").write_text(json.dumps({"hyp.txt": rows}))
+    alone = read(tmp_path / "x.json", tmp_path / "y.json")
+    assert alone.systems == ("x", "y")
+    np.testing.assert_array_equal(alone.field("score[COMET]"), counts.field("score[COMET]"))
+    document["out/y.txt"][1]["src"] = "another"
+    (tmp_path / "bad.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="bad.json, 'out/y.txt', segment 2: another source than in 'out/x.txt'"):
+        read(tmp_path / "bad.json")
+
+
+def test_what_comet_prints_of_segments_is_read(tmp_path):
+    lines = ["Seed set to 1"]
+    lines += [f"{file}\tSegment {k}\tscore: {own[k]:.4f}" for k in range(2) for file, own in COMET.items()]
+    lines += [f"{file}\tscore: {sum(own) / 2:.4f}" for file, own in COMET.items()]
+    (tmp_path / "log").write_text("\n".join(lines))
+    counts = read(tmp_path / "log")
+    assert counts.systems == ("x", "y")
+    np.testing.assert_array_equal(counts.field("score[COMET]").T, list(COMET.values()))

@@ -1,0 +1,141 @@
+"""Answers to questions: exact match and F1 of SQuAD's official scripts, from its files and those of Hugging Face."""
+
+import json
+
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, Source, detect, read
+from sigdask.formats.answers.matching import scores, words_of
+
+# answer, gold answers, then exact match and F1 as compute_score of evaluate's metrics/squad (the official evaluate-v1.1.py)
+# and get_raw_scores of metrics/squad_v2 (evaluate-v2.0.py) return them
+JUDGED = [
+    ("the Denver team!", ["Denver Broncos", "Broncos"], (0.0, 0.5), (0.0, 0.5)),
+    ("Super-Bowl", ["super bowl", "The Superbowl"], (1.0, 1.0), (1.0, 1.0)),
+    ("", ["a"], (1.0, 0.0), (1.0, 1.0)),
+    ("the", ["an"], (1.0, 0.0), (1.0, 1.0)),
+    ("U.S. of A", ["US of a", "usa"], (1.0, 1.0), (1.0, 1.0)),
+    ("10 10 2", ["10, 2"], (0.0, 0.8), (0.0, 0.8)),
+    ("café", ["Café au lait"], (0.0, 0.5), (0.0, 0.5)),
+]
+
+
+@pytest.mark.parametrize(("given", "gold", "first", "second"), JUDGED)
+def test_exact_match_and_f1_are_those_of_the_official_scripts(given, gold, first, second):
+    words = [words_of(answer) for answer in gold]
+    assert scores(given, words, nothing_is_an_answer=False) == first
+    assert scores(given, [own for own in words if own] or [[]], nothing_is_an_answer=True) == second
+
+
+# the README of evaluate's metrics/squad: "Partial match (2 out of 3 answers correct)", exact_match and f1 66.66666666666667
+PREDICTIONS = [
+    {"prediction_text": "1976", "id": "56e10a3be3433e1400422b22"},
+    {"prediction_text": "Beyonce", "id": "56d2051ce7d4791d0090260b"},
+    {"prediction_text": "climate change", "id": "5733b5344776f419006610e1"},
+]
+REFERENCES = [
+    {"answers": {"answer_start": [97], "text": ["1976"]}, "id": "56e10a3be3433e1400422b22"},
+    {"answers": {"answer_start": [233], "text": ["Beyoncé and Bruno Mars"]}, "id": "56d2051ce7d4791d0090260b"},
+    {"answers": {"answer_start": [891], "text": ["climate change"]}, "id": "5733b5344776f419006610e1"},
+]
+WRONG = {row["id"]: "1999" for row in PREDICTIONS}
+
+
+def in_squads_form(references, version="1.1"):
+    qas = [
+        {
+            "id": row["id"],
+            "question": "?",
+            "answers": [{"text": text, "answer_start": 0} for text in row["answers"]["text"]],
+            **({"is_impossible": not row["answers"]["text"]} if version == "v2.0" else {}),
+        }
+        for row in references
+    ]
+    parts = [{"context": "one", "qas": qas[:1]}, {"context": "two", "qas": qas[1:]}]
+    return json.dumps({"version": version, "data": [{"title": "A", "paragraphs": parts}]})
+
+
+def as_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+GOLD = {"squad": in_squads_form, "array": json.dumps, "lines": as_lines}
+GIVEN = {
+    "by id": lambda rows: json.dumps({row["id"]: row["prediction_text"] for row in rows}),
+    "array": json.dumps,
+    "lines": as_lines,
+}
+
+
+@pytest.mark.parametrize("gold", GOLD)
+@pytest.mark.parametrize("given", GIVEN)
+def test_predictions_and_gold_answers_are_read_as_they_are_published(tmp_path, gold, given):
+    (tmp_path / "gold.json").write_text(GOLD[gold](REFERENCES))
+    (tmp_path / "x.json").write_text(GIVEN[given](PREDICTIONS))
+    (tmp_path / "y.json").write_text(json.dumps(WRONG))
+    systems = [Source(tmp_path / "x.json"), Source(tmp_path / "y.json")]
+    assert detect(systems, tmp_path / "gold.json") == "squad"
+    counts = read(*systems, gold=tmp_path / "gold.json")
+    assert list(counts.ids) == [row["id"] for row in REFERENCES]
+    results = list(compare_all(counts))
+    assert [(r.metric, r.score_a, r.score_b) for r in results] == [
+        ("exact_match", pytest.approx(0.6666666666666667), 0),
+        ("f1", pytest.approx(0.6666666666666667), 0),
+    ]
+
+
+def test_questions_without_an_answer_are_those_of_version_2(tmp_path):
+    rows = [*REFERENCES, {"id": "none", "answers": {"text": [], "answer_start": []}}]
+    (tmp_path / "gold.json").write_text(in_squads_form(rows, "v2.0"))
+    for name, answer in {"x": "", "y": "something"}.items():
+        (tmp_path / name).write_text(json.dumps(WRONG | {"none": answer}))
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold.json")
+    assert counts.field("score[f1]").tolist() == counts.field("score[exact_match]").tolist() == [[0, 0]] * 3 + [[1, 0]]
+    assert {name: list(column) for name, column in counts.groups.items()} == {
+        "paragraph": ["A/1", "A/2", "A/2", "A/2"],
+        "answerable": ["yes", "yes", "yes", "no"],
+    }
+    (result, _) = compare_all(counts, unit="paragraph")
+    assert result.n_units == 2
+
+
+def test_a_question_that_is_not_answered_counts_0_in_version_1_and_is_asked_about_in_2(tmp_path):
+    for version in ("1.1", "v2.0"):
+        (tmp_path / version).write_text(in_squads_form(REFERENCES, version))
+    (tmp_path / "x").write_text(json.dumps({row["id"]: row["prediction_text"] for row in PREDICTIONS[:2]} | {"7": "!"}))
+    (tmp_path / "y").write_text(json.dumps(WRONG))
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "1.1")
+    assert counts.field("score[f1]").T.tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert [note.partition(": ")[2] for note in counts.warnings] == [
+        "1 question ('5733b5344776f419006610e1') not answered: counted 0",
+        f"1 answer ('7') to no question of {tmp_path / '1.1'}: left out",
+    ]
+    with pytest.raises(InputError, match="system 'x' has no score 'exact_match' for item '5733b5344776f419006610e1'"):
+        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "v2.0")
+    counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "v2.0", options=Options(missing="pairwise"))
+    assert counts.present.tolist() == [[True, True], [True, True], [False, True]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"56e10a3be3433e1400422b22": 1976}', "x, key '56e10a3be3433e1400422b22': found 1976, expected an answer"),
+        ('{"other": "1976"}', "x: answers none of the questions of .*gold.json; its first id is 'other'"),
+        (
+            '{"id": "a", "prediction_text": "b"}\n{"id": "a", "prediction_text": "c"}\n',
+            "line 2: question 'a' is answered",
+        ),
+        ('{"a": "b"', "x, line 1: invalid JSON"),
+    ],
+)
+def test_what_is_no_answer_is_an_error_that_names_it(tmp_path, text, message):
+    (tmp_path / "gold.json").write_text(in_squads_form(REFERENCES))
+    (tmp_path / "x").write_text(text)
+    (tmp_path / "y").write_text(json.dumps(WRONG))
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold.json")
+    (tmp_path / "bad.json").write_text('{"data": [{"title": "A", "paragraphs": [{"qas": [{"id": "a"}]}]}]}')
+    with pytest.raises(InputError, match="bad.json, record 1, paragraph 1: found .* expected a question with `id`"):
+        read(tmp_path / "y", gold=tmp_path / "bad.json", format="squad")
