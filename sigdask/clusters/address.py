@@ -48,12 +48,19 @@ def is_loopback(address: str) -> bool:
     return urlsplit(address).hostname in LOOPBACK
 
 
+def _has_port(address: str) -> bool:
+    try:
+        return urlsplit(address).port is not None
+    except ValueError:
+        return False
+
+
 @contextmanager
 def _connected(description: Description, address: str) -> Iterator[Any]:
     import dask
     from distributed import Client
 
-    if not address.startswith(("tcp://", "tls://")):
+    if not address.startswith(("tcp://", "tls://")) or not _has_port(address):
         raise description.refuse(f"address {address!r}: must be tcp://HOST:PORT or tls://HOST:PORT")
     with ExitStack() as stack:
         security = _security(stack, description, address)

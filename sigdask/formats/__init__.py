@@ -196,13 +196,19 @@ def _bounded(sources: Sequence[Source], options: Options) -> Iterator[None]:
         try:
             yield
         except RecursionError:
-            files = ", ".join(str(source.path) for source in sources)
-            raise InputError(f"{files}: objects or lists are nested too deeply") from None
+            raise _refused(sources, "objects or lists are nested too deeply") from None
         except MemoryError:
-            files = ", ".join(f"{source.path}" for source in sources)
-            raise InputError(f"{files}: more than the memory of this machine holds") from None
+            raise _refused(sources, "more than the memory of this machine holds") from None
+        except RuntimeError as error:
+            if "Symlink loop" not in str(error):  # as pathlib says it up to Python 3.12
+                raise
+            raise _refused(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
             raise InputError(f"{shown(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
+
+
+def _refused(sources: Sequence[Source], why: str) -> InputError:
+    return InputError(f"{', '.join(str(source.path) for source in sources)}: {why}")
 
 
 def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
