@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from numpy.typing import NDArray
@@ -219,7 +219,22 @@ def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
 def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:
     """Tell the progress of a round beside what was counted before it."""
     told, before = every["progress"], rounds.n_counted
-    return None if told is None else lambda done, total: told(before + done, before + total)
+    return None if told is None else _GoingOn(told, before)
+
+
+@dataclass(frozen=True, slots=True)
+class _GoingOn:
+    """Progress of what goes on after some trials."""
+
+    told: Progress
+    before: int
+
+    def __call__(self, done: int, total: int) -> None:
+        self.told(self.before + done, self.before + total)
+
+    @property
+    def expecting(self) -> Any:
+        return getattr(self.told, "expecting", None)
 
 
 def _rule(every: WhatCompared) -> Stopping | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class SigdaskError(Exception):
     """Root of every error that sigdask raises on purpose.
@@ -14,6 +16,20 @@ class SigdaskError(Exception):
 
 class InputError(SigdaskError):
     """Bad input or usage: names the file, line, id or option, what was found and what to do."""
+
+
+class SeveralError(InputError):
+    """Several things wrong with an input.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        What they are, and then each; a line each.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        super().__init__("\n".join(parts))
+        self.parts = parts
 
 
 class UnfinishedError(SigdaskError):
@@ -45,7 +61,7 @@ class HeldError(SigdaskError):
 
 
 class StoreError(UnfinishedError):
-    """The store cannot be reached or written; what it has committed is intact.
+    """The store cannot be reached or written; what it has committed is there when it can be.
 
     Attributes
     ----------
@@ -56,6 +72,32 @@ class StoreError(UnfinishedError):
     def __init__(self, message: str, *, lost: bool = False) -> None:
         super().__init__(message)
         self.lost = lost
+
+
+class DamagedError(SigdaskError):
+    """A store holds what it was not given: bits have flipped, rows were changed or are gone.
+
+    Attributes
+    ----------
+    faults : tuple of str
+        What is damaged: a row each, or what the database says.
+    """
+
+    SHOWN = 3
+
+    def __init__(self, faults: Sequence[str], where: str = "") -> None:
+        self.faults = tuple(faults)
+        more = len(self.faults) - self.SHOWN
+        listed = "; ".join([*self.faults[: self.SHOWN], *([f"and {more:,} more"] if more > 0 else [])])
+        super().__init__(
+            f"store {where}: damaged: {listed}. `sigdask store check {where}` says all that is, `sigdask store repair "
+            f"{where}` takes it out: the next run counts that again, no more"
+        )
+        self.where = where
+
+    def of(self, where: str) -> DamagedError:
+        """Return the same of a store."""
+        return self if self.where else DamagedError(self.faults, where)
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> InputError:

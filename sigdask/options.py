@@ -140,7 +140,8 @@ class HowCompared(TypedDict, total=False):
     ]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
     cluster: Annotated[
-        str | Any, Option("auto, none, threads, local, tcp://…, tls://…, SCHEDULER.json or FILE.toml.", "auto")
+        str | Any,
+        Option("auto, none, threads, local, local+tcp, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
     ]
     workers: Annotated[
         int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
@@ -196,6 +197,10 @@ class HowRead(TypedDict, total=False):
         Any, Option("File of the document of each segment, one a line, or a table of item and document.")
     ]
     group_file: Annotated[Any, Option("Table of item and group, in any format; a column a way to group.")]
+    most_unpacked: Annotated[
+        int | None,
+        Option("Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1),
+    ]
 
 
 OPTIONS = declared(WhatCompared)

@@ -39,14 +39,16 @@ ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those of a pro
 @contextlib.contextmanager
 def _as_before():
     """Give back what a program that is about to end may leave: signals, log lines, where modules are found."""
-    logger, handled = logging.getLogger("sigdask"), signal.getsignal(signal.SIGTERM)
+    logger = logging.getLogger("sigdask")
+    handled = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     before = logger.handlers, logger.propagate, logger.level
     folders = [*addresses.FOLDERS.folders]
     try:
         yield
     finally:
         addresses.FOLDERS.folders = folders
-        signal.signal(signal.SIGTERM, handled)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
         logger.handlers, logger.propagate = before[:2]
         logger.setLevel(before[2])
 

@@ -5,54 +5,99 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import comparing, planning, tools
+from sigdask.cli import comparing, planning, storing, streams, tools
 from sigdask.cli.logs import columns
 from sigdask.cli.showing import LOG
-from sigdask.errors import SigdaskError
+from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
 
 INTERRUPTED = 3
+
+WHOLE = "\N{NON-BREAKING HYPHEN}"
+"""In the place of hyphens while lines are broken: names of options and methods stay whole."""
+
+NARROW = 60
+"""Columns below which options and what is said of them have no room side by side."""
 
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
     from sigdask.cli.logs import to_stderr
 
+    streams.guard()
     to_stderr(in_json="--log-json" in sys.argv)
-    try:
-        status = commands.main(standalone_mode=False)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
-    except SigdaskError as error:
-        _fail(str(error), error.exit_status)
-    except click.exceptions.Abort:
-        _fail("interrupted", INTERRUPTED)
-    except click.ClickException as error:
-        _fail(f"{error.format_message()} (see sigdask --help)", 2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except Exception as error:  # the last resort: a line instead of a traceback
-        if os.environ.get("SIGDASK_DEBUG"):
-            raise
-        _fail(f"internal error, please report it (SIGDASK_DEBUG=1 shows where): {type(error).__name__}: {error}", 70)
-    sys.exit(status or 0)
-
-
-def _fail(message: str, status: int) -> NoReturn:
-    LOG.error(message, extra={"status": status})
+    status = _status()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: Ctrl-C ends it at once
+    if lost := streams.unwritten():
+        _said(UnfinishedError(f"standard output: cannot be written ({lost})"), status)
+        status = status or UnfinishedError.exit_status
+    sys.stderr.flush()
     sys.exit(status)
 
 
+def _status() -> int:
+    """Run a command and return its exit status."""
+    try:
+        status = commands.main(prog_name="sigdask", standalone_mode=False)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
+    except SigdaskError as error:
+        return _said(error, error.exit_status)
+    except click.exceptions.Abort:
+        return _said("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        return _said(f"{error.format_message()} (see sigdask --help)", 2)
+    except Exception as error:  # the last resort: a line instead of a traceback
+        if os.environ.get("SIGDASK_DEBUG"):
+            raise
+        return _said(
+            f"internal error, please report it (SIGDASK_DEBUG=1 shows where): {type(error).__name__}: {error}", 70
+        )
+    return status or 0
+
+
+def _said(message: object, status: int) -> int:
+    LOG.error(message, extra={"status": status})
+    return status
+
+
 class Help(click.HelpFormatter):
-    """Help that fits terminals narrower than click's least width."""
+    """Help that fits terminals narrower than click's least width: there, what is said of an option stands below it."""
+
+    def __init__(self, width: int | None = None, max_width: int | None = None) -> None:
+        room = columns(sys.stdout)
+        super().__init__(width=room - 2 if room and room < NARROW else width, max_width=max_width)
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write names and what is said of them."""
+        rows = [(name, text.replace("-", WHOLE)) for name, text in rows]
+        if self.width < NARROW and max(len(name) for name, _ in rows) > self.width // 3:
+            col_max = 0
+        super().write_dl(rows, col_max, col_spacing)
 
     def getvalue(self) -> str:
         """Return the text."""
-        return fitted(super().getvalue(), columns(sys.stdout))
+        return fitted(super().getvalue().replace(WHOLE, "-"), columns(sys.stdout))
+
+
+class Commands(click.Group):
+    """All commands; a broken connection is no pipe whose reader left, for which click would take it."""
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each is for, to its end."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in self.commands.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise UnfinishedError(f"a connection was lost ({error})") from None
 
 
 class Context(click.Context):
@@ -61,21 +106,29 @@ class Context(click.Context):
     formatter_class = Help
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="sigdask", prog_name="sigdask")
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
-def commands(*, log_json: bool) -> None:
+@click.pass_context
+def commands(context: click.Context, *, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
     from sigdask.cli.logs import to_stderr
 
     to_stderr(in_json=log_json)
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 for _command in (
     comparing.compare,
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
+    storing.store,
     *(tools.metrics, tools.formats, tools.verify, tools.certificates),
 ):
     commands.add_command(_command)
-for _command in (commands, *commands.commands.values()):
+for _command in (commands, *commands.commands.values(), *storing.store.commands.values()):
     _command.context_class = Context

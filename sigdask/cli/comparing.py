@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.declaring import option
+from sigdask.cli.declaring import grouped, option, whole
+from sigdask.cli.progress import Steps, files_of, progress
 from sigdask.cli.showing import (
     LOG,
+    be_quiet,
+    check_output,
     check_outputs,
     check_writable,
     note,
-    progress_bar,
     say,
     width,
     write_csv,
     write_json,
     write_parquet,
+    write_text,
 )
 from sigdask.errors import InputError, UnfinishedError
 
@@ -32,47 +35,84 @@ if TYPE_CHECKING:
     from sigdask.options import WhatCompared
 
 
-@click.command()
+ENDINGS = {
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".html": "html", ".htm": "html", ".txt": "txt"
+}  # fmt: skip
+"""Of a file to what it holds."""
+
+GROUPS = {
+    "Files": (
+        click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="File of what is right."),
+        click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`."),
+        option("--id", "id_column", metavar="COLUMN"),
+        option("--gold-column", metavar="COLUMN"),
+        option("--prediction-column", metavar="COLUMN"),
+        option("--system-column", metavar="COLUMN"),
+        option("--score-column", metavar="COLUMN"),
+        option("--map", "label_map", multiple=True, metavar="TO=FROM,FROM", more="May be repeated."),
+        option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
+        option("--align"),
+        option("--decimal", metavar=".|,"),
+        option("--missing"),
+        option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
+        option("--documents", metavar="FILE", more="Exchange them by --unit document."),
+        option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN (group, without a name)."),
+        option("--most-unpacked", type=whole, metavar="BYTES"),
+    ),
+    "What to compare": (
+        option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
+        option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", more="May be repeated."),
+        option("--baseline", metavar="NAME"),
+        option("--by", metavar="COLUMN"),
+        click.option(
+            "--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles."
+        ),
+    ),
+    "The test": (
+        option("--unit", multiple=True, metavar="COLUMN"),
+        option("--alternative"),
+        option("--method"),
+        option("--trials", type=whole, metavar="N"),
+        option("--seed", type=int),
+        option("--alpha", type=float),
+        option("--stop", metavar="RULE"),
+        click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
+    ),
+    "Many comparisons": (
+        option("--adjust"),
+        option("--together", is_flag=True),
+    ),
+    "Where to run": (
+        option("--cluster"),
+        option("--workers", type=click.IntRange(min=1), metavar="N"),
+        click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs."),
+        click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run."),
+    ),
+    "Output": (
+        click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
+                     help=f"Write the results as its ending says: {', '.join(ENDINGS)}. May be repeated."),
+        click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
+        click.option("--csv", "csv_file", metavar="FILE|-", help="Write the results as a CSV table."),
+        click.option(
+            "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
+        ),
+        click.option(
+            "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
+        ),
+        click.option("--all", "everything", is_flag=True, help="Show every comparison."),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
+    ),
+}  # fmt: skip
+
+EXAMPLES = (
+    "sigdask compare scores.csv",
+    "sigdask compare new.txt old.txt --ref reference.txt -m BLEU -m chrF -o results.json",
+    "sigdask compare a.csv b.csv c.csv --gold gold.csv -m macro-f1 --baseline a --adjust holm",
+)
+
+
+@grouped(GROUPS, EXAMPLES)
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
-@click.option("--gold", metavar="FILE", help="File of what is right.")
-@click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
-@option("--metric", "metrics", multiple=True, metavar="M", more="May be repeated.")
-@option("--unit", multiple=True, metavar="COLUMN")
-@option("--by", metavar="COLUMN")
-@option("--together", is_flag=True)
-@option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", more="May be repeated.")
-@option("--baseline", metavar="NAME")
-@option("--alternative")
-@option("--method")
-@option("--trials", type=int, metavar="N")
-@option("--seed", type=int)
-@option("--alpha", type=float)
-@option("--adjust")
-@option("--stop", metavar="RULE")
-@click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run.")
-@click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles.")
-@option("--id", "id_column", metavar="COLUMN")
-@option("--gold-column", metavar="COLUMN")
-@option("--prediction-column", metavar="COLUMN")
-@option("--system-column", metavar="COLUMN")
-@option("--score-column", metavar="COLUMN")
-@option("--map", "label_map", multiple=True, metavar="TO=FROM,FROM", more="May be repeated.")
-@option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated.")
-@option("--align")
-@option("--decimal", metavar=".|,")
-@option("--missing")
-@option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated.")
-@option("--documents", metavar="FILE", more="Exchange them by --unit document.")
-@option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN (group where it has no name).")
-@option("--cluster")
-@option("--workers", type=click.IntRange(min=1), metavar="N")
-@click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs.")
-@click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run.")
-@click.option("--all", "everything", is_flag=True, help="Show every comparison.")
-@click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON.")
-@click.option("--csv", "csv_file", metavar="FILE|-", help="Write the results as a CSV table.")
-@click.option("--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet].")
-@click.option("--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else.")
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
@@ -80,34 +120,60 @@ def compare(**options: Any) -> None:
     files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
     """
     how = _how(options)
-    counts, format_ = _read(options)
-    metrics = options["metrics"] or counts.suggested
-    files = {name: options[f"{name}_file"] for name in ("json", "csv", "parquet", "html")}
-    check_outputs(**files)
-    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
-    note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
-    if not options["metrics"]:
-        note(f"metric: {', '.join(metrics)} (choose with --metric)")
-    for warning in counts.warnings:
-        LOG.warning(warning)
-    results = _compare(counts, how, options)
-    for found in results.notes:
-        if found.kind != "reading":
-            LOG.warning(found.text)
+    files = _files(options)
+    if options["quiet"]:
+        be_quiet()
+    with progress(quiet=options["quiet"]) as steps:
+        results, format_ = _found(how, options, steps)
     if "-" not in (files["json"], files["csv"], files["parquet"]):
         _show(results, everything=options["everything"])
     write_json(files["json"], results.json_parts)
     write_csv(files["csv"], results.table)
     write_parquet(files["parquet"], results.table)
+    if files["txt"] is not None:
+        write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
         from sigdask.report.html import write_page
 
         write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
 
 
-def _read(options: dict[str, Any]) -> tuple[Counts, str]:
+def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:
+    """Read, compare, and say what is to be said beside; return the results and the format that was read."""
+    counts, format_ = _read(options, steps)
+    metrics = options["metrics"] or counts.suggested
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
+    if not options["metrics"]:
+        note(f"metric: {', '.join(metrics)} (choose with --metric)")
+    for warning in counts.warnings:
+        LOG.warning(warning)
+    results = _compare(counts, how, options, steps)
+    for found in results.notes:
+        if found.kind != "reading":
+            LOG.warning(found.text)
+    return results, format_
+
+
+def _files(options: dict[str, Any]) -> dict[str, str | None]:
+    """Return the files to write by what they hold; refused before anything is read where they cannot be."""
+    files = {name: options.get(f"{name}_file") for name in dict.fromkeys(ENDINGS.values())}
+    check_outputs(**files)
+    for file in options["outputs"]:
+        name = ENDINGS.get(Path(file).suffix.lower())
+        if name is None:
+            raise InputError(f"-o {file}: expected a file that ends in {', '.join(ENDINGS)}")
+        if files[name] is not None:
+            raise InputError(f"-o {file}: {files[name]} is to hold the same; give one of them")
+        check_output(name, file, "-o")
+        files[name] = file
+    return files
+
+
+def _read(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
     from sigdask import formats
     from sigdask.formats.places import place
+    from sigdask.metrics import check_name
 
     given = formats.Options(
         id_column=options["id_column"],
@@ -126,12 +192,18 @@ def _read(options: dict[str, Any]) -> tuple[Counts, str]:
         group_file=place(options["group_file"]) if options["group_file"] else None,
         name=options["name"],
         metrics=options["metrics"],
+        most_unpacked=options["most_unpacked"],
     )
     sources = [source for text in options["systems"] for source in _sources(text, options["format_"])]
     gold = place(options["gold"]) if options["gold"] else None
     asked, own = formats.parse_format(options["format_"])
-    with formats.reading_once():
+    for metric in options["metrics"]:
+        check_name(metric, of_data=formats.may_bring(metric, options["format_"].partition(":")[0], gold))
+    with formats.reading_once(), steps.reading(filter(None, (gold, *files_of(sources)))):
         chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+        for metric in options["metrics"]:
+            of_data = formats.may_bring(metric, chosen, gold)
+            check_name(metric, of_data=of_data, of_rankings=chosen == "trec")
         try:
             return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
         except InputError as error:
@@ -162,18 +234,20 @@ def _sources(text: str, format_: str) -> Iterator[Source]:
 
 def _how(options: dict[str, Any]) -> WhatCompared:
     """Return what is asked of the comparison; refused before anything is read where it cannot be."""
+    from sigdask import clusters
     from sigdask.options import OPTIONS, WhatCompared, filled
 
+    clusters.check(options["cluster"])
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
-def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any]) -> Results:
+def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps) -> Results:
     from sigdask.api import compare_all
 
-    with _cluster(options) as cluster, progress_bar() as progress:
+    with _cluster(options) as cluster:
         try:
-            how["cluster"], how["progress"] = cluster, progress
+            how["cluster"], how["progress"] = cluster, steps
             return compare_all(counts, **how)
         except KeyboardInterrupt:
             raise UnfinishedError("interrupted; nothing was written") from None
@@ -198,6 +272,10 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
 
 
 def _show(results: Results, *, everything: bool) -> None:
+    say(_rendered(results, everything=everything, width=width()))
+
+
+def _rendered(results: Results, *, everything: bool, width: int | None = None) -> str:
     from sigdask.report.terminal import render
 
-    say(render(results, everything=everything, width=width()))
+    return render(results, everything=everything, width=width)

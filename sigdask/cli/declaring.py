@@ -1,8 +1,12 @@
-"""Options of commands as they are declared: help, type and default are said once, for Python and plans as well."""
+"""Options of commands as they are declared: help, type and default are said once, for Python and plans as well.
+
+Those of a command with many are declared in groups, as its help shows them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import click
@@ -14,7 +18,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DECLARED = {**OPTIONS, **READING}
 
 
-def option(flag: str, name: str | None = None, *, more: str = "", **settings: Any) -> Callable[[Command], Command]:
+def option(
+    flag: str, name: str | None = None, *, long: str = "", more: str = "", **settings: Any
+) -> Callable[[Command], Command]:
     """Make a command's option of a declared one.
 
     Parameters
@@ -23,6 +29,8 @@ def option(flag: str, name: str | None = None, *, more: str = "", **settings: An
         As it is written: `--trials`.
     name : str, optional
         What it is declared as; by default as the flag.
+    long : str
+        A longer flag for the same.
     more : str
         A further sentence for this command.
     **settings
@@ -35,9 +43,75 @@ def option(flag: str, name: str | None = None, *, more: str = "", **settings: An
     if said.default is not None and not settings.get("multiple") and "flag_value" not in settings:
         settings.setdefault("default", said.default)
         settings.setdefault("show_default", said.default is not False)
-    return click.option(flag, name, help=_help(said, more), **settings)
+    return click.option(*filter(None, (flag, long)), name, help=_help(said, more), **settings)
 
 
 def _help(said: Option, more: str) -> str:
     default = f"  [default: {said.otherwise}]" if said.otherwise else ""
     return f"{said.help}{' ' if more else ''}{more}{default}"
+
+
+def whole(text: str) -> int:
+    """Return a whole number, also one written as 1e6."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != int(number):
+        raise click.BadParameter(f"{text!r} is not a valid integer, such as 1000000 or 1e6")
+    return int(number)
+
+
+MOST_DIGITS = 30
+"""Of a number that is made of its digits."""
+
+
+class Grouped(click.Command):
+    """A command whose help shows its options in groups, and examples.
+
+    Attributes
+    ----------
+    groups : mapping of str to int
+        How many options each has, in the order of their declarations.
+    examples : sequence of str
+        Lines of commands.
+    """
+
+    groups: Mapping[str, int]
+    examples: Sequence[str]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups, and at the end what every command has."""
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        records = [record for one in options if (record := one.get_help_record(ctx)) is not None]
+        for title, n in self.groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records[:n])
+            records = records[n:]
+        with formatter.section("Help"):
+            formatter.write_dl(records)
+        with formatter.section("Examples"):
+            formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
+
+
+def grouped(
+    groups: Mapping[str, Sequence[Callable[[Any], Any]]], examples: Sequence[str]
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function, with its options in groups.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of decorators
+        Title to options.
+    examples : sequence of str
+        Lines of commands.
+    """
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        for declared in reversed([one for group in groups.values() for one in group]):
+            function = declared(function)
+        command = click.command(cls=Grouped)(function)
+        command.groups, command.examples = {title: len(group) for title, group in groups.items()}, examples
+        return command
+
+    return made

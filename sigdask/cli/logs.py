@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
+from sigdask.errors import SeveralError
 from sigdask.report.layout import fitted
 from sigdask.report.text import printable, printable_json
 from sigdask.writing import as_json
@@ -36,9 +37,10 @@ class Lines(logging.Formatter):
     """`sigdask: warning: text`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line, and further ones of the text indented, so that no name can pass for a line of its own."""
+        """Return one line, and one for each of several errors; no name can make a line of its own."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
-        text = "\n  ".join(line.lstrip() for line in printable(record.getMessage(), keep="\n").split("\n"))
+        parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
+        text = "\n".join(map(printable, parts))
         return fitted(f"sigdask: {level}{text}", columns(sys.stderr))
 
 
@@ -64,6 +66,11 @@ class Stderr(logging.Handler):
         """Write one line."""
         sys.stderr.write(self.format(record) + "\n")
         sys.stderr.flush()
+
+
+def are_json() -> bool:
+    """Say whether lines are read by machines."""
+    return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger("sigdask").handlers)
 
 
 def to_stderr(*, in_json: bool = False) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.showing import LOG, check_outputs, note, progress_bar, say, say_json, width, write_json
+from sigdask.cli.progress import files_of, progress
+from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, say_data, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.text import printable
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome
+    from sigdask.plan import Plan
 
 
 @click.command()
@@ -32,7 +35,9 @@ def check(plan: str | None, *, schema: bool) -> None:
     from sigdask.report.cost import render
 
     loaded = plans.load_plan(plan)
-    say(render(loaded.name, estimate(loaded), n_threads(loaded), width=width()))
+    with progress() as steps, steps.reading(_files(loaded)):
+        costs = estimate(loaded, steps.extracting)
+    say(render(loaded.name, costs, n_threads(loaded), width=width()))
 
 
 @click.command()
@@ -43,6 +48,7 @@ def check(plan: str | None, *, schema: bool) -> None:
 @click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
 def run(plan_file: str, everything: bool, json_file: str | None, **options: Any) -> int:
     """Run a plan: count what is missing, and report.
 
@@ -54,10 +60,12 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     check_outputs(json=json_file)
     plan = load_plan(plan_file)
-    with progress_bar() as progress:
+    if options["quiet"]:
+        be_quiet()
+    with progress(quiet=options["quiet"]) as steps, steps.reading(_files(plan)):
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
-            deadline=deadline, progress=progress, note=note,
+            deadline=deadline, progress=steps, note=note,
         )  # fmt: skip
     return _tell(outcome, everything=everything, json_file=json_file)
 
@@ -78,7 +86,7 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
     options = [word for key, value in given.items() if value is not None for word in (key, value)]
     ready = prepare(plan, cluster, options=options)
     if dry_run:
-        click.echo(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END")
+        say_data(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END\n")
         return
     say(printable(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it"))
 
@@ -94,7 +102,7 @@ def status(where: str, store: str | None, name: str | None, in_json: bool) -> No
     from sigdask.store import views
     from sigdask.writing import as_json
 
-    found = views.status(*_store_and_plan(where, store, name))
+    found = views.status(*store_and_plan(where, store, name))
     if in_json:
         say_json(as_json(status_dict(found)))
     else:
@@ -111,7 +119,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
     from sigdask.report.plans import history_text
     from sigdask.store import views
 
-    say(history_text(views.runs(*_store_and_plan(where, store, name), last), width=width()))
+    say(history_text(views.runs(*store_and_plan(where, store, name), last), width=width()))
 
 
 @click.command()
@@ -136,7 +144,7 @@ def report(
     from sigdask.store import views
 
     check_outputs(json=json_file, html=html_file)
-    found = views.report(*_store_and_plan(where, store, name), number)
+    found = views.report(*store_and_plan(where, store, name), number)
     if json_file != "-":
         say(report_text(found, everything=everything, width=width()))
     write_json(json_file, lambda: report_json(found))
@@ -144,6 +152,12 @@ def report(
         from sigdask.report.html import write_page
 
         write_page(Path(html_file), found.results, found.run.plan, inputs=found.run.details.get("inputs", {}))
+
+
+def _files(plan: Plan) -> Iterator[Path]:
+    """Yield what a plan reads."""
+    for test_set in plan.test_sets:
+        yield from filter(None, (test_set.gold, *files_of(test_set.sources)))
 
 
 def _fixed(deadline: str) -> str:
@@ -155,7 +169,7 @@ def _fixed(deadline: str) -> str:
     return datetime.fromtimestamp(parse_deadline(deadline)).astimezone().isoformat(timespec="seconds")
 
 
-def _store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
+def store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
     """Return the store and the plan's name that a plan file, or a store, stands for."""
     if not where.endswith(".toml"):
         return store or where, name

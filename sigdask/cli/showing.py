@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from sigdask.cli.logs import columns
+from sigdask.cli.streams import exactly
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.layout import BETWEEN, fitted
 from sigdask.report.text import printable_json
 
 if TYPE_CHECKING:
     from sigdask.comparison.table import Table
-    from sigdask.metrics.extraction import Extracting
 
 LOG = logging.getLogger("sigdask")
 
@@ -40,66 +39,14 @@ def say(text: str, *, beside: bool = False, hang: int = BETWEEN) -> None:
     click.echo(fitted(text, columns(sys.stderr if beside else sys.stdout), hang=hang), err=beside)
 
 
+def be_quiet() -> None:
+    """Say no more than warnings and errors beside the results."""
+    LOG.setLevel(logging.WARNING)
+
+
 def width() -> int | None:
     """Return the columns of the terminal that results are written on, None for a pipe."""
     return columns(sys.stdout)
-
-
-@contextmanager
-def progress_bar() -> Iterator[Bar | None]:
-    """Show on a terminal what is extracted, then trials done, rate and time left; nothing in a pipe."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    shown = (
-        TextColumn("{task.description}"),
-        BarColumn(max(4, min(40, (columns(sys.stderr) or 80) - 50))),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
-        yield Bar(bar)
-
-
-class Bar:
-    """A bar on a terminal: of outputs while they are extracted, then of trials.
-
-    Parameters
-    ----------
-    bar : rich.progress.Progress
-        What draws it.
-    """
-
-    def __init__(self, bar: Any) -> None:
-        from sigdask.metrics.extraction import Lines
-
-        self._bar = bar
-        self._lines = Lines(note, every=math.inf)
-        self._begin("")
-
-    def _begin(self, of: str) -> None:
-        for task in self._bar.task_ids:
-            self._bar.remove_task(task)
-        self._of, self._start = of, time.monotonic()
-        self._task = self._bar.add_task("", total=None, rate="")
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show trials."""
-        self._show("trials", f"{done:,} trials", done, total)
-
-    def extracting(self, how_far: Extracting) -> None:
-        """Show outputs; what they are of and what they take is said in a line that stays."""
-        self._lines(how_far)
-        self._show("outputs", f"{how_far.done:,} of {how_far.total:,} outputs", how_far.done, how_far.total)
-
-    def _show(self, of: str, text: str, done: int, total: int) -> None:
-        if of != self._of:
-            self._begin(of)
-        rate = done / max(time.monotonic() - self._start, 1e-9)
-        self._bar.update(self._task, description=text, completed=done, total=total, rate=f"{rate:,.0f} {of}/s")
 
 
 def say_json(text: str) -> None:
@@ -107,20 +54,31 @@ def say_json(text: str) -> None:
     click.echo(printable_json(text))
 
 
+def say_data(text: str) -> None:
+    """Write on standard output what a program reads: as it is, but for a terminal."""
+    (sys.stdout if sys.stdout.isatty() else exactly(sys.stdout)).write(text)
+
+
 def check_outputs(**files: str | None) -> None:
     """Refuse, before anything is counted, files that cannot be written; at most one is standard output."""
     piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
     if len(piped) > 1:
         raise InputError(f"{' and '.join(piped)}: standard output takes one of them; give the others files")
-    if files.get("parquet") is not None:
+    if piped == ["--parquet -"] and sys.stdout.isatty():
+        raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
+    for name, file in files.items():
+        if file is not None:
+            check_output(name, None if f"--{name} -" in piped else file, f"--{name}")
+
+
+def check_output(name: str, file: str | None, option: str) -> None:
+    """Refuse what cannot be made of results, or a file (standard output without) that cannot be written."""
+    if name == "parquet":
         from sigdask.comparison.found.columns import parquet_library
 
         parquet_library()
-        if piped == ["--parquet -"] and sys.stdout.isatty():
-            raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
-    for name, file in files.items():
-        if file is not None and f"--{name} -" not in piped:
-            check_writable(file, f"--{name}")
+    if file is not None:
+        check_writable(file, option)
 
 
 def check_writable(text: str, option: str) -> None:
@@ -137,9 +95,10 @@ def check_writable(text: str, option: str) -> None:
 def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
     """Write JSON where it is asked for, part after part as it is made."""
     if file == "-":
-        for part in parts():
-            click.echo(printable_json(part), nl=False)
-        click.echo()
+        for part in chain(parts(), ["\n"]):
+            sys.stdout.write(printable_json(part))
+            if not exactly(sys.stdout).open:  # nobody reads what else there is to make
+                return
     elif file is not None:
         from sigdask.report.files import write_parts
 
@@ -148,14 +107,13 @@ def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
 
 
 def write_csv(file: str | None, table: Table) -> None:
-    """Write CSV where it is asked for; on a terminal, names are made harmless."""
+    """Write CSV where it is asked for."""
     from sigdask.comparison.found.columns import csv_parts
     from sigdask.report.files import write_parts
-    from sigdask.report.text import printable
 
     if file == "-":
         for part in csv_parts([table]):
-            click.echo(printable(part, keep="\n") if sys.stdout.isatty() else part, nl=False)
+            say_data(part)
     elif file is not None:
         with _named("--csv"):
             write_parts(Path(file), csv_parts([table]))
@@ -167,10 +125,20 @@ def write_parquet(file: str | None, table: Table) -> None:
     from sigdask.report import files
 
     if file == "-":
-        columns.write_parquet([table], sys.stdout.buffer)
+        made = BytesIO()
+        columns.write_parquet([table], made)
+        exactly(sys.stdout).write_bytes(made.getvalue())
     elif file is not None:
         with _named("--parquet"):
             files.write_parquet(Path(file), [table])
+
+
+def write_text(file: str, text: str) -> None:
+    """Write what a pipe would get."""
+    from sigdask.report.files import write_whole
+
+    with _named("-o"):
+        write_whole(Path(file), f"{text}\n")
 
 
 @contextmanager

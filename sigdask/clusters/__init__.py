@@ -1,7 +1,7 @@
 """From `--cluster` or a plan's `[cluster]` to something that can count: this process, threads, a dask client.
 
-One file a kind of cluster; each is safe by default (TLS with mutual authentication off this
-machine, loopback on it) and set to recover fast from lost workers.
+One file a kind of cluster; each is safe by default (TLS with mutual authentication, on this
+machine too, and there on loopback) and set to recover fast from lost workers.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.clusters.base import Cluster
-from sigdask.clusters.description import QUEUES, Description, Named, Transport, describe, inside, read
+from sigdask.clusters.description import HERE, QUEUES, Description, Named, Transport, describe, inside, read
 from sigdask.clusters.local import cores
 from sigdask.clusters.settings import environment, settings
 from sigdask.errors import InputError
 
 __all__ = [
-    "KINDS", "Cluster", "Description", "check", "choose", "connect", "cores", "describe", "environment", "read",
+    "HERE", "KINDS", "Cluster", "Description", "check", "choose", "connect", "cores", "describe", "environment", "read",
     "settings",
 ]  # fmt: skip
 
 SHORT = 3.0
 """Seconds of work up to which starting anything costs more than it saves."""
 
-KINDS = (
-    "auto, none, threads, local, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
-)
+KINDS = f"{', '.join(HERE)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
 
 
 INSIDE = "allocation:"
@@ -58,10 +56,14 @@ def check(cluster: Named) -> None:
     Raises
     ------
     InputError
-        It is no word, address or file that is known, or its file is wrong.
+        It is no word, address or file that is known, its file is wrong, or this machine has no command for its queue.
     """
-    if not isinstance(cluster, Description) and cluster not in ("auto", "none", "threads"):
-        _described(cluster)
+    if isinstance(cluster, Description) or cluster not in ("auto", "none", "threads"):
+        described = cluster if isinstance(cluster, Description) else _described(cluster)
+        if described.kind in QUEUES:
+            from sigdask.clusters import jobqueue
+
+            jobqueue.check(described)
 
 
 @contextmanager
@@ -71,7 +73,7 @@ def connect(cluster: Named, *, workers: int | None = None) -> Iterator[Cluster]:
     Parameters
     ----------
     cluster : str, mapping or Description
-        none, threads, local, an address, a scheduler file or a cluster file; or what such a file holds.
+        none, threads, local, local+tcp, an address, a scheduler file or a cluster file; or what such a file holds.
     workers : int, optional
         Threads or workers to start; by default what the description says, or one a core.
 
@@ -97,8 +99,8 @@ def connect(cluster: Named, *, workers: int | None = None) -> Iterator[Cluster]:
 def _described(cluster: str | Mapping[str, Any]) -> Description:
     if not isinstance(cluster, str):
         return describe(cluster, where="[cluster]")
-    if cluster == "local":
-        return Description("local", transport=Transport(plain=True))
+    if cluster in ("local", "local+tcp"):
+        return Description("local", transport=Transport(plain=cluster != "local"), where=cluster)
     if cluster.startswith(("tcp://", "tls://")):
         plain = Transport(plain=cluster.startswith("tcp://"))
         return Description("address", options={"address": cluster}, wait=60, transport=plain, where=cluster)

@@ -36,7 +36,7 @@ def kind(description: Description) -> Kind:
         return steps[-1].cluster
 
     threads = int(description.options.get("threads", os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-    return Kind(make, said=lambda: steps[-1].said() if steps else "", threads=threads)
+    return Kind(make, said=lambda: steps[-1].said() if steps else "", threads=threads, scratch=True)
 
 
 class _Step:

@@ -8,18 +8,17 @@ differ. Keys and signatures are made by the `cryptography` package.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from sigdask.clusters.description import Description, Transport
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError
+from sigdask.machine.folders import own_folder
 
 ROLES = ("scheduler", "worker", "client")
 SKEW = timedelta(hours=1)
@@ -84,18 +83,23 @@ def provided(description: Description) -> Iterator[Files | None]:
     elif transport.ca is not None or transport.folder is not None:
         yield _own(transport)
     else:
-        root = Path.home() / ".sigdask" / "tls"
-        try:
-            root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder = Path(tempfile.mkdtemp(prefix="run-", dir=root))
-        except OSError as error:
-            raise description.refuse(
-                f"certificates cannot be written to {root} ({error.strerror}); name your own in [security]"
-            ) from None
-        try:
-            yield make(folder, days=transport.days)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with ExitStack() as stack:
+            yield make(_folder(stack, description), days=transport.days)
+
+
+def _folder(stack: ExitStack, description: Description) -> Path:
+    """Return a folder for this run: a temporary one where all is on this machine, else one that other hosts see too."""
+    root = None if description.kind == "local" else Path.home() / ".sigdask" / "tls"
+    try:
+        if root is None:
+            return stack.enter_context(own_folder("sigdask-tls-"))
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return stack.enter_context(own_folder("run-", root))
+    except OSError as error:
+        raise description.refuse(
+            f"certificates cannot be written to {root or 'a temporary folder'} ({error.strerror}); "
+            "name your own in [security]"
+        ) from None
 
 
 def make(folder: Path, *, days: float = 14.0) -> Files:
@@ -116,7 +120,10 @@ def make(folder: Path, *, days: float = 14.0) -> Files:
     try:
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError:
-        raise missing_extra("cryptography", "clusters", "TLS between the parts of a cluster") from None
+        raise InputError(
+            "TLS between the parts of a cluster needs cryptography, which is missing or broken: "
+            "pip install --force-reinstall cryptography"
+        ) from None
     files = Files.of(folder)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     end = datetime.now(UTC) + timedelta(days=days)

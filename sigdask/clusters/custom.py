@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from sigdask.clusters.certificates import Files
@@ -13,13 +13,12 @@ from sigdask.clusters.running import Kind
 from sigdask.errors import InputError
 
 
-def kind(_: Description) -> Kind:
+def kind(description: Description) -> Kind:
     """Return how a class of the user's is started."""
-    return Kind(_make)
+    return Kind(partial(_make, _class(description)))
 
 
-def _make(description: Description, files: Files | None) -> Any:
-    made = _class(description)
+def _make(made: Any, description: Description, files: Files | None) -> Any:
     options = dict(description.options)
     if files is not None:
         if not _takes(made, "security"):

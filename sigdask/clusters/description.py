@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +28,9 @@ QUEUES = {
     "moab": "Moab",
 }
 """Queueing systems, and how dask-jobqueue writes them."""
+
+HERE = ("auto", "none", "threads", "local", "local+tcp")
+"""Words for this machine; the last speaks plain tcp between its processes."""
 
 KINDS = ("local", "address", "ssh", *QUEUES, "allocation", "kubernetes")
 KEYS = ("class", "workers", "minimum", "maximum", "wait", "security", "options", "submit")
@@ -136,12 +138,12 @@ def read(path: Path) -> Description:
     InputError
         The file is missing, is no TOML, or says something that is not understood.
     """
+    from sigdask.formats.places.handwritten import text_of, toml_of
+
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"cluster file {path}: no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cluster file {path}: cannot be read as TOML ({error})") from None
+        table = toml_of(text_of(path, "a cluster file (TOML)"), path)
+    except InputError as error:
+        raise InputError(f"cluster file {error}") from None
     return describe(table, where=str(path), folder=path.parent)
 
 
@@ -173,7 +175,7 @@ def describe(table: Mapping[str, Any], *, where: str, folder: Path = Path()) -> 
         minimum=_count(table, "minimum", where, 0),
         maximum=_count(table, "maximum", where, 1),
         wait=_seconds(table.get("wait", 600.0), "wait", where),
-        transport=_transport(table.get("security", "tcp" if kind == "local" else "tls"), where, folder),
+        transport=_transport(table.get("security", "tls"), where, folder),
         options=_options(kind, _typed(table, "options", dict, where) or {}, where, folder),
         submit=_submit(_typed(table, "submit", dict, where) or {}, f"{where}: [submit]"),
         where=where,

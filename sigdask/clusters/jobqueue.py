@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import signal
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,17 @@ from sigdask.clusters.description import QUEUES, Description, seconds_of
 from sigdask.clusters.running import QUIET_WORKER, Kind
 from sigdask.clusters.settings import environment
 from sigdask.errors import missing_extra
+
+SUBMIT = {
+    "slurm": "sbatch",
+    "pbs": "qsub",
+    "sge": "qsub",
+    "lsf": "bsub",
+    "htcondor": "condor_submit",
+    "oar": "oarsub",
+    "moab": "msub",
+}
+"""What submits a job to each queue."""
 
 ASK = {
     "slurm": ["squeue", "--noheader", "--format=%i %T %r", "--jobs={}"],
@@ -34,12 +48,37 @@ PLAIN = re.compile(r"[\w./+:@%=,~-]*")
 SHORTEST_LIFE = 120.0
 
 
+def check(description: Description) -> None:
+    """Refuse a queue that cannot be reached from this machine."""
+    command = SUBMIT[description.kind]
+    if shutil.which(command) is None:
+        raise description.refuse(
+            f"class {description.kind}: there is no {command} on this machine; start it where jobs can be submitted"
+        )
+
+
 def kind(description: Description) -> Kind:
     """Return how workers are queued."""
+    check(description)
+    _dask_jobqueue(description)  # in this thread, for it takes signals
     queue = _Queue(description)
     threads = int(description.options.get("cores", 1)) // int(description.options.get("processes", 1))
     vanished = queue.has_vanished if description.kind == "slurm" else None
-    return Kind(queue.make, queue.said, vanished, queue.refuses_all, max(1, threads))
+    return Kind(queue.make, queue.said, vanished, queue.refuses_all, max(1, threads), scratch=True)
+
+
+def _dask_jobqueue(description: Description) -> Any:
+    """Import what queues workers, and give back Ctrl-C, which it takes for itself."""
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        import dask_jobqueue
+    except ImportError:
+        raise missing_extra("dask-jobqueue", "slurm", f"class {description.kind}") from None
+    finally:
+        if in_main:
+            signal.signal(signal.SIGINT, before)
+    return dask_jobqueue
 
 
 class _Queue:
@@ -52,11 +91,7 @@ class _Queue:
         self.logs: Path | None = None
 
     def make(self, description: Description, files: Files | None) -> Any:
-        try:
-            import dask_jobqueue
-        except ImportError:
-            raise missing_extra("dask-jobqueue", "slurm", f"class {description.kind}") from None
-        made = getattr(dask_jobqueue, f"{QUEUES[description.kind]}Cluster")
+        made = getattr(_dask_jobqueue(description), f"{QUEUES[description.kind]}Cluster")
         self._check_plain(files)
         job = _recording(made.job_cls, self.refusals)
         self.cluster = made(job_cls=job, **self._options(files))

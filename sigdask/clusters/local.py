@@ -1,4 +1,4 @@
-"""One worker process a core on this machine, bound to loopback."""
+"""One worker process a core on this machine, bound to loopback, which every user of it can reach: so TLS here too."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def size(_: Description) -> int:
 def kind(description: Description) -> Kind:
     """Return how a local cluster is started."""
     threads = int(description.options.get("threads_per_worker", 1))
-    return Kind(_make, threads=threads, remote=False)
+    return Kind(_make, threads=threads, remote=False, scratch=True)
 
 
 def _make(description: Description, files: Files | None) -> Any:

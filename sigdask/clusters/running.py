@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +22,7 @@ from sigdask.clusters.settings import settings
 from sigdask.clusters.waiting import wait_for_workers
 from sigdask.clusters.watchdog import watched
 from sigdask.errors import ClusterLostError, InputError, SigdaskError
+from sigdask.machine.folders import own_folder
 
 ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
 """Four tasks of a second are in flight for each thread, so that a target of 1 s reaches the maximum."""
@@ -48,6 +55,8 @@ class Kind:
         Threads of a worker, where known before it is there.
     remote : bool
         Workers may be other machines.
+    scratch : bool
+        Its scheduler writes and imports here: in a folder of this run's own, as others could fill a common one.
     after : callable
         What is left to do once the cluster is closed.
     """
@@ -58,6 +67,7 @@ class Kind:
     hopeless: Callable[[], bool] = bool
     threads: int = 1
     remote: bool = True
+    scratch: bool = False
     after: Callable[[], None] = nothing_to_do
 
 
@@ -84,6 +94,8 @@ def started(description: Description, kind: Kind, *, config: dict[str, Any] | No
         tls = files.config() if files is not None else {}
         stack.enter_context(dask.config.set({**settings(), **tls, **(config or {})}))
         stack.enter_context(quiet())
+        if kind.scratch:
+            stack.enter_context(dask.config.set({"temporary-directory": _scratch(stack)}))
         if files is None and kind.remote:
             log.warning("%s: plain tcp: whoever reaches the scheduler's port can run code on it", description.where)
         stack.callback(kind.after)
@@ -105,6 +117,17 @@ def started(description: Description, kind: Kind, *, config: dict[str, Any] | No
         expected = (description.expected or 0) * kind.threads
         n_threads = max(1, expected, sum(client.nthreads().values()))
         yield Cluster("dask", n_threads, client, kind.remote, kind.said)
+
+
+def _scratch(stack: ExitStack) -> str:
+    """Return a folder that is gone in the end; dask's own, /tmp/dask-scratch-space, stays, and is all users' one."""
+    import dask
+
+    root = dask.config.get("temporary-directory", None)
+    try:
+        return str(stack.enter_context(own_folder("sigdask-dask-", Path(root) if root else None)))
+    except OSError as error:
+        raise InputError(f"no temporary folder can be made ({error.strerror}); TMPDIR names another place") from None
 
 
 def announce(client: Any) -> None:
@@ -133,7 +156,7 @@ def accepts(description: Description, known: tuple[str, ...]) -> dict[str, Any]:
 @contextmanager
 def _made(description: Description, kind: Kind, files: Files | None) -> Iterator[Any]:
     try:
-        cluster = kind.make(description, files)
+        cluster = _deaf(partial(kind.make, description, files))
     except SigdaskError:
         raise
     except (TypeError, ValueError, ImportError) as error:
@@ -146,6 +169,31 @@ def _made(description: Description, kind: Kind, files: Files | None) -> Iterator
         yield cluster
     finally:
         _close(cluster)
+
+
+def _deaf(make: Callable[[], Any]) -> Any:
+    """Make a cluster whose threads and processes do not hear Ctrl-C, which is for this process to act on.
+
+    They inherit it from the thread that makes it. One that is interrupted meanwhile is made to its end and closed.
+    """
+    made: Future[Any] = Future()
+
+    def run() -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            resource_tracker.ensure_running()  # whose start would undo it
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            made.set_result(make())
+        except BaseException as error:  # noqa: BLE001  # raised where it was asked for
+            made.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="making a cluster").start()
+    try:
+        return made.result()
+    except KeyboardInterrupt:
+        if made.exception() is None:
+            _close(made.result())
+        raise
 
 
 def _close(cluster: Any) -> None:

@@ -57,6 +57,8 @@ def _few_trials(made: Adjustment, found: Table) -> Iterable[Note]:
 def _few_units(made: Adjustment, found: Table) -> Iterable[Note]:
     """Say once for each unit how few there are, and where no p can reach alpha."""
     alpha = found.alpha
+    if not ((found.n_units > 0) & (found.n_units < FEW_UNITS)).any():
+        return
     least = least_p(found)
     reached = OF_P_VALUES[made.method](least) if made.method in OF_P_VALUES else least
     for code in np.argsort(np.array(found.unit.values, object), kind="stable").tolist():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from importlib.metadata import version
 from operator import eq
 from pathlib import Path
@@ -18,6 +19,12 @@ from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.letters import achieved_significance
 from sigdask.writing import Lines, json_parts, plain
+
+
+@cache
+def made_by() -> str:
+    """Return this version of the program."""
+    return version("sigdask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,7 @@ class Results(Sequence[Result]):
     def around(self) -> dict[str, Any]:
         """Return the object that `--json` writes, but for the results themselves."""
         return {
-            "sigdask": version("sigdask"),
+            "sigdask": made_by(),
             "scheme": SCHEME,
             "seed": self.seed,
             "alpha": self.alpha,

@@ -118,7 +118,7 @@ class Study:
         found = _adjusted(revised(Table.joined(judged)), families, counted)
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
-            *(note for made, places in families for note in obstacles(made, found.take(places))),
+            *(note for made, places in families for note in obstacles(made, _some(found, places))),
             *(note for analysis in self.analyses for note in analysis.notes),
         ]
         return Results(
@@ -152,6 +152,11 @@ def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
             column[places] = values
     p, low, high = columns
     return replace(found, p_adjusted=p, p_adjusted_low=low, p_adjusted_high=high)
+
+
+def _some(found: Table, places: Integers) -> Table:
+    """Return some rows: the table itself where these are all, as a large one is not held twice."""
+    return found if np.array_equal(places, np.arange(len(found))) else found.take(places)
 
 
 def _note(families: Families, found: Table) -> FamilyNote | None:

@@ -15,6 +15,7 @@ from typing import Any
 from sigdask import clusters
 from sigdask.clusters import Cluster, sight
 from sigdask.clusters.description import Named
+from sigdask.engine import ahead
 from sigdask.engine.flight import Flight
 from sigdask.engine.packing import sent_once, unpacked
 from sigdask.engine.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
@@ -50,7 +51,7 @@ def count_jobs(
     workers : int, optional
         Worker threads or processes to start; by default one a core.
     progress : callable, optional
-        Called with trials done and trials in all.
+        Called with trials done and trials in all; its `expecting`, where it has one, with what is ahead.
     blocks_per_task : int, optional
         Size of tasks in blocks of 4,096 trials, instead of by measured speed.
 
@@ -93,6 +94,7 @@ def _count_on(
     progress: Progress | None,
     blocks_per_task: int | None,
 ) -> list[Tally]:
+    ahead.tell(progress, jobs, costs, cluster.n_threads)
     tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
     n_trials, done = sum(job.n_trials for job in jobs), 0

@@ -50,7 +50,7 @@ class Spread:
     def _is_here(self) -> bool:
         """Whether it is this machine that counts."""
         kind = self.cluster.kind if isinstance(self.cluster, (Cluster, Description)) else self.cluster
-        return kind in {"auto", "none", "threads", "local"}
+        return kind in clusters.HERE
 
     def __call__(self, parts: Sequence[Part], seconds: float) -> Counted:
         """Yield the number of each part and what it counted, as they finish."""

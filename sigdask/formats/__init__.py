@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,22 @@ from typing import Any
 from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.by_metric import format_of, is_lines
+from sigdask.formats.by_metric import format_of, is_lines, is_of_format
 from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import head_lines, open_bytes
+from sigdask.formats.reading.files import head_lines, open_bytes, shown
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
+from sigdask.formats.reading.unpacking import unpacking_at_most
 
 __all__ = [
     "FORMATS",
     "Options",
     "Source",
     "detect",
+    "may_bring",
     "parse_format",
     "parse_map",
     "parse_source",
@@ -122,6 +125,9 @@ OF_NUMBERS = ("wide", "long", "ratings", "metrics")
 OF_FOLDERS = ("samples", "spans", "terms", "mt-metrics-eval")
 """Formats that read folders."""
 
+OF_METRICS = ("wide", "long", "ratings", "samples", "battles", "trec", "pairs", "metrics", "squad", "mt-metrics-eval")
+"""Formats whose files bring metrics of their own."""
+
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
@@ -184,8 +190,24 @@ def read(
         return grouped(_read_own(format, sources, gold_path, without_names(options, beside)), beside, options)
     _fetch(sources, gold_path, options)
     asked, own = parse_format(format)
-    with reading_once():
+    with reading_once(), _bounded(sources, options):
         return _read(sources, gold_path, asked, options.with_own(own))
+
+
+@contextmanager
+def _bounded(sources: Sequence[Source], options: Options) -> Iterator[None]:
+    """Keep what is unpacked within its limit; what is nested beyond what can be followed is an error."""
+    with unpacking_at_most(options.most_unpacked):
+        try:
+            yield
+        except RecursionError:
+            files = ", ".join(str(source.path) for source in sources)
+            raise InputError(f"{files}: objects or lists are nested too deeply") from None
+        except MemoryError:
+            files = ", ".join(f"{source.path}" for source in sources)
+            raise InputError(f"{files}: more than the memory of this machine holds") from None
+        except OSError as error:  # as for a name that is too long
+            raise InputError(f"{shown(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
 
 
 def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
@@ -224,6 +246,19 @@ def _read_own(address: str, sources: Sequence[Source], gold: Path | None, option
     return counts
 
 
+def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
+    """Say whether files may bring a metric of their own, as far as that is known before they are read.
+
+    Examples
+    --------
+    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "wide", None)
+    (True, False, True)
+    """
+    if format_ == "auto":
+        return gold is None or is_of_format(metric)
+    return is_address(format_) or format_ in OF_METRICS or format_ not in FORMATS
+
+
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
     """Say what format the files are in, by the metrics asked for, their columns and cells.
 
@@ -233,7 +268,11 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         Where none fits, or more than one.
     """
     _fetch(sources, gold, options)
-    sources = replicates.by_replicate(sources)[0]
+    with _bounded(sources, options):
+        return _detected(replicates.by_replicate(sources)[0], gold, options)
+
+
+def _detected(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
     if options.references or _are_texts(sources, gold, options):
         return "segments"
     asked = None if gold is None else format_of(options.metrics, [source.path for source in sources], gold)

@@ -15,19 +15,22 @@ from sigdask.formats.texts import fairseq
 from sigdask.metrics import retrieval
 
 FORMATS = {
-    "BLEU": "segments",
-    "chrF": "segments",
-    "chrF++": "segments",
-    "TER": "segments",
-    "WER": "speech",
-    "CER": "speech",
+    "bleu": "segments",
+    "chrf": "segments",
+    "chrf++": "segments",
+    "ter": "segments",
+    "wer": "speech",
+    "cer": "speech",
     "type-precision": "terms",
     "type-recall": "terms",
     "type-f1": "terms",
     "edit-distance": "pairs",
-    "AP": "trec",
+    "ap": "trec",
+    "exact_match": "squad",
 }
-"""Metric to the format that alone has it, beside a gold file; without one it is a column of scores."""
+"""Metric in small letters to the format that alone has it beside a gold file; without one it is a column of scores."""
+
+BY_FOLD = frozenset(map(str.casefold, metrics.METRICS))
 
 OF_LINES = frozenset({"segments", "speech"})
 """Formats of text a line: not what is JSON, Parquet or in columns."""
@@ -55,10 +58,15 @@ def format_of(asked: Sequence[str], paths: Sequence[Path], gold: Path) -> str | 
     return format_ if plain else None
 
 
+def is_of_format(name: str) -> bool:
+    """Say whether a metric is one that a single format has."""
+    return name.casefold() in FORMATS
+
+
 def _of(name: str) -> str | None:
     try:
-        base = metrics.Spec.of(name).base
-        if base in FORMATS or base.lower() in metrics.METRICS:
+        base = metrics.Spec.of(name).base.casefold()
+        if base in FORMATS or base in BY_FOLD:
             return FORMATS.get(base)
         return "trec" if retrieval.measure(name) is not None else None
     except InputError:  # a metric of the user's own, or a name that is none

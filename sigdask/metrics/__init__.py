@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from sigdask import addresses
@@ -84,20 +84,30 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
         return of_column(name)
     if _is_address(name):
         return load(name)
+    if counts is not None and name not in METRICS and (column := _without_case(name, _columns(counts))):
+        return of_column(column, name)
     if counts is not None and retrieval.holds_rankings(counts) and (measure := retrieval.measure(name)) is not None:
         return measure
     spec = Spec.of(name)
-    if spec.base not in METRICS:
-        close = difflib.get_close_matches(spec.base, METRICS, 3, 0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else "`sigdask metrics` lists them."
-        raise InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
-    module, _, attribute = METRICS[spec.base][0].partition(":")
+    known = _without_case(spec.base, METRICS)
+    if known is None:
+        raise _unknown(name, [*_columns(counts), *METRICS] if counts is not None else METRICS)
+    module, _, attribute = METRICS[known][0].partition(":")
     factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
-    return factory(spec)
+    return factory(replace(spec, base=known))
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that no data could make right; a column of scores may have any other name.
+def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
+    """Refuse a name that no data could make right.
+
+    Parameters
+    ----------
+    name : str
+        As users write it.
+    of_data : bool
+        Whether the data may bring metrics of their own: a column of scores may have any name.
+    of_rankings : bool
+        Whether the data may be rankings, whose measures are ir-measures'.
 
     Examples
     --------
@@ -105,17 +115,39 @@ def check_name(name: str) -> None:
     """
     if _is_address(name):
         addresses.check(name, "metric")
-    elif (spec := Spec.of(name)).base in METRICS:
-        find(spec.name)
+    elif (known := _without_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"}:
+        find(name)
+    elif known is None and not of_data and not (of_rankings and retrieval.may_know(name)):
+        raise _unknown(name, METRICS)
 
 
-def of_column(name: str) -> Metric:
+def _columns(counts: Counts) -> list[str]:
+    """Return the columns of scores that data bring."""
+    return [field[6:-1] for field in counts.fields if field.startswith("score[")]
+
+
+def _without_case(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is this one, or is it but for its case."""
+    found = [each for each in known if each.casefold() == name.casefold()]
+    return name if name in found else found[0] if found else None
+
+
+def _unknown(name: str, known: Iterable[str]) -> InputError:
+    """Return the error of a name that is not known; it says which are near, whatever their case."""
+    by_fold = {each.casefold(): each for each in known}
+    close = difflib.get_close_matches(re.split(r"[\[(]", name, maxsplit=1)[0].casefold(), by_fold, 3, 0.5)
+    names = " or ".join(by_fold[each] for each in close)
+    hint = f"did you mean {names}?" if close else "`sigdask metrics` lists them."
+    return InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
+
+
+def of_column(column: str, name: str | None = None) -> Metric:
     """Return the mean of a column of scores; its name says whether less is better."""
-    lower = any(part in LOWER_IS_BETTER for part in re.split(r"[^a-z]+", name.lower()))
+    lower = any(part in LOWER_IS_BETTER for part in re.split(r"[^a-z]+", column.lower()))
     better = "lower" if lower else "higher"
-    return replace(ratios.mean(Spec(name, "mean", name, {"better": better})), name=name)
+    return replace(ratios.mean(Spec(column, "mean", column, {"better": better})), name=name or column)
 
 
 def _is_address(name: str) -> bool:
     base, colon, rest = name.partition(":")
-    return bool(colon) and "=" not in rest and not {*"[("} & {*base} and base not in METRICS
+    return bool(colon) and "=" not in rest and not {*"[("} & {*base} and _without_case(base, METRICS) is None

@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def holds_rankings(counts: Counts) -> bool:
     return "topics" in counts.fields and counts.outputs is not None
 
 
+def may_know(name: str) -> bool:
+    """Say whether a name is a measure's, as far as that can be known here."""
+    return find_spec("ir_measures") is None or measure(name) is not None
+
+
 def measure_of(spec: Spec) -> Metric:
     """Return the measure of a name, whatever the data."""
     found = measure(spec.name)
@@ -51,7 +57,7 @@ def measure(name: str) -> Metric | None:
     Raises
     ------
     InputError
-        ir-measures is not installed; the measure has no such parameter; a name but for its case.
+        ir-measures is not installed; the measure has no such parameter.
     """
     parsed = _parse(name)
     return None if parsed is None else Metric(name, partial(_bind, name, parsed), _extraction(name))
@@ -70,9 +76,8 @@ def _parse(name: str) -> Any:
         parsed = ir_measures.parse_measure(name)
     except (ValueError, NameError, KeyError):
         parsed = _by_trec_name(name)
-        if parsed is None:
-            _refuse_other_case(name, ir_measures.measures.registry)
-        return parsed
+        right = None if parsed is not None else _without_case(name, ir_measures.measures.registry)
+        return _parse(right) if right else parsed
     _check(name, parsed)
     return parsed
 
@@ -90,11 +95,13 @@ def _by_trec_name(name: str) -> Any:
     return found[0]
 
 
-def _refuse_other_case(name: str, known: Iterable[str]) -> None:
+def _without_case(name: str, known: Iterable[str]) -> str | None:
+    """Return the name with the case that ir-measures writes it in, if it is one."""
     base = re.split(r"[@(]", name, maxsplit=1)[0]
-    for right in sorted(known):
+    for right in sorted(known, reverse=True):  # of two spellings the one that is no alias: nDCG, Rprec, Bpref
         if right.lower() == base.lower() and right != base:
-            raise InputError(f"unknown metric {name!r}: did you mean {right + name[len(base) :]}?")
+            return right + name[len(base) :]
+    return None
 
 
 def _check(name: str, parsed: Any) -> None:

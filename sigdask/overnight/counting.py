@@ -11,7 +11,7 @@ from sigdask import clusters
 from sigdask.clusters import Cluster
 from sigdask.clusters.description import Named
 from sigdask.comparison.stopping.early import Early
-from sigdask.engine import Counted, Progress, chosen, run_tasks
+from sigdask.engine import Counted, Progress, ahead, chosen, run_tasks
 from sigdask.engine.tasks import partition, seconds_per_trial, task_seconds
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.overnight.interrupt import Stop
@@ -76,7 +76,7 @@ class Counting:
                 break
             self.n_all = self.n_done + trials_of(lines)
             self._count_lines(lines, cluster, workers)
-            if self.early is None:
+            if not self.ledger.take_beyond_gaps() and self.early is None:
                 return
         if self.early is not None:
             self.early.recall(*self.ledger.earlier(self.ledger.store.results()))
@@ -139,6 +139,7 @@ class Counting:
         self, cluster: Cluster, jobs: Sequence[Job], lines: Sequence[Line], costs: Sequence[float], work: float
     ) -> None:
         """Take what is counted as it comes, and keep it twice a second or, where keeping takes long, less often."""
+        ahead.tell(self.progress, jobs, costs, cluster.n_threads)
         tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads))
         queue, found = Queue(lines), run_tasks(cluster, jobs, tasks)
         last, pause = time.monotonic(), FLUSH_SECONDS
@@ -188,10 +189,9 @@ class Counting:
         taken = queue.take()
         if not taken:
             return
-        for line, _, stop, tally in taken:
-            self.ledger.add(line, stop, tally)
+        kept = [each for found in taken for each in self.ledger.add(*found)]
         touched = [(k, watch.now(self.ledger)) for k, watch in enumerate(self.watches)]
-        self.ledger.store.commit([kept for each in taken for kept in self.ledger.take(*each)], touched)
+        self.ledger.store.commit(kept, touched)
         n = sum(tally.n_trials * len(line.places) for line, _, _, tally in taken)
         self.n_done += n
         self.n_counted += n

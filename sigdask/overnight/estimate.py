@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sigdask import addresses, clusters, formats
@@ -14,11 +13,11 @@ from sigdask.comparison.comparisons import bind
 from sigdask.comparison.request import pairs_of
 from sigdask.counts import Counts
 from sigdask.engine.extracting import Spread
-from sigdask.engine.tasks import seconds_per_trial
+from sigdask.engine.tasks import seconds_per_trial, timed_longer
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
-from sigdask.metrics.extraction import Source, at_home, extracted
+from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
 from sigdask.overnight.work import study_of
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
@@ -26,19 +25,21 @@ from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
 from sigdask.plan.model import Cost
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels import AnyPanel
 
 _T = TypeVar("_T")
 
-MEASURED_LONGER = 8
-LONGER_SECONDS = 0.1
-"""One block is too short where other programs run: the costliest panels are timed again, the fastest time taken."""
 
-
-def estimate(plan: Plan) -> list[Cost]:
+def estimate(plan: Plan, tell: Tell | None = None) -> list[Cost]:
     """Read the data of every test set and return what each takes, in the order of the plan.
 
     One test set is in memory at a time.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is to be run.
+    tell : callable, optional
+        Told how far extraction is, instead of the log.
 
     Raises
     ------
@@ -47,7 +48,8 @@ def estimate(plan: Plan) -> list[Cost]:
     """
     addresses.look_in(plan.path.parent)
     complaints: list[Complaint] = []
-    found = [_of(plan, number, complaints) for number in range(len(plan.test_sets))]
+    source = Source(at_home(), Spread(plan.cluster, plan.workers), tell or Lines())
+    found = [_of(plan, number, source, complaints) for number in range(len(plan.test_sets))]
     if complaints:
         raise refusal(plan.path, complaints)
     return [cost for cost in found if cost is not None]
@@ -60,16 +62,17 @@ def n_threads(plan: Plan) -> int | None:
     described = plan.cluster if isinstance(plan.cluster, Description) else None
     kind = described.kind if described else plan.cluster
     wanted = plan.workers or (described.expected if described else None)
-    return wanted or clusters.cores() if kind in ("auto", "threads", "local") else wanted
+    return wanted or clusters.cores() if kind in clusters.HERE else wanted
 
 
-def _of(plan: Plan, number: int, complaints: list[Complaint]) -> Cost | None:
+def _of(plan: Plan, number: int, source: Source, complaints: list[Complaint]) -> Cost | None:
     asked, key = plan.test_sets[number], ("test_set", number)
-    counts = _attempt(complaints, key, asked.read)
-    if counts is None:
+    read = _attempt(complaints, key, _read, asked)
+    if read is None:
         return None
+    asked, counts = read
     before = len(complaints)
-    metrics = _metrics(asked, counts, Source(at_home(), Spread(plan.cluster, plan.workers)), key, complaints)
+    metrics = _metrics(asked, counts, source, key, complaints)
     _attempt(complaints, (*key, "pairs"), pairs_of, counts, asked.pairs, asked.baseline)
     if len(complaints) > before:
         return None
@@ -129,7 +132,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
     sampled = comparisons.n_trials[comparisons.sampled]
     return Cost(
         test_set=asked.name,
-        format=_format(asked),
+        format=asked.format,
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
@@ -144,25 +147,14 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
 
 def _seconds(jobs: Sequence[Job]) -> float:
     """Measure each panel on a block of trials, and those that matter most for longer."""
-    panels = {id(job.panel): job.panel for job in jobs}
-    trials = Counter[int]()
-    for job in jobs:
-        trials[id(job.panel)] += job.n_trials
-    rates = {key: seconds_per_trial(panel) for key, panel in panels.items()}
-    for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:MEASURED_LONGER]:
-        if rates[key] * trials[key] > LONGER_SECONDS:
-            n_trials = min(trials[key], max(int(LONGER_SECONDS / rates[key]), 2))
-            rates[key] = min(rates[key], *(_rate(panels[key], n_trials) for _ in range(2)))
-    return sum(rates[key] * trials[key] for key in panels)
+    rates = {panel: seconds_per_trial(panel) for panel in {job.panel: None for job in jobs}}
+    costs = timed_longer(jobs, [rates[job.panel] for job in jobs])
+    return sum(cost * job.n_trials for job, cost in zip(jobs, costs, strict=True))
 
 
-def _rate(panel: AnyPanel, n_trials: int) -> float:
-    start = time.perf_counter()
-    panel.tally(run=0, first=0, n_trials=n_trials)
-    return (time.perf_counter() - start) / n_trials
-
-
-def _format(asked: TestSet) -> str:
-    if asked.format != "auto":
-        return asked.format
-    return formats.detect(asked.sources, asked.gold, asked.options)
+def _read(asked: TestSet) -> tuple[TestSet, Counts]:
+    """Return a test set with the format that its files are in, and what they hold."""
+    with formats.reading_once():
+        if asked.format == "auto":
+            asked = replace(asked, format=formats.detect(asked.sources, asked.gold, asked.options))
+        return asked, asked.read()

@@ -105,6 +105,8 @@ class Ledger:
         again and not kept, so that no p is of a number of trials that earlier counts chose.
     stored : mapping of run to int64 array, shape (n_comparisons,)
         Trials that the store has.
+    gap : mapping of run to int64 array, shape (n_comparisons,)
+        The first trial that the store has beyond those that it lacks; 0 where it lacks none.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
@@ -114,8 +116,11 @@ class Ledger:
         n = len(self.digests)
         self.n_trials: dict[int, NDArray[np.int64]] = {}
         self.stored: dict[int, NDArray[np.int64]] = {}
+        self.gap: dict[int, NDArray[np.int64]] = {}
         self._counts: dict[int, NDArray[np.int64]] = {}
         self._whole: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._before: dict[int, NDArray[np.int64]] = {}  # of those counts, what the rounds before the last have
+        self._whole_before: dict[tuple[int, int], NDArray[np.int64]] = {}
         self.wanted: dict[int, NDArray[np.int64]] = {}
         self.limit: dict[int, NDArray[np.int64]] = {}
         self.given_up: dict[int, NDArray[np.bool_]] = {}
@@ -123,8 +128,14 @@ class Ledger:
             self.wanted[run], self.limit[run] = np.zeros(n, np.int64), np.full(n, NO_LIMIT, np.int64)
             self.given_up[run], self.stored[run] = np.zeros(n, np.bool_), np.zeros(n, np.int64)
             self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
+            self.gap[run], self._before[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
         for job, at in self.at.items():
             np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
+        self.load()
+
+    def load(self) -> None:
+        """Take what the store has."""
+        for job, at in self.at.items():
             if job.panel.is_whole:
                 self._load_whole(job, int(at[0, 0]))
         for run, wanted in self.wanted.items():
@@ -135,6 +146,7 @@ class Ledger:
         kept = self.store.prefixes(self.ids[pairs], run)
         self.stored[run][pairs] = kept.n_trials
         self.n_trials[run][pairs], self._counts[run][pairs] = kept.n_trials, kept.counts
+        self._before[run][pairs], self.gap[run][pairs] = kept.before, kept.gap
         over = pairs[kept.n_trials > self.wanted[run][pairs]]
         if len(over):
             cut = self.store.rounds(self.ids[over], run, self.wanted[run][over])
@@ -143,11 +155,19 @@ class Ledger:
     def _load_whole(self, job: Job, k: int) -> None:
         size = int(np.prod((*job.panel.shape, job.panel.manner.n_tails)))
         kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size)
-        self.stored[job.run][k] = kept.n_trials[0]
+        self.stored[job.run][k], self.gap[job.run][k] = kept.n_trials[0], kept.gap[0]
         if kept.n_trials[0] > self.wanted[job.run][k]:
             most = int(self.wanted[job.run][k])
             kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size, most)
         self.n_trials[job.run][k], self._whole[k, job.run] = kept.n_trials[0], kept.counts[0]
+        self._whole_before[k, job.run] = kept.before[0]
+
+    def take_beyond_gaps(self) -> bool:
+        """Take what the store has beyond trials that it lacked until now; say whether there is any."""
+        closed = any(((gap > 0) & (gap <= self.n_trials[run])).any() for run, gap in self.gap.items())
+        if closed:
+            self.load()
+        return closed
 
     def tally(self, job: Job) -> Tally:
         """Return the tally of a job, as far as it is counted."""
@@ -199,6 +219,9 @@ class Ledger:
         after = np.count_nonzero(n_trials[:, some], axis=0)
         counts[after, some] = self._counts[run][places[some]] - counts[:, some].sum(axis=0)
         n_trials[after, some] = again[some]
+        if len(n_trials):
+            last = np.maximum(np.count_nonzero(n_trials, axis=0) - 1, 0)
+            self._before[run][places] = counts.sum(axis=0) - counts[last, np.arange(len(places))]
         return Blocks(n_trials, counts)
 
     def earlier(self, held: Found) -> tuple[Table, NDArray[np.int64]]:
@@ -221,29 +244,34 @@ class Ledger:
         taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
         lines = []
         for job, at in self.at.items():
-            wanted = self.wanted[job.run][at]
+            wanted, gap = self.wanted[job.run][at], self.gap[job.run][at]
+            wanted = np.where((gap > 0) & (gap < wanted), gap, wanted)  # first what the store lacks before it goes on
             n = self.n_trials[job.run][at]
             own = ~taken[job.run][at] & _first_of_each(at)
             taken[job.run][at] = True
             lines += list(_lines(job, at, n, wanted, own & (n < wanted)))
         return lines
 
-    def take(self, line: Line, first: int, stop: int, tally: Tally) -> Iterator[Kept]:
-        """Give the store what it does not have yet of a line's trials."""
-        new = self.stored[line.run][line.places] <= first
+    def add(self, line: Line, first: int, stop: int, tally: Tally) -> Iterator[Kept]:
+        """Enter what was counted, of one round; give the store those rounds so far of which it has less."""
+        new = self.stored[line.run][line.places] < stop
+        ids = self.ids[line.places[new]]
+        if line.whole:
+            key = int(line.places[0]), line.run
+            counts, before, more = self._whole[key], self._whole_before[key], tally.counts.ravel()
+            at: Any = ...
+        else:
+            counts, before, more = self._counts[line.run], self._before[line.run], _flat(tally)
+            at = line.places
+        start, _ = round_of(first)
+        if first == start:
+            before[at] = counts[at]
+        counts[at] += more
+        self.n_trials[line.run][line.places] = stop
         self.stored[line.run][line.places[new]] = stop
         if new.any():
-            counts = tally.counts.reshape(1, -1) if line.whole else _flat(tally)[new]
-            yield Kept(self.ids[line.places[new]], line.run, first, stop, counts, whole=line.whole)
-
-    def add(self, line: Line, stop: int, tally: Tally) -> None:
-        """Enter what the store has kept."""
-        if line.whole:
-            self._whole[int(line.places[0]), line.run] += tally.counts.ravel()
-            self.n_trials[line.run][line.places] = stop
-            return
-        self._counts[line.run][line.places] += _flat(tally)
-        self.n_trials[line.run][line.places] = stop
+            own = (counts[at] - before[at]).reshape(len(new), -1)[new]
+            yield Kept(ids, line.run, start, stop, own, whole=line.whole)
 
 
 def breadth_first(lines: Sequence[Line]) -> tuple[list[Job], list[Line]]:

@@ -165,7 +165,7 @@ def run_plan(
             return outcome
         stop = Stop(deadline)  # counting left some time before it
         with stop.watching():
-            outcome = driver.held(outcome, stop, where, workers or plan.workers)
+            outcome = driver.held(outcome, stop, where, workers or plan.workers, progress)
         return driver.reported(outcome)
 
 
@@ -210,14 +210,16 @@ class _Driver:
             self._fail(error, details)
             raise
 
-    def held(self, outcome: Outcome, stop: Stop, cluster: Named | Cluster, workers: int | None) -> Outcome:
+    def held(
+        self, outcome: Outcome, stop: Stop, cluster: Named | Cluster, workers: int | None, progress: Progress | None
+    ) -> Outcome:
         """Hold a run that counted all against the plan's gate; what that counts is kept as all else is."""
         if self.plan.gate is None or outcome.stopped or outcome.problems:
             return outcome
 
         def count(jobs: Sequence[Job]) -> list[Tally]:
             ledger = Ledger(self.store, jobs)
-            counting = Counting(ledger, stop, lambda _: None)
+            counting = Counting(ledger, stop, lambda _: None, progress=progress)
             counting.count(cluster, workers)
             if counting.problems:
                 raise UnfinishedError("; ".join(counting.problems))

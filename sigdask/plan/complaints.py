@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import InputError
+from sigdask.errors import InputError, SeveralError
 from sigdask.formats.places import redacted
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import Key, has
@@ -69,7 +69,7 @@ def refuse(path: Path, complaints: Sequence[Complaint], lines: Mapping[Key, int]
     shown = [f"  {f'line {line}: ' if line else ''}{text}" for line, text in placed[:MOST_SHOWN]]
     if len(placed) > MOST_SHOWN:
         shown.append(f"  and {len(placed) - MOST_SHOWN} more")
-    return InputError("\n".join([f"{path}: {len(placed)} errors", *shown]))
+    return SeveralError(f"{path}: {len(placed)} errors", *shown)
 
 
 def _line(key: Key, lines: Mapping[Key, int]) -> int | None:

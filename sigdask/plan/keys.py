@@ -103,6 +103,7 @@ class TestSetKeys:
     references: Annotated[TextOrTexts | None, of("references")] = None
     documents: Annotated[Text | None, of("documents")] = None
     groups: Annotated[Text | None, of("group_file")] = None
+    most_unpacked: Annotated[StrictInt | None, of("most_unpacked")] = None
     metrics: Annotated[Names | None, of("metrics")] = None
     pairs: Annotated[Pairs | None, of("pairs", _PAIRS)] = None
     alternative: Annotated[Alternative | None, of("alternative")] = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sigdask.errors import InputError
 from sigdask.formats.places import local_only
+from sigdask.formats.places.handwritten import text_of, toml_of
 from sigdask.plan.complaints import Complaint, of_validation, refuse
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import lines_of_keys
@@ -18,8 +18,7 @@ from sigdask.plan.model import Plan
 from sigdask.plan.resolve import resolve, store_of
 from sigdask.writing import as_json
 
-LARGEST_FILE = 16 * 2**20
-"""Bytes of a plan; a larger file is something else."""
+EXPECTED = "a plan file (TOML)"
 
 _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
 
@@ -40,9 +39,9 @@ def load_plan(path: Path | str) -> Plan:
         Listing every error, with its line, key, what was found and what was expected.
     """
     file = _local(path)
-    text = _text(file)
+    text = text_of(file, EXPECTED)
     _check_name(file.absolute())
-    data = _parsed(text, file)
+    data = toml_of(text, file)
     complaints: list[Complaint] = []
     validated = _validated(data, complaints)
     plan = resolve(validated[0], file.absolute(), complaints, validated[1]) if validated is not None else None
@@ -54,7 +53,7 @@ def load_plan(path: Path | str) -> Plan:
 def peek(path: Path | str) -> tuple[str, str]:
     """Return the store and the name of a plan, whatever else is wrong with it: to look at what it has found."""
     file = _local(path).absolute()
-    data = _parsed(_text(file), file)
+    data = toml_of(text_of(file, EXPECTED), file)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
     return store_of(store, file), name or file.stem
 
@@ -62,8 +61,8 @@ def peek(path: Path | str) -> tuple[str, str]:
 def refusal(path: Path, complaints: Sequence[Complaint]) -> InputError:
     """Return the error of what is found wrong later, when the data are read."""
     try:
-        text = _text(path)
-        lines = lines_of_keys(text, _parsed(text, path))
+        text = text_of(path, EXPECTED)
+        lines = lines_of_keys(text, toml_of(text, path))
     except InputError:  # changed in between
         lines = {}
     return refuse(path, complaints, lines)
@@ -93,45 +92,6 @@ def _local(path: Path | str) -> Path:
     if problem := local_only(str(path), "a plan"):
         raise InputError(problem)
     return Path(path)
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: is a folder, expected a plan file (TOML)")
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if len(raw) > LARGEST_FILE:
-        raise InputError(f"{path}: more than {LARGEST_FILE >> 20} MB, expected a plan file (TOML)")
-    return _decoded(raw, path)
-
-
-def _decoded(raw: bytes, path: Path) -> str:
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: is UTF-16, expected UTF-8; convert it, for example with iconv -f utf-16 -t utf-8")
-    try:
-        return raw.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file, for example with "
-            "iconv -f latin1 -t utf-8"
-        ) from None
-
-
-def _parsed(text: str, path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
-    except RecursionError:
-        raise InputError(f"{path}: not TOML: lists or tables are nested too deep") from None
-    except ValueError as error:  # an integer of thousands of digits, a date that is none
-        raise InputError(f"{path}: not TOML: {error}") from None
 
 
 def _validated(data: dict[str, Any], complaints: list[Complaint]) -> tuple[PlanKeys, list[int]] | None:

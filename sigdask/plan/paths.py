@@ -84,6 +84,14 @@ def writable(text: str, folder: Path) -> Path:
     return path
 
 
+def database(text: str, folder: Path) -> Path:
+    """Return the path of a database to write, which is a file where it is there."""
+    path = writable(text, folder)
+    if path.exists() and not path.is_file():
+        raise InputError(f"found {shown(text)}, which is no file ({plain(path)}), expected an SQLite database")
+    return path
+
+
 def is_pattern(text: str) -> bool:
     """Say whether a path stands for several."""
     return SYSTEM in text or TASK in text or (is_wild(text) if is_url(text) else glob.has_magic(text))

@@ -16,6 +16,7 @@ from sigdask.clusters.description import Named, describe
 from sigdask.comparison.stopping.beside import adjustment_beside
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
+from sigdask.formats.places.handwritten import text_of
 from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
@@ -166,6 +167,7 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "references": tuple(path for path in found if path is not None),
         "documents": at.path((*key, "documents"), own.documents),
         "group_file": at.path((*key, "groups"), own.groups),
+        "most_unpacked": own.most_unpacked,
         "name": own.name,
     }
     return at.attempt((*key, "ignore"), lambda: Options(**given)) or Options()
@@ -207,9 +209,8 @@ def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> Named:
 def _cluster_text(text: str, at: _Place, key: Key) -> str:
     if text.endswith((".json", ".toml")):
         return _cluster_file(text, at, key)
-    if text not in {"auto", "none", "threads", "local"} and not text.startswith(("tcp://", "tls://")):
-        known = ["auto", "none", "threads", "local"]
-        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, known, 'words')}")
+    if text not in clusters.HERE and not text.startswith(("tcp://", "tls://")):
+        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, clusters.HERE, 'words')}")
     return text
 
 
@@ -233,7 +234,7 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
         return str(path.with_suffix(".sqlite"))
     scheme, separator, rest = text.partition("://")
     if not separator:
-        file = at.path(("store",), text, paths.writable)
+        file = at.path(("store",), text, paths.database)
         return str(file)
     if scheme.partition("+")[0] not in DATABASES:
         at.complain(
@@ -242,7 +243,7 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
             f"{nearest(scheme, DATABASES, 'databases')}",
         )
     elif scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
-        file = at.path(("store",), rest[1:], paths.writable)
+        file = at.path(("store",), rest[1:], paths.database)
         return str(file)
     return text
 
@@ -321,10 +322,7 @@ def _body(text: str | None, at: _Place) -> str | None:
     path = at.path(key, text)
     if path is None:
         return None
-    try:
-        template = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        at.complain(key, f"found {shown(text)}, which cannot be read: {error}")
-        return None
-    at.attempt(key, bodies.check, template)
+    template = at.attempt(key, text_of, path, "a template of JSON")
+    if template is not None:
+        at.attempt(key, bodies.check, template)
     return template

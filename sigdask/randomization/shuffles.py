@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.checks import canonical, canonical_column
 from sigdask.errors import InputError
+from sigdask.machine.compiled import compiled
 
 SCHEME = 1
 SWAP, RELABEL = 0, 1
@@ -122,7 +123,7 @@ def relabel_word(run: int) -> np.uint32:
     return np.uint32(run << 16 | RELABEL << 24)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Fill `words`, shape (4, n_trials), with Philox4x32-10 at counters (first + t, c1, c2, 0).
 

@@ -47,7 +47,7 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
     try:
         mode = _mode(path)
         if mode is not None and not stat.S_ISREG(mode):
-            with path.open("wb") as file:
+            with _waiting_for_nobody(path) as file:
                 yield file
         else:
             with _replacing(path, _new_mode() if mode is None else stat.S_IMODE(mode)) as file:
@@ -56,6 +56,13 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
         raise UnfinishedError(f"{path}: cannot be written ({error.strerror})") from None
     except UnicodeEncodeError as error:
         raise UnfinishedError(f"{path}: cannot be written ({error.reason} in {error.object[error.start]!r})") from None
+
+
+def _waiting_for_nobody(path: Path) -> IO[bytes]:
+    """Open what is no file; a pipe that nobody reads is an error."""
+    handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    return os.fdopen(handle, "wb")
 
 
 @contextmanager

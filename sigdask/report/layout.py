@@ -23,6 +23,9 @@ BETWEEN = 2
 WORDS = re.compile("(?<!=) (?!=)")
 """Where a line may be broken: not about an equals sign, so that `p = 0.05` stays whole."""
 
+JOINTS = re.compile(r"[^|/,;]+[|/,;]*|[|/,;]+"), re.compile(r"[^\W_]+[\W_]*|[\W_]+")
+"""Of a word that is wider than a line: the members of a list or path, and what punctuation divides."""
+
 
 def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
     """Return a table as text, columns of `NUMBERS` to the right.
@@ -147,12 +150,12 @@ def _broken(line: str, width: int, hang: int) -> Iterable[str]:
 
 
 def _filled(parts: Sequence[str], width: int, hang: int) -> Iterator[str]:
-    """Put parts on lines, as many as fit; one that is wider than a line is broken between words, then anywhere."""
+    """Put parts on lines, as many as fit; one that is wider than a line is broken between words, then within them."""
     from rich.cells import cell_len
 
     line = ""
-    for part in _no_wider(parts, width - hang):
-        if line.strip() and cell_len(line) + 1 + cell_len(part) > width:
+    for part, is_whole in _no_wider(parts, width - hang):
+        if line.strip() and (not is_whole or cell_len(line) + 1 + cell_len(part) > width):
             yield line.rstrip()
             line = " " * hang + part
         else:
@@ -160,13 +163,33 @@ def _filled(parts: Sequence[str], width: int, hang: int) -> Iterator[str]:
     yield line.rstrip()
 
 
-def _no_wider(parts: Sequence[str], width: int) -> Iterator[str]:
-    from rich.cells import cell_len, chop_cells
+def _no_wider(parts: Sequence[str], width: int) -> Iterator[tuple[str, bool]]:
+    """Yield what fits on a line, and whether it begins with a word's beginning."""
+    from rich.cells import cell_len
 
     for part in parts:
         if cell_len(part) <= width:
-            yield part
+            yield part, True
         elif " " in part:
             yield from _no_wider(part.split(" "), width)
         else:
-            yield from chop_cells(part, width)
+            yield from ((piece, k == 0) for k, piece in enumerate(_pieces(part, width)))
+
+
+def _pieces(word: str, width: int, joints: Sequence[re.Pattern[str]] = JOINTS) -> Iterator[str]:
+    """Break a word behind its separators, else behind its punctuation, anywhere only where there is none."""
+    from rich.cells import cell_len, chop_cells
+
+    if not joints:
+        yield from chop_cells(word, width)
+        return
+    piece = ""
+    for joint in joints[0].findall(word):
+        if cell_len(piece) + cell_len(joint) <= width:
+            piece += joint
+            continue
+        if piece:
+            yield piece
+        *whole, piece = [joint] if cell_len(joint) <= width else _pieces(joint, width, joints[1:])
+        yield from whole
+    yield piece

@@ -12,7 +12,7 @@ import numpy as np
 
 from sigdask.comparison.found.ranking import Ranking
 from sigdask.comparison.found.result import Beside, Result
-from sigdask.comparison.results import ResultAcrossSets, Results
+from sigdask.comparison.results import ResultAcrossSets, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
@@ -304,12 +304,10 @@ def _signatures(results: Results) -> list[str]:
 
 def citation(results: Results) -> str:
     """Say what makes the results repeatable."""
-    from importlib.metadata import version
-
-    first = results[0]
+    table = results.table
     return printable(
-        f"sigdask {version('sigdask')}, scheme {SCHEME}, seed {results.seed}: stratified shuffling by {first.unit}, "
-        f"{first.alternative}, alpha {results.alpha:g}{_family(results)}"
+        f"sigdask {made_by()}, scheme {SCHEME}, seed {results.seed}: stratified shuffling by {table.unit[0]}, "
+        f"{table.alternative[0]}, alpha {results.alpha:g}{_family(results)}"
     )
 
 

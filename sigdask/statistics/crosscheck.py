@@ -24,14 +24,18 @@ KNOWN_DIGITS = 6
 Verdict = Literal["agrees", "disagrees", "not applicable"]
 
 
+CHECKS = ("second run", "sign test", "exact value")
+"""The names of all checks, in the order in which they are told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One cross-check of one comparison.
 
     Attributes
     ----------
-    name : {"second run", "sign test", "exact value"}
-        Which check.
+    name : str
+        Which check, of `CHECKS`.
     verdict : {"agrees", "disagrees", "not applicable"}
         What it found.
     p_value : float or None

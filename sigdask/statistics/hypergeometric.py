@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sigdask.machine.compiled import compiled
 
 NOTHING = 1e-18
 """Share of the largest term below which the others, which fall ever faster, add nothing."""
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def lower_sums(low, total, n):
     """Sum P(x) / P(low) over x = 0 to low, where x of `n` in one run and `total` - x of `n` in the other exceed.
 

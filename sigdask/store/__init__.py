@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.errors import StoreError
+from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.store import history, results, tallies
-from sigdask.store.database import Database, open_to_read, open_to_write
+from sigdask.store.database import Database, open_to_read, open_to_write, shown
 from sigdask.store.extracted import Shelf
 from sigdask.store.history import Progress, Run
 from sigdask.store.lease import Lease
 from sigdask.store.results import Found
+from sigdask.store.seals import keys_of
 from sigdask.store.tallies import Kept, Prefixes
 
 __all__ = ["Found", "Kept", "Prefixes", "Progress", "Run", "Store", "open_store", "reading"]
@@ -54,6 +55,7 @@ class Store:
         self.notes = database.notes
         self._patient = patient
         self._run = 0
+        self._known = np.zeros(0, np.int64), np.zeros(0, np.uint64)
         self.shelf = Shelf(database, self._surely)
         what = "" if database.is_sqlite else plan  # a file takes one writer at a time
         self._lease = Lease(database, what)
@@ -64,26 +66,32 @@ class Store:
 
     def ids_of(self, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
         """Return the numbers of comparisons, entering those that are new."""
-        with self.database.transaction() as connection:
+        with self.database.writing() as connection:
             self._lease.renew(connection)
-            return tallies.ids_of(connection, digests, labels)
+            ids = tallies.ids_of(connection, digests, labels)
+        numbers, keys = (
+            np.concatenate(both) for both in zip(self._known, (ids, keys_of(digests.tolist())), strict=True)
+        )
+        numbers, first = np.unique(numbers, return_index=True)
+        self._known = numbers, keys[first]
+        return ids
 
     def prefixes(self, ids: NDArray[np.int64], run: int) -> Prefixes:
         """Return what is kept of comparisons of pairs."""
         with self.database.transaction() as connection:
-            return tallies.read(connection, ids, run)
+            return tallies.read(connection, ids, self._keys_of(ids), run)
 
     def blocks(
         self, ids: NDArray[np.int64], run: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
         with self.database.transaction() as connection:
-            return tallies.read_blocks(connection, ids, run)
+            return tallies.read_blocks(connection, ids, self._keys_of(ids), run)
 
     def rounds(self, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> Prefixes:
         """Return what is kept of comparisons in whole rounds up to trial `most`."""
         with self.database.transaction() as connection:
-            return tallies.read_rounds(connection, ids, run, most)
+            return tallies.read_rounds(connection, ids, self._keys_of(ids), run, most)
 
     def prefixes_of_family(self, number: int, run: int, size: int, most: int = MAX_TRIALS) -> Prefixes:
         """Return what is kept of a family that is counted as a whole, in rounds up to trial `most`."""
@@ -92,17 +100,17 @@ class Store:
 
     def begin(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
         """Record that a run began; return its number."""
-        with self.database.transaction() as connection:
+        with self.database.writing() as connection:
             self._lease.renew(connection)
             self._run = history.begin(connection, self.plan, path, details, sets)
         return self._run
 
     def commit(self, kept: Sequence[Kept], sets: Iterable[tuple[int, Progress]] = ()) -> None:
         """Keep tallies and progress in one transaction; where the connection is lost, try again."""
-        listed = list(sets)
+        listed, keys = list(sets), [self._keys_of(one.ids) for one in kept]
 
         def write(connection: Any) -> None:
-            tallies.write(connection, kept)
+            tallies.write(connection, kept, keys)
             history.update(connection, self._run, listed)
 
         self._surely(write)
@@ -146,12 +154,17 @@ class Store:
         with self.database.transaction() as connection:
             return results.found_at(connection, self.plan, alpha)
 
+    def _keys_of(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return what checksums know comparisons by."""
+        numbers, keys = self._known
+        return keys[np.searchsorted(numbers, ids)]
+
     def _surely(self, write: Callable[[Any], None]) -> None:
         """Make one transaction, once: a lost connection may have lost only the answer."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                with self.database.transaction() as connection:
+                with self.database.writing() as connection:
                     self._lease.renew(connection, commits=1)
                     write(connection)
             except StoreError as error:
@@ -189,12 +202,40 @@ def open_store(where: str, plan: str, patient: Callable[[], bool] = lambda: True
     HeldError
         Another driver is at work.
     """
-    with closing(open_to_write(where)) as database, closing(Store(database, plan, patient)) as store:
+    with (
+        _damage_told(where),
+        closing(open_to_write(where)) as database,
+        closing(Store(database, plan, patient)) as store,
+    ):
         yield store
 
 
 @contextmanager
 def reading(where: str) -> Iterator[Any]:
     """Open a store to look at it: a connection."""
-    with closing(open_to_read(where)) as database, database.transaction() as connection:
+    with _damage_told(where), closing(open_to_read(where)) as database, database.transaction() as connection:
         yield connection
+
+
+@contextmanager
+def _damage_told(where: str) -> Iterator[None]:
+    """Say of what fails for no reason of its own whether the store is damaged."""
+    try:
+        yield
+    except SigdaskError:
+        raise
+    except Exception as error:
+        if found := _faults(where):
+            raise DamagedError(found, shown(where)) from error
+        raise
+
+
+def _faults(where: str) -> list[str]:
+    from sigdask.store.mending import check
+
+    try:
+        return [fault.text for fault in check(where).faults]
+    except DamagedError as error:
+        return list(error.faults)
+    except SigdaskError:
+        return []

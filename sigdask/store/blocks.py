@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
+from sigdask.errors import DamagedError
 from sigdask.store.columns import Columns, Name, size_of, taken
 from sigdask.store.packing import packed, unpacked
+from sigdask.store.seals import is_whole, seal
 
 Integers = NDArray[np.int64]
 
@@ -53,23 +55,34 @@ class Block:
 
 
 def listed(connection: Connection, plan: str, where: str = "") -> Iterator[Any]:
-    """Yield the rows of blocks, packed as they are."""
-    query = text(f"SELECT id, since, earlier, columns FROM found WHERE plan = :plan {where} ORDER BY id")  # noqa: S608
-    yield from connection.execute(query, {"plan": plan})
+    """Yield the rows of blocks, packed as they are.
+
+    Raises
+    ------
+    DamagedError
+        One is not what was kept.
+    """
+    query = text(f"SELECT * FROM found WHERE plan = :plan {where} ORDER BY id")  # noqa: S608
+    for row in connection.execute(query, {"plan": plan}).mappings():
+        if not is_whole("found", row):
+            raise DamagedError([f"found: block {row['id']} of results"])
+        yield row
 
 
 def blocks_of(connection: Connection, plan: str, where: str) -> Iterator[Block]:
     """Yield the blocks of a plan's results that a condition holds of, in the order in which they were found."""
-    query = f"SELECT block, run, places FROM ended JOIN found ON id = block WHERE plan = :plan {where}"  # noqa: S608
+    query = f"SELECT ended.* FROM ended JOIN found ON id = block WHERE plan = :plan {where}"  # noqa: S608
     ended: dict[int, list[tuple[int, bytes]]] = {}
-    for block, run, places in connection.execute(text(query), {"plan": plan}):
-        ended.setdefault(block, []).append((run, places))
+    for own in connection.execute(text(query), {"plan": plan}).mappings():
+        if not is_whole("ended", own):
+            raise DamagedError([f"ended: what run {own['run']} ended of block {own['block']}"])
+        ended.setdefault(own["block"], []).append((own["run"], own["places"]))
     for row in listed(connection, plan, where):
-        columns = unpacked(row.columns)
+        columns = unpacked(row["columns"])
         until = np.full(size_of(columns), HOLDS)
-        for run, places in ended.get(row.id, ()):
+        for run, places in ended.get(row["id"], ()):
             until[np.asarray(unpacked(places)[PLACES])] = run
-        yield Block(row.id, row.since, bool(row.earlier), columns, until)
+        yield Block(row["id"], row["since"], bool(row["earlier"]), columns, until)
 
 
 def keep(connection: Connection, plan: str, since: int, columns: Columns, *, is_earlier: bool = False) -> list[int]:
@@ -88,10 +101,18 @@ def keep(connection: Connection, plan: str, since: int, columns: Columns, *, is_
 
 def end(connection: Connection, number: int, block: Block, rows: Integers) -> None:
     """Say of some rows of a block that a run found otherwise."""
-    insert = text("INSERT INTO ended VALUES (:block, :run, :places)")
+    insert = text("INSERT INTO ended (block, run, places) VALUES (:block, :run, :places)")
     connection.execute(insert, {"block": block.number, "run": number, "places": packed({PLACES: rows})})
     if (block.until == HOLDS).sum() == len(rows):
         end_whole(connection, number, block.number)
+
+
+def seal_all(connection: Connection, plan: str, number: int, changed: Iterable[int]) -> None:
+    """Give checksums to what a run has written: blocks it found, changed or ended, and what it ended of them."""
+    seal(connection, "found", "WHERE plan = :plan AND (since = :run OR until = :run)", {"plan": plan, "run": number})
+    seal(connection, "ended", "WHERE run = :run", {"run": number})
+    for block in changed:
+        seal(connection, "found", "WHERE id = :block", {"block": block})
 
 
 def end_whole(connection: Connection, number: int, block: int) -> None:

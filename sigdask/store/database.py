@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tempfile
 import time
@@ -20,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from sigdask.errors import InputError, StoreError, missing_extra
+from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, missing_extra
 from sigdask.store.migrations import check_version, migrate, version_of
 
 BUSY_SECONDS = 30
@@ -28,6 +29,20 @@ CONNECT_SECONDS = 10
 SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "lustre", "gpfs", "beegfs", "ceph", "glusterfs",
                     "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "afs", "ocfs2", "gfs2", "virtiofs"})  # fmt: skip
 """File systems of several machines."""
+
+TURN = "SELECT set_config('idle_in_transaction_session_timeout', :patience, true), pg_advisory_xact_lock(:lock)"
+LOCK = int.from_bytes(b"sigdask", "big")
+"""Known to all drivers of a PostgreSQL database; of a driver that was stopped in its turn the server lets go."""
+
+STOPPED_SECONDS = 60
+
+PAGES = frozenset({1, *(2**k for k in range(9, 16))})
+VERSIONS, FRACTIONS = (b"\x01\x01", b"\x02\x02"), b"\x40\x20\x20"
+"""What stands in the header of every SQLite file."""
+
+
+class NoDatabaseError(InputError):
+    """A file is no SQLite database, or none any more."""
 
 
 class Database:
@@ -58,6 +73,14 @@ class Database:
     def transaction(self) -> Iterator[Connection]:
         """Do everything or nothing."""
         with in_words(self.where), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Do everything or nothing, in turn with other writers: of two, neither waits for what the other holds."""
+        with self.transaction() as connection:
+            if not self.is_sqlite:  # a file lets one in at a time anyway
+                connection.execute(sa.text(TURN), {"lock": LOCK, "patience": f"{STOPPED_SECONDS}s"})
             yield connection
 
     def close(self) -> None:
@@ -103,7 +126,7 @@ def open_to_write(text: str) -> Database:
     url = url_of(text)
     notes = _check_folder(url)
     database = Database(_engine(url, "BEGIN IMMEDIATE"), notes)
-    with _closed_on_error(database), database.transaction() as connection:
+    with _closed_on_error(database), database.writing() as connection:
         migrate(connection, database.where)
     return database
 
@@ -168,8 +191,12 @@ def in_words(where: str) -> Iterator[None]:
     """Turn what the database refuses into an error that says what to do."""
     try:
         yield
+    except DamagedError as error:
+        raise error.of(where) from None
     except exc.DBAPIError as error:
         raise _failure(where, error) from None
+    except (exc.NoSuchColumnError, UnicodeDecodeError) as error:
+        raise DamagedError([_first_line(error)], where) from None
     except exc.SQLAlchemyError as error:
         raise StoreError(f"store {where}: {_first_line(error)}") from None
 
@@ -179,7 +206,7 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("readonly database", "read-only", "permission denied"), "it is read-only; make the file and its folder writable"),
     (("unable to open",), "it cannot be opened; is its folder writable?"),
     (("database is locked",), f"another program held its lock for {BUSY_SECONDS} s"),
-    (("disk i/o error", "malformed"), "the file system failed; check the disk"),
+    (("disk i/o error",), "the file system failed; check the disk, then the store by `sigdask store check`,"),
     (("authentication failed", "no password supplied", 'role "'),
      "the database refuses this user; give the right name and password in the URL, PGPASSWORD or ~/.pgpass"),
     (("connect", "terminat", "closed", "server", "shutdown", "starting up", "recovery", "timeout"),
@@ -188,21 +215,63 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
 """Words of a database's error, and what it means here; the first that fits."""
 
 
-def _failure(where: str, error: exc.DBAPIError) -> InputError | StoreError:
+DAMAGE = ("malformed", "corrupt", "unsupported file format", "no such table", "no such column", "duplicate column",
+          "already exists", "could not decode", "datatype mismatch", "invalid page", "could not read block",
+          "missing chunk", "does not exist", "constraint")  # fmt: skip
+"""Words of a database's error that only a store has which is not as it was made."""
+
+
+def _failure(where: str, error: exc.DBAPIError) -> SigdaskError:
     words = _first_line(error.orig if error.orig is not None else error)
+    if any(sign in words.lower() for sign in DAMAGE) and 'role "' not in words and 'database "' not in words:
+        return DamagedError([words], where)
+    if (fault := _fault_of_file(Path(where))) is not None:
+        return DamagedError([f"{fault} ({words})"], where)
     if "not a database" in words:
-        return InputError(f"store {where}: the file is no SQLite database; name another with --store")
+        return NoDatabaseError(
+            f"store {where}: the file is no SQLite database; name another with --store (if it was one, `sigdask store "
+            f"repair {where}` looks for rows in it)"
+        )
+    if re.search(r'database ".*" does not exist', words):
+        return InputError(f"store {where}: the server has no such database; make it (createdb), or name another")
     for signs, meaning in REMEDIES:
         if any(sign in words.lower() for sign in signs):
             return StoreError(
                 f"store {where}: {meaning} and run again: what is committed is intact ({words})",
                 lost=bool(error.connection_invalidated) or "server" in meaning,
             )
-    return StoreError(f"store {where}: {words}; what is committed is intact")
+    return StoreError(f"store {where}: {words}")
+
+
+def _fault_of_file(path: Path) -> str | None:
+    """Return what is wrong with the header of a SQLite file, None where nothing is or it is none.
+
+    While a transaction is under way or to be taken back, its journal lies beside it, and its size says nothing.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+        size, is_at_rest = path.stat().st_size, not path.with_name(f"{path.name}-journal").exists()
+    except (OSError, ValueError):
+        return None
+    page, n_pages = (int.from_bytes(header[at], "big") for at in (slice(16, 18), slice(28, 32)))
+    signs = [header[:16] == b"SQLite format 3\0", page in PAGES, header[18:20] in VERSIONS, header[21:24] == FRACTIONS]
+    if sum(signs) < 3:
+        return None
+    if not all(signs):
+        return "the header of the file is not what SQLite writes"
+    if is_at_rest and size < page * n_pages:
+        return f"the file has {size:,} bytes of {page * n_pages:,}"
+    return None
 
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def shown(text: str) -> str:
+    """Return what a store is called: its file, or its URL without the password."""
+    return _where(url_of(text))
 
 
 def _where(url: URL) -> str:
@@ -216,12 +285,14 @@ def _engine(url: URL, begin: str) -> Engine:
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
     try:
-        return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_KEEPALIVE})
+        return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_CONNECTED})
     except ImportError:
         raise missing_extra("psycopg", "postgres", "a PostgreSQL store") from None
 
 
-_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask"}
+_CONNECTED = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask",
+              "client_encoding": "utf8"}  # fmt: skip
+"""How a PostgreSQL is connected to; of a database in SQL_ASCII texts would be bytes without the last."""
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

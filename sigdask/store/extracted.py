@@ -51,7 +51,7 @@ class Shelf:
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         """Return what is kept of some keys."""
-        with self._database.transaction() as connection:
+        with self._database.writing() as connection:
             return read(connection, keys)
 
     def put(self, entries: Mapping[str, bytes]) -> None:

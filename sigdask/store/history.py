@@ -15,7 +15,8 @@ from sqlalchemy import Connection, text
 from sigdask.comparison.notes import earlier
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
-from sigdask.errors import InputError
+from sigdask.errors import DamagedError, InputError
+from sigdask.store.seals import is_whole, seal
 from sigdask.store.values import made
 from sigdask.writing import plain
 
@@ -96,12 +97,18 @@ def begin(connection: Connection, plan: str, path: str, details: dict[str, Any],
     if values:
         connection.execute(
             text(
-                "INSERT INTO progress VALUES "
-                "(:run, :position, :test_set, :comparisons, :reached, :finished, :kept, :counted, :wanted)"
+                "INSERT INTO progress (run, position, test_set, comparisons, reached, finished, kept, counted, wanted) "
+                "VALUES (:run, :position, :test_set, :comparisons, :reached, :finished, :kept, :counted, :wanted)"
             ),
             values,
         )
+    seal(connection, "progress", "WHERE run = :run", {"run": number})
+    _seal(connection, number)
     return number
+
+
+def _seal(connection: Connection, number: int) -> None:
+    seal(connection, "runs", "WHERE id = :run", {"run": number})
 
 
 def update(connection: Connection, number: int, sets: Iterable[tuple[int, Progress]]) -> None:
@@ -113,7 +120,9 @@ def update(connection: Connection, number: int, sets: Iterable[tuple[int, Progre
     )
     for position, p in sets:
         names = ("reached", "finished", "kept", "counted", "wanted")
-        connection.execute(change, {"run": number, "position": position, **{name: getattr(p, name) for name in names}})
+        own = {"run": number, "position": position}
+        connection.execute(change, {**own, **{name: getattr(p, name) for name in names}})
+        seal(connection, "progress", "WHERE run = :run AND position = :position", own)
 
 
 def end(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:
@@ -124,6 +133,7 @@ def end(connection: Connection, number: int, state: str, message: str, details: 
     )
     row = {"now": time.time(), "state": state, "message": message, "details": json.dumps(details), "run": number}
     connection.execute(change, row)
+    _seal(connection, number)
 
 
 def amend(connection: Connection, number: int, more: dict[str, Any]) -> None:
@@ -132,6 +142,7 @@ def amend(connection: Connection, number: int, more: dict[str, Any]) -> None:
     details = {**json.loads(found), **more}
     change = text("UPDATE runs SET details = :details WHERE id = :run")
     connection.execute(change, {"details": json.dumps(details), "run": number})
+    _seal(connection, number)
 
 
 def runs_of(connection: Connection, plan: str, most: int | None = None) -> list[Run]:
@@ -148,11 +159,13 @@ def run_before(connection: Connection, run: Run) -> int | None:
 
 
 def _run(connection: Connection, row: Any) -> Run:
-    query = text(
-        "SELECT test_set, comparisons, reached, finished, kept, counted, wanted FROM progress "
-        "WHERE run = :run ORDER BY position"
-    )
-    progress = tuple(Progress(*p) for p in connection.execute(query, {"run": row["id"]}))
+    if not is_whole("runs", row):
+        raise DamagedError([f"runs: run {row['id']}"])
+    found = connection.execute(text("SELECT * FROM progress WHERE run = :run ORDER BY position"), {"run": row["id"]})
+    listed = found.mappings().all()
+    if not all(is_whole("progress", own) for own in listed):
+        raise DamagedError([f"progress: how far run {row['id']} came"])
+    progress = tuple(Progress(*(own[f.name] for f in fields(Progress))) for own in listed)
     rest = {key: row[key] for key in ("plan", "path", "started", "updated", "ended", "state", "host", "pid", "message")}
     return Run(number=row["id"], details=json.loads(row["details"]), progress=progress, **rest)
 

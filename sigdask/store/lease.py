@@ -7,10 +7,12 @@ every transaction renews the lease under its own token first.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -22,6 +24,8 @@ from sqlalchemy import Connection, text
 
 from sigdask.errors import HeldError, SigdaskError, StoreError
 from sigdask.store.database import Database, clock
+
+log = logging.getLogger("sigdask.store")
 
 LIFE = 60.0
 """Seconds without a sign of life after which a lease is free."""
@@ -42,6 +46,14 @@ class Holder:
     def this() -> Holder:
         """Return this process."""
         return Holder(socket.gethostname(), os.getpid(), _space(), _born(os.getpid()))
+
+    @staticmethod
+    def of(kept: str) -> Holder:
+        """Return who is named by what is kept; no one that is known where that cannot be read."""
+        try:
+            return Holder(**json.loads(kept))
+        except (ValueError, TypeError):
+            return Holder("a host that cannot be told", 0, "", "")
 
     def is_dead(self) -> bool:
         """Whether it is known to have ended: only where its processes can be seen."""
@@ -105,18 +117,30 @@ class Lease:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
 
     def _take(self) -> None:
-        with self.database.transaction() as connection:
+        """Take it, or raise; a holder whose clock is far ahead is watched for a while: one that lives beats."""
+        ahead = self._taken(None)
+        if ahead is not None:
+            log.info("%s: its last sign of life is from the future; watching for another", self._what())
+            time.sleep(2 * BEAT)
+            self._taken(ahead)
+
+    def _taken(self, watched: float | None) -> float | None:
+        """Return a beat too far ahead to be judged by, where it is not the one that was `watched`; else it is taken."""
+        with self.database.writing() as connection:
             now = clock(connection)
             row = connection.execute(
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
             ).one_or_none()
             if row is not None:
-                holder = Holder(**json.loads(row.holder))
-                if now - row.beat < LIFE and not holder.is_dead():
-                    raise _held(self._what(), holder, row.since, now - row.beat)
+                holder, silent = Holder.of(row.holder), now - row.beat
+                if silent < LIFE and row.beat != watched and not holder.is_dead():
+                    if silent > -LIFE or watched is not None:
+                        raise _held(self._what(), holder, row.since, max(silent, 0.0))
+                    return float(row.beat)
                 connection.execute(text("DELETE FROM leases WHERE name = :name"), {"name": self.name})
             mine = {"name": self.name, "token": self.token, "holder": json.dumps(asdict(Holder.this())), "now": now}
             connection.execute(text("INSERT INTO leases VALUES (:name, :token, :holder, :now, :now, 0)"), mine)
+        return None
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT):
@@ -130,9 +154,9 @@ def sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: i
     for name in names:
         query = text("SELECT holder, beat FROM leases WHERE name = :name")
         row = connection.execute(query, {"name": name}).one_or_none()
-        if row is None or now - row.beat >= LIFE:
+        if row is None or abs(now - row.beat) >= LIFE:
             continue
-        holder = Holder(**json.loads(row.holder))
+        holder = Holder.of(row.holder)
         if (holder.host, holder.pid) == (host, pid) and not holder.is_dead():
             return True
     return False

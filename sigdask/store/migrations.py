@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, inspect, text
 
-from sigdask.errors import InputError
+from sigdask.errors import DamagedError, InputError
 from sigdask.store import earlier
 from sigdask.store.blocks import HOLDS, end, end_whole, keep
+from sigdask.store.seals import SEALED, UNSEALED, are_possible, keys_of, of_tallies, seal
 
 V1 = """
 CREATE TABLE comparisons (
@@ -106,6 +107,44 @@ CREATE INDEX extracted_by_use ON extracted (used);
 """Statistics of outputs are kept with what was counted of them."""
 
 
+CHECKSUMS = "".join(
+    f"ALTER TABLE {name} ADD COLUMN checksum BIGINT NOT NULL DEFAULT {UNSEALED};" for name in ("tallies", *SEALED)
+)
+"""By which it is told whether a row is what was kept."""
+
+TALLIES = (
+    "SELECT comparison, run, first, stop, greater, less, two_sided FROM tallies WHERE comparison BETWEEN :low AND :high"
+)
+COMPARISONS_AT_ONCE = 50_000
+
+
+def _with_checksums(connection: Connection) -> None:
+    """Seal what there is, but for tallies that no trials can have given."""
+    _runs(CHECKSUMS)(connection)
+    last = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one()
+    for low in range(0, (last or 0) + 1, COMPARISONS_AT_ONCE):
+        _seal_tallies(connection, low, low + COMPARISONS_AT_ONCE - 1)
+    for name in SEALED:
+        seal(connection, name)
+
+
+def _seal_tallies(connection: Connection, low: int, high: int) -> None:
+    between = {"low": low, "high": high}
+    known = connection.execute(
+        text("SELECT id, digest FROM comparisons WHERE id BETWEEN :low AND :high"), between
+    ).all()
+    rows = np.array([tuple(row) for row in connection.execute(text(TALLIES), between)], np.int64).reshape(-1, 7)
+    ids, keys = np.array([number for number, _ in known], np.int64), keys_of([digest for _, digest in known])
+    rows = rows[np.isin(rows[:, 0], ids) & are_possible(rows[:, 2], rows[:, 3], rows[:, 4:])]
+    order = np.argsort(ids)
+    own = keys[order[np.searchsorted(ids, rows[:, 0], sorter=order)]]
+    made = of_tallies(own, rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4:])
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    query = f"UPDATE tallies SET checksum = {mark} WHERE comparison = {mark} AND run = {mark} AND first = {mark}"  # noqa: S608
+    if len(rows):
+        connection.exec_driver_sql(query, [tuple(row) for row in np.column_stack([made, rows[:, :3]]).tolist()])
+
+
 def _runs(script: str) -> Callable[[Connection], None]:
     def migrate(connection: Connection) -> None:
         sqlite = connection.dialect.name == "sqlite"
@@ -120,20 +159,29 @@ def _runs(script: str) -> Callable[[Connection], None]:
     return migrate
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_runs(V1), _runs(V2), _columnar, _runs(EXTRACTED))
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _runs(V1),
+    _runs(V2),
+    _columnar,
+    _runs(EXTRACTED),
+    _with_checksums,
+)
 """The k-th brings a store from version k to version k + 1."""
 
 NEWEST = len(MIGRATIONS)
 
-COLUMNAR = 3
-"""The version from which on results are in columns."""
+COLUMNAR, WITH_CHECKSUMS = 3, 5
+"""The versions from which on results are in columns, and rows have checksums."""
 
 
 def version_of(connection: Connection) -> int:
     """Return the version of a store, 0 where there is none yet."""
     if not inspect(connection).has_table("schema_version"):
         return 0
-    return int(connection.execute(text("SELECT version FROM schema_version")).scalar_one())
+    found = connection.execute(text("SELECT version FROM schema_version")).scalars().all()
+    if len(found) != 1 or type(found[0]) is not int or found[0] < 0:
+        raise DamagedError(["schema_version: what version it has cannot be told"])
+    return found[0]
 
 
 def check_version(version: int, where: str) -> None:

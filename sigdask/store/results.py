@@ -29,6 +29,7 @@ from sigdask.store.blocks import (
     end,
     keep,
     listed,
+    seal_all,
 )
 from sigdask.store.columns import Columns, Name, columns_of, joined, matches, only, same, size_of, table_of, taken
 from sigdask.store.migrations import COLUMNAR, version_of
@@ -110,8 +111,9 @@ def record(connection: Connection, plan: str, number: int, found: Sequence[Found
     gone = np.flatnonzero(ended)
     for block, which in _of_blocks(live, gone):
         end(connection, number, block, live.row[gone[which]])
-    _retell(connection, live, old[is_retold], taken(now, rows[is_retold]))
+    retold = _retell(connection, live, old[is_retold], taken(now, rows[is_retold]))
     keep(connection, plan, number, taken(now, np.flatnonzero(otherwise)))
+    seal_all(connection, plan, number, retold)
     return int(otherwise.sum()) + size_of(live.columns) - len(rows)
 
 
@@ -155,7 +157,7 @@ def first_looks(connection: Connection, plan: str, comparisons: Integers) -> Int
     asked, place = np.unique(comparisons, return_inverse=True)
     least = np.full(len(asked) + 1, HOLDS)  # the last is that of all others
     for row in listed(connection, plan):
-        own = unpacked(row.columns, LOOKS)
+        own = unpacked(row["columns"], LOOKS)
         comparison, complete, exact, n_trials = (np.asarray(own[name]) for name in LOOKS)
         at = np.searchsorted(asked, comparison)
         is_look = complete & ~exact & np.isin(comparison, asked)
@@ -228,10 +230,12 @@ def _of_blocks(live: _Live, rows: Integers) -> Iterator[tuple[Block, Integers]]:
         yield live.blocks[k], np.flatnonzero(of_rows == k)
 
 
-def _retell(connection: Connection, live: _Live, rows: Integers, columns: Columns) -> None:
-    """Put into blocks of an earlier version what is now found of rows that hold."""
+def _retell(connection: Connection, live: _Live, rows: Integers, columns: Columns) -> list[int]:
+    """Put into blocks of an earlier version what is now found of rows that hold; return their numbers."""
     change = text("UPDATE found SET columns = :columns, earlier = :earlier WHERE id = :block")
+    changed = []
     for block, which in _of_blocks(live, rows):
+        changed.append(block.number)
         n, places = len(block.until), live.row[rows[which]]
         at = np.arange(n)
         at[places] = n + np.arange(len(places))
@@ -239,3 +243,4 @@ def _retell(connection: Connection, live: _Live, rows: Integers, columns: Column
         is_earlier = (block.until == HOLDS).sum() > len(places)
         row = {"columns": packed(whole), "earlier": int(is_earlier), "block": block.number}
         connection.execute(change, row)
+    return changed

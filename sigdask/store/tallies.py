@@ -1,8 +1,9 @@
 """Tallies in the database, one row for each comparison, run and round of trials.
 
-A row is the tally of trials `first` to `stop - 1` of its round: it is inserted once, under a unique
-key, and lengthened only from exactly where it ends. So no trial can be counted twice, whoever
-writes, and the counts of a comparison are always those of the trials 0 to n - 1.
+A row is the tally of trials `first` to `stop - 1` of its round, from the round's start: what was counted of the same
+trials is the same whoever counted it, so that of two rows the one that goes further takes the other's place. No trial
+can be counted twice, and drivers that share comparisons share their counts. Each row has a checksum, and is looked at
+whenever it is read.
 """
 
 from __future__ import annotations
@@ -10,21 +11,27 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, exc, text
+from sqlalchemy import Connection, text
 
-from sigdask.errors import StoreError
-from sigdask.randomization.tallies import round_of
+from sigdask.errors import DamagedError
+from sigdask.randomization.tallies import round_bounds
 from sigdask.store.database import rows_of
+from sigdask.store.seals import Keys, are_possible, is_whole, of_row, of_tallies
+from sigdask.store.seals import rows_of as sealed_rows_of
 
 AT_ONCE = 5000
 """Keys in one query."""
 
+Integers = NDArray[np.int64]
+
 TAILS = ("greater", "less", "two_sided")
+
+COLUMNS = ("comparison", "first", "stop", *TAILS, "checksum")
 
 NEARLY = 2
 """Times as many keys as are meant may be read, where that is simpler."""
@@ -32,25 +39,25 @@ NEARLY = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """Tallies of some comparisons over one range of trials, within one round.
+    """Tallies of some comparisons over one round of trials, from its start.
 
     Attributes
     ----------
     ids : int64 array, shape (n,)
         Comparisons.
     run, first, stop : int
-        Trials `first` to `stop - 1` of a run.
+        Trials `first` to `stop - 1` of a run; the first is that of its round.
     counts : int64 array, shape (n, 3)
         Exceedances; of a family as a whole (n = 1), shape (1, size).
     whole : bool
         A family's.
     """
 
-    ids: NDArray[np.int64]
+    ids: Integers
     run: int
     first: int
     stop: int
-    counts: NDArray[np.int64]
+    counts: Integers
     whole: bool = False
 
 
@@ -64,13 +71,75 @@ class Prefixes:
         How many.
     counts : int64 array, shape (n, 3) or (n, size)
         Their exceedances.
+    before : int64 array like `counts`
+        Those of the rounds before the last.
+    gap : int64 array, shape (n,)
+        The first trial of those that are kept beyond trials which are not; 0 where there is no such gap.
     """
 
-    n_trials: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    n_trials: Integers
+    counts: Integers
+    before: Integers
+    gap: Integers
 
 
-def ids_of(connection: Connection, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of some comparisons in one run, in the order of comparisons and trials: arrays of shape (n_rows,).
+
+    Attributes
+    ----------
+    place : int64
+        The comparison, by its place among those asked for.
+    first, stop : int64
+        Its trials.
+    counts : int64, shape (n_rows, ...)
+        Their exceedances.
+    follows : bool
+        Whether the trials before are all kept too.
+    """
+
+    place: Integers
+    first: Integers
+    stop: Integers
+    counts: Integers
+    follows: NDArray[np.bool_]
+
+    @staticmethod
+    def of(place: Integers, first: Integers, stop: Integers, counts: Integers) -> Rows:
+        """Put rows in order, and see which follow on each other."""
+        order = np.lexsort((first, place))
+        place, first, stop, counts = place[order], first[order], stop[order], counts[order]
+        is_new = np.diff(place, prepend=-1) != 0
+        before = np.where(is_new, 0, np.roll(stop, 1))
+        n_gaps = np.cumsum(first != before)
+        starts = np.flatnonzero(is_new)
+        at_start = n_gaps[starts] - (first != before)[starts]
+        return Rows(place, first, stop, counts, n_gaps == np.repeat(at_start, np.diff(starts, append=len(place))))
+
+    def prefixes(self, n: int) -> Prefixes:
+        """Return what they come to for n comparisons."""
+        n_trials, gap = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        counts = np.zeros((n, *self.counts.shape[1:]), np.int64)
+        before = counts.copy()
+        starts = np.flatnonzero(np.diff(self.place, prepend=-1))
+        if len(starts):
+            some, follows = self.place[starts], self.follows.reshape(-1, *[1] * (self.counts.ndim - 1))
+            n_trials[some] = np.maximum.reduceat(self.stop * self.follows, starts)
+            counts[some] = np.add.reduceat(self.counts * follows, starts)
+            is_before = follows & (self.stop < n_trials[self.place]).reshape(follows.shape)
+            before[some] = np.add.reduceat(self.counts * is_before, starts)
+            after = np.where(self.follows, np.iinfo(np.int64).max, self.first)
+            gap[some] = np.minimum.reduceat(after, starts)
+            gap[gap == np.iinfo(np.int64).max] = 0
+        return Prefixes(n_trials, counts, before, gap)
+
+    def only(self, which: NDArray[np.bool_]) -> Rows:
+        """Return those that are marked."""
+        return Rows(self.place[which], self.first[which], self.stop[which], self.counts[which], self.follows[which])
+
+
+def ids_of(connection: Connection, digests: NDArray[np.void], labels: Sequence[str]) -> Integers:
     """Return the numbers of comparisons, entering those that are new."""
     listed = digests.tolist()
     known = _known(connection, listed)
@@ -112,135 +181,166 @@ def _enter(connection: Connection, new: Mapping[bytes, str]) -> None:
     connection.exec_driver_sql(query, list(new.items()))
 
 
-def read(connection: Connection, ids: NDArray[np.int64], run: int) -> Prefixes:
-    """Read what is kept of comparisons of pairs, in the order of `ids`."""
-    sums = [f"CAST(sum({tail}) AS BIGINT)" for tail in TAILS]
-    some, place = np.unique(ids, return_inverse=True)  # one comparison may stand twice
-    rows = _rows(connection, some, run, ("comparison", "max(stop)", *sums), "GROUP BY comparison")
-    found = np.zeros((len(some), 4), np.int64)
-    found[np.searchsorted(some, rows[:, 0])] = rows[:, 1:]
-    return Prefixes(found[place, 0], found[place, 1:])
+def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> Prefixes:
+    """Read what is kept of comparisons of pairs, in the order of `ids`; `keys` are those of their checksums.
+
+    Raises
+    ------
+    DamagedError
+        A row is not what was kept.
+    """
+    some, first, place = np.unique(ids, return_index=True, return_inverse=True)  # one comparison may stand twice
+    found = _rows(connection, some, keys[first], run).prefixes(len(some))
+    return Prefixes(found.n_trials[place], found.counts[place], found.before[place], found.gap[place])
 
 
-def read_blocks(
-    connection: Connection, ids: NDArray[np.int64], run: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def read_blocks(connection: Connection, ids: Integers, keys: Keys, run: int) -> tuple[Integers, Integers, Integers]:
     """Read what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-    some, place = np.unique(ids, return_inverse=True)
-    rows = _rows(connection, some, run, ("comparison", "first", "stop", *TAILS))
-    starts, number = np.unique(rows[:, 1], return_inverse=True)
-    at = np.searchsorted(some, rows[:, 0])
+    some, first, place = np.unique(ids, return_index=True, return_inverse=True)
+    rows = _rows(connection, some, keys[first], run)
+    rows = rows.only(rows.follows)
+    starts, number = np.unique(rows.first, return_inverse=True)
     stops, counts = np.zeros((len(starts), len(some)), np.int64), np.zeros((len(starts), len(some), 3), np.int64)
-    stops[number, at], counts[number, at] = rows[:, 2], rows[:, 3:]
+    stops[number, rows.place], counts[number, rows.place] = rows.stop, rows.counts
     return starts, stops[:, place], counts[:, place]
 
 
-def _rows(
-    connection: Connection, ids: NDArray[np.int64], run: int, what: Sequence[str], more: str = ""
-) -> NDArray[np.int64]:
-    """Return what is asked of the tallies of comparisons, which are in ascending order, shape (n_rows, n_columns)."""
-    found = [np.zeros((0, len(what)), np.int64)]
+def _rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> Rows:
+    """Return the tallies of comparisons, which are in ascending order."""
+    parts = [np.zeros((0, len(COLUMNS)), np.int64)]
     for some in _chunks(ids):
         low, high = int(some[0]), int(some[-1])
         where = f"comparison BETWEEN {low} AND {high}"
         if high - low > NEARLY * len(some):
             where = f"comparison IN ({','.join(map(str, some.tolist()))})"
-        query = f"SELECT {', '.join(what)} FROM tallies WHERE run = {run} AND {where} {more}"  # noqa: S608  # integers
-        rows = rows_of(connection, query)
-        values = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, len(what))
-        found.append(values[np.isin(values[:, 0], some)])
-    return np.concatenate(found)
+        query = f"SELECT {', '.join(COLUMNS)} FROM tallies WHERE run = {run} AND {where}"  # noqa: S608  # integers
+        parts.append(_integers(rows_of(connection, query)))
+    values = np.concatenate(parts)
+    values = values[np.isin(values[:, 0], ids)]
+    place = np.searchsorted(ids, values[:, 0])
+    sound = are_whole(keys[place], np.full(len(values), run), values[:, 1:])
+    if not sound.all():
+        raise DamagedError([told(number, run, first, stop) for number, first, stop in values[~sound, :3].tolist()])
+    return Rows.of(place, values[:, 1], values[:, 2], values[:, 3:6])
 
 
-def read_rounds(connection: Connection, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> Prefixes:
+def _integers(rows: Sequence[tuple[Any, ...]]) -> Integers:
+    """Return rows as an array; what is no number in them is -1, which none of them holds."""
+    try:
+        values = np.fromiter(chain.from_iterable(rows), np.int64)
+    except (TypeError, ValueError):
+        plain = (value if type(value) is int else -1 for value in chain.from_iterable(rows))
+        values = np.fromiter(plain, np.int64)
+    return values.reshape(-1, len(COLUMNS))
+
+
+def are_whole(keys: Keys, run: Integers, values: Integers) -> NDArray[np.bool_]:
+    """Say of rows, `COLUMNS` without their comparisons, whether they are what was kept, and can have been counted."""
+    first, stop, counts, checksum = values[:, 0], values[:, 1], values[:, 2:5], values[:, 5]
+    start, end = round_bounds(first)
+    is_round = (first == start) & (first < stop) & (stop <= end)
+    return np.asarray(
+        is_round & are_possible(first, stop, counts) & (of_tallies(keys, run, first, stop, counts) == checksum)
+    )
+
+
+def told(comparison: int, run: int, first: int, stop: int, table: str = "tallies") -> str:
+    """Return what a row of tallies is called."""
+    return f"{table}: comparison {comparison}, run {run}, trials {first:,} to {stop - 1:,}"
+
+
+def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, most: Integers) -> Prefixes:
     """Read the whole rounds of comparisons that end at trial `most`, shape (n,), or before."""
-    _, stops, counts = read_blocks(connection, ids, run)
+    _, stops, counts = read_blocks(connection, ids, keys, run)
     within = (stops > 0) & (stops <= most)
-    return Prefixes(np.where(within, stops, 0).max(axis=0, initial=0), (counts * within[..., None]).sum(axis=0))
+    n_trials, summed = np.where(within, stops, 0).max(axis=0, initial=0), (counts * within[..., None]).sum(axis=0)
+    return Prefixes(n_trials, summed, summed, np.zeros(len(ids), np.int64))
 
 
 def read_whole(connection: Connection, number: int, run: int, size: int, most: int) -> Prefixes:
     """Read what is kept of one family, of rounds that end at trial `most` or before."""
-    query = text("SELECT stop, counts FROM arrays WHERE comparison = :c AND run = :run AND stop <= :most")
-    n_trials, counts = 0, np.zeros(size, np.int64)
-    for stop, packed in connection.execute(query, {"c": int(number), "run": run, "most": most}):
-        n_trials = max(n_trials, stop)
-        counts += _unpacked(packed)
-    return Prefixes(np.array([n_trials]), counts[None])
-
-
-def write(connection: Connection, kept: Sequence[Kept]) -> None:
-    """Add tallies, each continuing where its comparison's trials end; all or none (by the caller's transaction).
-
-    Raises
-    ------
-    StoreError
-        Some of these trials are kept already; another driver has counted them.
-    """
-    try:
-        for one in kept:
-            start, _ = round_of(one.first)
-            if one.whole:
-                _write_whole(connection, one, start)
-            elif one.first == start:
-                _insert(connection, one)
-            else:
-                _lengthen(connection, one, start)
-    except exc.IntegrityError:
-        raise _conflict() from None
-
-
-def _insert(connection: Connection, one: Kept) -> None:
-    columns = (one.ids.tolist(), *one.counts[:, :3].T.tolist())
-    if connection.dialect.name == "postgresql":
-        query = (
-            "INSERT INTO tallies SELECT k, %s, %s, %s, g, l, t FROM "
-            "unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]) AS new (k, g, l, t)"
-        )
-        connection.exec_driver_sql(query, (one.run, one.first, one.stop, *columns))
-        return
-    query = f"INSERT INTO tallies VALUES (?, {one.run}, {one.first}, {one.stop}, ?, ?, ?)"  # noqa: S608  # integers
-    connection.exec_driver_sql(query, list(zip(*columns, strict=True)))
-
-
-def _lengthen(connection: Connection, one: Kept, start: int) -> None:
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    query = (
-        f"UPDATE tallies SET stop = {one.stop}, greater = greater + {mark}, less = less + {mark}, "  # noqa: S608  # integers
-        f"two_sided = two_sided + {mark} WHERE comparison = {mark} AND run = {one.run} AND first = {start} "
-        f"AND stop = {one.first}"
+    rows = list(
+        sealed_rows_of(connection, "arrays", "WHERE comparison = :c AND run = :run", {"c": int(number), "run": run})
     )
-    columns = (*one.counts[:, :3].T.tolist(), one.ids.tolist())
-    done = connection.exec_driver_sql(query, list(zip(*columns, strict=True)))
-    if done.rowcount != len(one.ids):
-        raise _conflict()
+    faults = [told(number, run, row["first"], row["stop"], "arrays") for row in rows if not is_sound(row, size)]
+    if faults:
+        raise DamagedError(faults)
+    first, stop = (np.array([row[name] for row in rows], np.int64) for name in ("first", "stop"))
+    counts = np.array([unpacked(row["counts"]) for row in rows], np.int64).reshape(-1, size)
+    found = Rows.of(np.zeros(len(rows), np.int64), first, stop, counts)
+    return found.only(found.stop <= most).prefixes(1)
 
 
-def _write_whole(connection: Connection, one: Kept, start: int) -> None:
-    key = {"c": int(one.ids[0]), "run": one.run, "start": start, "first": one.first, "stop": one.stop}
-    if one.first == start:
-        insert = text("INSERT INTO arrays VALUES (:c, :run, :first, :stop, :counts)")
-        connection.execute(insert, {**key, "counts": _packed(one.counts[0])})
-        return
-    where = "WHERE comparison = :c AND run = :run AND first = :start AND stop = :first"
-    before = connection.execute(text(f"SELECT counts FROM arrays {where}"), key).scalar_one_or_none()  # noqa: S608
-    if before is None:
-        raise _conflict()
-    counts = _packed(_unpacked(before) + one.counts[0])
-    update = text(f"UPDATE arrays SET stop = :stop, counts = :counts {where}")  # noqa: S608
-    connection.execute(update, {**key, "counts": counts})
+def is_sound(row: Mapping[str, Any], size: int | None = None) -> bool:
+    """Say whether a row of a family is what was kept, of some number of counts, and can have been counted."""
+    if not is_whole("arrays", row):
+        return False
+    try:
+        counts = unpacked(row["counts"])
+    except (zlib.error, ValueError):
+        return False
+    return bool((counts >= 0).all() and (counts <= row["stop"] - row["first"]).all() and size in {None, len(counts)})
 
 
-def _packed(counts: NDArray[np.int64]) -> bytes:
+def write(connection: Connection, kept: Sequence[Kept], keys: Sequence[Keys]) -> None:
+    """Keep tallies, each in place of what is kept of the first of its trials; `keys` are those of their checksums."""
+    for one, own in zip(kept, keys, strict=True):
+        if one.whole:
+            _write_whole(connection, one)
+        else:
+            _write(connection, one, own)
+
+
+INTO = {
+    "sqlite": """
+INSERT INTO tallies (comparison, run, first, stop, greater, less, two_sided, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (comparison, run, first) DO UPDATE SET stop = excluded.stop, greater = excluded.greater,
+less = excluded.less, two_sided = excluded.two_sided, checksum = excluded.checksum WHERE excluded.stop > tallies.stop
+""",
+    "postgresql": """
+INSERT INTO tallies (comparison, run, first, stop, greater, less, two_sided, checksum)
+SELECT k, %s, %s, %s, g, l, t, c FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
+AS new (k, g, l, t, c)
+ON CONFLICT (comparison, run, first) DO UPDATE SET stop = excluded.stop, greater = excluded.greater,
+less = excluded.less, two_sided = excluded.two_sided, checksum = excluded.checksum WHERE excluded.stop > tallies.stop
+""",
+}
+"""Of two rows the one that goes further stays."""
+
+INTO_ARRAYS = """
+INSERT INTO arrays (comparison, run, first, stop, counts, checksum) VALUES (:c, :run, :first, :stop, :counts, :made)
+ON CONFLICT (comparison, run, first) DO UPDATE SET stop = excluded.stop, counts = excluded.counts,
+checksum = excluded.checksum WHERE excluded.stop > arrays.stop
+"""
+
+
+def _write(connection: Connection, one: Kept, keys: Keys) -> None:
+    same = one.run, one.first, one.stop
+    run, first, stop = (np.full(len(keys), value) for value in same)
+    checksums = of_tallies(keys, run, first, stop, one.counts[:, :3])
+    ids, counts, query = one.ids.tolist(), one.counts[:, :3].T.tolist(), INTO[connection.dialect.name]
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(query, (*same, ids, *counts, checksums.tolist()))
+    else:
+        columns = ids, *map(repeat, same), *counts, checksums.tolist()
+        connection.exec_driver_sql(query, list(zip(*columns, strict=False)))
+
+
+def _write_whole(connection: Connection, one: Kept) -> None:
+    number, counts = int(one.ids[0]), _packed(one.counts[0])
+    query = text("SELECT digest FROM comparisons WHERE id = :c")
+    digest = connection.execute(query, {"c": number}).scalar_one()
+    row = {"c": number, "run": one.run, "first": one.first, "stop": one.stop, "counts": counts}
+    connection.execute(text(INTO_ARRAYS), {**row, "made": of_row((*row.values(), digest))})
+
+
+def _packed(counts: Integers) -> bytes:
     return zlib.compress(np.ascontiguousarray(counts, "<i8").tobytes(), 1)
 
 
-def _unpacked(packed: bytes) -> NDArray[np.int64]:
+def unpacked(packed: bytes) -> Integers:
+    """Return the counts of a family."""
     return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
-
-
-def _conflict() -> StoreError:
-    return StoreError("another driver has counted some of these trials meanwhile; run again to go on from them")
 
 
 _Items = TypeVar("_Items", bound=Sequence[Any] | NDArray[np.int64])

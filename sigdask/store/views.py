@@ -219,6 +219,8 @@ def report(store: str, plan: str | None = None, number: int | None = None) -> Re
         run = next((run for run in runs if number in {None, run.number}), None)
         if run is None:
             raise InputError(f"plan {name!r} has no run {number}; its runs: {_listed(runs)}")
+        if "settings" not in run.details:
+            raise InputError(f"run {run.number} of plan {name!r}: its record was damaged; what it found cannot be told")
         columns = results_at(connection, name, run.number)
         before = history.run_before(connection, run)
         changed = Changed({}, {}, NONE, NONE) if before is None else changes(connection, name, before, run.number)

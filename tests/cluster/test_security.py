@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from cluster.hosts import dask_cluster
+from cluster.slurm import wait
 from cluster.work import counted
 
 from sigdask.clusters import connect, describe
@@ -75,14 +76,24 @@ def test_every_port_of_scheduler_nanny_and_worker_wants_a_certificate(secured, c
         assert len(ports) == 3
         for address in ports:
             host, port = address.removeprefix("tls://").split(":")
-            context = ssl.create_default_context(cafile=str(certificates.ca))
-            context.check_hostname = False
-            with (  # TLS 1.3: the refusal arrives with the first read
-                pytest.raises(ssl.SSLError, match="(?i)certificate required"),
-                socket.create_connection((host, int(port)), timeout=5) as raw,
-                context.wrap_socket(raw) as spoken,
-            ):
-                spoken.recv(1)
+            assert wants_a_certificate(host, int(port)), address
+
+
+def wants_a_certificate(host, port):
+    """Whether a stranger's handshake ends with that word; with TLS 1.3 it arrives with the first read."""
+    context = ssl._create_unverified_context()
+    try:
+        with socket.create_connection((host, port), timeout=2) as raw, context.wrap_socket(raw) as spoken:
+            spoken.recv(1)
+    except (ssl.SSLError, TimeoutError) as error:
+        return "certificate required" in str(error).lower()
+    return False
+
+
+def serves_pages(host, port):
+    with socket.create_connection((host, port), timeout=5) as raw:
+        raw.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+        return raw.recv(5) == b"HTTP/"
 
 
 def test_plain_tcp_elsewhere_is_warned_about(caplog):
@@ -184,12 +195,48 @@ def test_a_path_that_a_job_script_would_run_is_refused(path, monkeypatch, tmp_pa
         pass
 
 
-def test_a_local_cluster_speaks_tls_where_the_machine_is_shared(exact):
-    pytest.importorskip("cryptography")
+@pytest.mark.parametrize("named", ["local", {"class": "local", "workers": 1}])
+def test_who_reaches_loopback_without_a_certificate_can_run_nothing_on_a_local_cluster(exact, named):
     jobs, want = exact
-    with connect(describe({"class": "local", "workers": 1, "security": "tls"}, where="c")) as cluster:
-        assert cluster.client.scheduler.address.startswith("tls://127.0.0.1:")
+    before = listening(os.getpid())
+    with connect(named, workers=1) as cluster:
         assert counted(jobs, cluster=cluster) == want
+        ours = listening(os.getpid()) - before
+        closed = [(ip, port) for ip, port in ours if wants_a_certificate(ip, port)]
+        assert len(closed) == 3  # scheduler, nanny and worker
+        assert all(serves_pages(ip, port) for ip, port in ours.difference(closed))
+        with (
+            pytest.raises(InputError, match="no dask scheduler answers"),
+            connect(cluster.client.scheduler.address.replace("tls://", "tcp://")),
+        ):
+            pass
+
+
+@pytest.mark.parametrize("named", ["local+tcp", {"class": "local", "security": "tcp"}])
+def test_a_local_cluster_speaks_plain_tcp_where_that_is_asked_for(exact, named):
+    jobs, want = exact
+    with connect(named, workers=1) as cluster:
+        assert cluster.client.scheduler.address.startswith("tcp://127.0.0.1:")
+        assert counted(jobs, cluster=cluster) == want
+
+
+def test_what_a_killed_run_leaves_in_temporary_folders_is_swept_by_the_next(tmp_path):
+    table = tmp_path / "scores.csv"
+    table.write_text("item,x,y\n" + "".join(f"q{k},{k % 7 / 8},{k % 5 / 8}\n" for k in range(500)))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [SIGDASK, "compare", table, "--cluster", "local", "--workers", "1", "--trials"]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    run = subprocess.Popen([*command, str(2**30)], env=environment, stderr=subprocess.DEVNULL)
+    try:
+        wait(lambda: list(scratch.glob("sigdask-dask-*/*/worker-*")), "workers", 60)
+    finally:
+        run.kill()
+        run.wait()
+    left = {path.name.rpartition("-")[0] for path in scratch.iterdir()}
+    assert left >= {"sigdask-tls", "sigdask-dask"}
+    subprocess.run([*command, "20000"], env=environment, check=True, capture_output=True)
+    assert not list(scratch.iterdir())
 
 
 def test_prometheus_counts_trials_beside_dasks_own_metrics(exact):

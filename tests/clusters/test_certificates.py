@@ -1,6 +1,7 @@
 """Certificates: who signed them, for what, how long, and who may read them."""
 
 import os
+import shutil
 import stat
 from datetime import UTC, datetime, timedelta
 
@@ -83,6 +84,28 @@ def test_those_made_for_a_run_are_gone_after_it(tmp_path, monkeypatch):
         assert tmp_path in folder.parents
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not folder.exists()
+
+
+def test_those_of_a_local_cluster_are_their_owners_and_gone_after_it_even_where_home_cannot_be_written(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "home").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with provided(Description("local")) as files:
+        folder = files.ca.parent
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    assert not folder.exists()
+
+
+def test_what_a_killed_run_left_in_home_is_swept_by_the_next(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    left = tmp_path / ".sigdask" / "tls" / "run-killed"
+    with provided(Description("ssh")) as files:
+        shutil.copytree(files.ca.parent, left)
+        with provided(Description("ssh")):
+            assert not left.exists()
+            assert files.ca.exists()
 
 
 def test_ones_own_are_taken_as_they_are(files):

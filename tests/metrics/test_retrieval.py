@@ -89,7 +89,6 @@ def test_names_of_trec_eval_are_names_too(counts, ours, trec):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ndcg@10", r"did you mean n?N?DCG@10"),
         ("P", "stands for|give cutoff, as in P@10"),
         ("recall", "stands for R@5"),
         ("AP(foo=2)", "no parameter 'foo'; it takes cutoff"),

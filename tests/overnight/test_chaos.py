@@ -48,7 +48,7 @@ def results_in(store):
     return sorted(map(repr, held.results()))
 
 
-@pytest.mark.parametrize("number", [0, *(pytest.param(k, marks=pytest.mark.chaos) for k in range(1, 12))])
+@pytest.mark.parametrize("number", [0, *(pytest.param(k, marks=pytest.mark.chaos) for k in range(1, 20))])
 @pytest.mark.parametrize("cluster", ["threads"])
 def test_a_killed_driver_changes_no_count(tmp_path, calm, number, cluster):
     rng = random.Random(number)

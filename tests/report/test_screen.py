@@ -33,6 +33,11 @@ def words(text):
     return {word.strip(":,") for word in text.split()}
 
 
+def letters(text):
+    """Words without what divides the members of paths and lists of choices."""
+    return set(re.findall(r"[^\W_]+", text))
+
+
 def piped(*arguments, cwd=None):
     """What a pipe gets."""
     command = [sys.executable, "-m", "sigdask", *arguments]
@@ -100,6 +105,32 @@ def test_every_command_fits_a_narrow_terminal(night, command):
     assert seen.status == (2 if "absent.csv" in command else 0)
     assert is_clean(seen.text)
     assert widest(seen) <= 40
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("compare", "--help"), ("run", "--help"), ("formats",), ("metrics",)], ids=" ".join
+)
+def test_help_and_lists_break_no_word_on_a_narrow_terminal(command):
+    whole, seen = piped(*command), shown(*command, columns=40)
+    assert letters(seen.text) == letters(whole)
+    assert widest(seen) <= 40
+    assert seen.status == 0
+
+
+def test_a_word_wider_than_the_terminal_is_broken_behind_its_punctuation(tmp_path):
+    name = "a-very-long-name-of-a-system-that-is-wider-than-forty-columns"
+    (tmp_path / "systems.csv").write_text(rows((name, "b", "c", "d")))
+    seen = shown("compare", "systems.csv", *QUICK, columns=40, cwd=tmp_path)
+    assert seen.status == 0
+    assert letters(seen.text) == letters(piped("compare", "systems.csv", *QUICK, cwd=tmp_path))
+    assert "  a-very-long-name-of-a-system-that-is-\n  wider-than-forty-columns" in seen.text
+
+
+def test_what_is_said_of_an_option_stands_below_it_on_a_narrow_terminal():
+    assert (
+        "  --alpha FLOAT\n    Level of the verdicts.  [default:\n    0.05]\n"
+        in shown("compare", "--help", columns=40).text
+    )
 
 
 def rows(names):

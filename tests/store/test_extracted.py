@@ -81,13 +81,16 @@ def test_a_night_that_only_looks_writes_nothing(where):
 
 
 def test_a_store_of_the_version_before_gets_the_table(tmp_path):
-    from sigdask.store.migrations import MIGRATIONS, NEWEST, version_of
+    from sigdask.store.migrations import COLUMNAR, MIGRATIONS, version_of
+    from sigdask.store.seals import SEALED
 
     where = str(tmp_path / "old.sqlite")
     database = open_to_write(where)
     with database.transaction() as connection:
         connection.execute(text("DROP TABLE extracted"))
-        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": NEWEST - 1})
+        for table in ("tallies", *SEALED):
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN checksum"))
+        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": COLUMNAR})
     database.close()
     with open_store(where, "p") as store:
         store.shelf.put({"a": b"1"})

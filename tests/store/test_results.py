@@ -173,7 +173,8 @@ def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
         store.begin("p.toml", {}, [])
         for run in range(2):
             for first, stop in ((0, 4096), (4096, 10_000)):
-                store.commit([Kept(ids, run, first, stop, rng.integers(0, stop - first, (n, 3)))])
+                some = rng.integers(0, stop - first, n)
+                store.commit([Kept(ids, run, first, stop, np.column_stack([some, stop - first - some, some]))])
         store.record([found_of(many(200, rng.random(n)))])
         store.end("finished", "", {})
     assert where.stat().st_size / n < 250  # 400 with all columns full of noise

@@ -14,7 +14,7 @@ from sigdask.comparison.found.parts import merged
 from sigdask.comparison.found.result import Result, Stopped
 from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table
-from sigdask.statistics.crosscheck import Check, count_fits
+from sigdask.statistics.crosscheck import CHECKS, Check, count_fits
 
 
 def table_of(results: Sequence[Result], alpha: float) -> Table:
@@ -86,7 +86,8 @@ def _noted(result: Result, kind: str, number: str, system: str | None = None) ->
 
 def _checks(results: Sequence[Result]) -> dict[str, Checked]:
     found = [{check.name: check for check in r.checks} for r in results]
-    names = merged(map(tuple, found))
+    usual = tuple(name for name in CHECKS if any(name in own for own in found))
+    names = merged([usual, *map(tuple, found)])
     return {name: _checked(name, results, [own.get(name) for own in found]) for name in names}
 
 

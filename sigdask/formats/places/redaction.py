@@ -12,10 +12,10 @@ PLAIN = frozenset({"versionid", "generation", "ref", "path", "file", "format", "
 ACCOUNTS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Kinds of URLs that are written `container@account`, which is no secret."""
 
-_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,40}"
 _URL = re.compile(rf"{_SCHEME}(?:::{_SCHEME})*://")
 _WRITTEN = re.compile(rf"(?P<scheme>{_SCHEME})://(?P<rest>(?:(?!::{_SCHEME}://)[^\"'<>\s])*)")
-_USER = re.compile(r"(?P<user>[^/?#]*|[^/@]*:(?!\d+(?:/|$))[^@]*)@")
+_USER = re.compile(r"(?=[^@]*@)(?P<user>[^/?#]*|[^/@]*:(?!\d+(?:/|$))[^@]*)@")
 _QUERY = re.compile(r"\?(?=[\w.%~-]+=)")
 
 

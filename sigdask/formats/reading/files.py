@@ -8,18 +8,45 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import takewhile
+from contextvars import ContextVar
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, Any, TextIO
 
 from sigdask.errors import InputError
+from sigdask.formats.reading.unpacking import check_unpacked, unpacked
 
 GZIP = b"\x1f\x8b"
+NOTHING = bytes(16)
+"""The beginning of a file of which only the size was written."""
+
 HEAD = 1 << 16
 """Bytes looked at to tell a format."""
+
+TOLD = 1 << 20
+"""Bytes read between two looks at how far a file is read."""
+
+Tell = Callable[[Path, int], None]
+"""Takes a file, and the place up to which it is read."""
+
+_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+
+KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+LONGEST_SHOWN = 1000
+BLOCK = 512
+"""Bytes of a block, as a file's status counts them."""
+
+MOST_BELOW = 100_000
+"""Files and folders in a folder and below it."""
 
 
 @contextmanager
@@ -48,14 +75,19 @@ def open_text(path: Path) -> Iterator[TextIO]:
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip where its first two bytes say so."""
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == GZIP
+        _check_kind(path)
+        with _opened(path) as raw:
+            start = raw.read(len(NOTHING))
             raw.seek(0)
-            if not packed:
+            if start == NOTHING:
+                raise InputError(
+                    f"{path}: begins with zeros, as a file that was never written; fetch or write it again"
+                )
+            if not start.startswith(GZIP):
                 yield raw
                 return
-            with gzip.open(raw) as stream:
-                yield cast("IO[bytes]", stream)
+            with unpacked(path, raw) as stream:
+                yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: damaged gzip file ({error}); fetch or compress it again") from error
     except FileNotFoundError:
@@ -63,7 +95,76 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, expected a file") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise InputError(f"{shown(path)}: cannot be read ({error.strerror or error})") from error
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse what is no file, of which some would be waited for, or read, without an end."""
+    try:
+        found = path.stat()
+    except ValueError as error:  # a zero byte in its name
+        raise InputError(f"{str(path)!r}: no such file ({error})") from None
+    what = KINDS.get(stat.S_IFMT(found.st_mode))
+    if what is not None:
+        raise InputError(f"{path}: is {what}, expected a file; write what it holds into one")
+    if stored := BLOCK * getattr(found, "st_blocks", 0):  # holes are packing too
+        check_unpacked(path, found.st_size, stored)
+
+
+def shown(path: Path) -> str:
+    """Return a path as it is written in errors: one longer than any file's name in part."""
+    text = str(path)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Return the files in a folder and below it, by name; hidden files are none."""
+    found = sorted(islice(folder.rglob("*"), MOST_BELOW + 1))
+    if len(found) > MOST_BELOW:
+        raise InputError(f"{folder}: holds more than {MOST_BELOW:,} files; name the folder that holds the data alone")
+    shown_ones = (path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+    return [path for path in shown_ones if path.is_file()]
+
+
+@contextmanager
+def telling(tell: Tell) -> Iterator[None]:
+    """Tell how far files are read within."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    tell = _tell.get()
+    return path.open("rb") if tell is None else io.BufferedReader(_Told(path, tell), TOLD)
+
+
+class _Told(io.FileIO):
+    """A file that tells how far it is read."""
+
+    def __init__(self, path: Path, tell: Tell) -> None:
+        super().__init__(path)
+        self._path, self._told = path, tell
+
+    def readinto(self, buffer: Any) -> Any:
+        """Read as much as there is room for."""
+        n = super().readinto(buffer)
+        self._told(self._path, self.tell() if self.seekable() else 0)
+        return n
+
+    def readall(self) -> bytes:
+        """Read all that is left."""
+        return b"".join(iter(lambda: self.read(TOLD), b""))
+
+    def read(self, size: int | None = -1) -> Any:
+        """Read some, or all that is left."""
+        if size is None or size < 0:
+            return self.readall()
+        found = super().read(size)
+        self._told(self._path, self.tell() if self.seekable() else 0)
+        return found
 
 
 def is_parquet(path: Path) -> bool:

@@ -16,6 +16,7 @@ from sigdask.formats.reading.files import is_parquet, open_text
 from sigdask.formats.reading.records import as_object, is_json, read_records
 from sigdask.formats.reading.rows import as_text, delimited_rows, delimiter_of
 from sigdask.formats.reading.tables import check_header
+from sigdask.formats.reading.unpacking import check_parquet
 
 Record = Mapping[str, Any]
 
@@ -102,6 +103,7 @@ def _of_parquet(path: Path, batch: int = BATCH) -> Iterator[tuple[str, Record]]:
     number = 0
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
+            check_parquet(path, file.metadata)
             for rows in file.iter_batches(batch_size=batch):
                 for record in rows.to_pylist():
                     number += 1
@@ -133,7 +135,10 @@ def number(value: Any) -> float | None:
     (1.0, 0.0, 0.25, None, None)
     """
     if isinstance(value, bool | int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # a whole number of hundreds of digits
+            return None
     if not isinstance(value, str):
         return None
     if value.lower() in {"true", "false"}:

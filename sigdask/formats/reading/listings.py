@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, stem
+from sigdask.formats.reading.files import empty, files_below, stem
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.records import IsRecord, id_names, id_of, read_records
 from sigdask.formats.reading.rows import as_text
@@ -220,10 +220,9 @@ def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, noth
 def folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
     """Yield (id, file) of the files in a folder; the id is the relative path without suffix."""
     found = False
-    for file in sorted(path.rglob("*")):
+    for file in files_below(path):
         name = file.name.removesuffix(".gz")
-        hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        if file.is_file() and not hidden and (not suffixes or name.endswith(tuple(suffixes))):
+        if not suffixes or name.endswith(tuple(suffixes)):
             found = True
             yield (file.relative_to(path).parent / stem(file)).as_posix(), file
     if not found:

@@ -14,6 +14,8 @@ from sigdask.writing import listed
 
 SHOWN = 6
 ABSENT = object()
+DEEPEST = 1000
+"""Parts of a name that leads inside."""
 
 
 def columns_of(rows: Sequence[tuple[int, Sequence[Any]]]) -> dict[int, list[Any]]:
@@ -54,6 +56,8 @@ def field(nested: Mapping[str, Sequence[Any]], name: str) -> list[str] | None:
     >>> field({"prediction": [{"label": "A", "p": [0.1, 0.9]}]}, "prediction.p.1")
     ['0.9']
     """
+    if name.count(".") > DEEPEST:
+        return None
     for column in (name[:k] for k, mark in enumerate(name) if mark == "."):
         if column in nested:
             found = [_within(cell, name[len(column) + 1 :]) for cell in nested[column]]

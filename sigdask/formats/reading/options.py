@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.places import is_url, place, redacted
+from sigdask.formats.places import is_there, is_url, place, redacted
 from sigdask.formats.reading.files import differing, stem
 from sigdask.options import READING, Align, Decimal, Missing
 
@@ -88,6 +88,8 @@ class Options:
         The test set's name.
     metrics : tuple of str
         Metrics that will be asked for: one that a single format has tells the format.
+    most_unpacked : int or None
+        Bytes that a packed file may become; None is 50 times its size, at least 256 MB.
     own : mapping of str to str
         What one format alone takes, written after its name: `conll:scheme=IOBES,column=3`.
     """
@@ -108,6 +110,7 @@ class Options:
     group_file: Path | None = None
     name: str = ""
     metrics: tuple[str, ...] = ()
+    most_unpacked: int | None = None
     own: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -244,7 +247,7 @@ def parse_source(given: str | Path) -> Source:
     if is_url(text := str(given)):
         return Source(place(given))
     name, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
+    if not equals or is_there(Path(text).exists):
         return Source(Path(text))
     if not name.strip() or not path:
         raise InputError(f"system {redacted(text)!r}: expected PATH or NAME=PATH, with neither side empty")

@@ -157,7 +157,7 @@ def is_json_lines(path: Path) -> bool:
         return False
     try:
         json.loads(filled[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -70,6 +70,10 @@ LIKE = re.compile("|".join(("%$", *sorted({*MEANS, *OTHERS}))), re.IGNORECASE)
 """What such names hold; soon said of most ids."""
 
 
+LONGEST = 200
+"""Characters of such a name."""
+
+
 def is_summary(name: str) -> bool:
     """Whether a name is that of a summary.
 
@@ -200,7 +204,8 @@ def _called_so(column: Sequence[str]) -> dict[int, str]:
         named_like(column.buffer, column.starts, column.stops, NAMING, KNOWN, marked)
         rows = np.flatnonzero(marked).tolist()
         column = column[marked]
-    like = {cell for cell in set(column) if LIKE.search(cell) and is_summary(cell)}
+    short = {cell for cell in column if len(cell) <= LONGEST}
+    like = {cell for cell in short if LIKE.search(cell) and is_summary(cell)}
     return {row: cell for row, cell in zip(rows, column, strict=True) if cell in like}
 
 

@@ -112,9 +112,9 @@ class Table:
         if name not in self.columns:
             if (inner := nested.field(self.nested, name)) is not None:
                 return inner
-            close = difflib.get_close_matches(name, self.columns, 1)
+            close = difflib.get_close_matches(name[:200], [column for column in self.columns if len(column) < 200], 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"{self.path}: no column {name!r}; columns: {', '.join(self.columns)}{hint}")
+            raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {', '.join(self.columns)}{hint}")
         return self.columns[name]
 
     def numbers(self, name: str) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import stem
+from sigdask.formats.reading.files import files_below, stem
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.samples import harness, inspect
 from sigdask.formats.samples.log_dates import moment, undated
@@ -17,11 +17,7 @@ SHOWN = 3
 
 def log_files(folder: Path) -> list[Path]:
     """Return the logs in a folder and below it, by name; hidden files and summaries are none."""
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
+    files = files_below(folder)
     named = [path for path in files if harness.FILE.match(path.name)]
     logs = [path for path in files if path.suffix == ".eval" or (path.suffix == ".json" and inspect.is_log(path))]
     return named or logs or [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import math
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -18,6 +20,7 @@ from sigdask.formats.reading.files import open_bytes
 from sigdask.formats.reading.json_rows import Record, lookup, number
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.records import load
+from sigdask.formats.reading.unpacking import check_unpacked
 from sigdask.formats.samples.log_dates import moment
 from sigdask.formats.samples.sample import Log, Sample, Value
 
@@ -26,6 +29,11 @@ VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 
 WITHIN = ("metadata",)
 ZIP = b"PK\x03\x04"
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(OSError, EOFError, ValueError, RuntimeError, OverflowError),
+)
+"""What `zipfile` raises for a zip that cannot be read: encrypted, cut off, or packed in an unknown way."""
 HEADER = re.compile(r'^\s*\{\s*"version":\s*\d+\s*,\s*"status":|^\s*\{\s*"status":.*"eval":\s*\{', re.DOTALL)
 
 
@@ -37,7 +45,7 @@ def is_log(path: Path) -> bool:
         if start.startswith(ZIP):
             with zipfile.ZipFile(path) as packed:
                 return any(name == "header.json" or name.startswith("_journal/") for name in packed.namelist())
-    except (InputError, zipfile.BadZipFile, OSError):
+    except (InputError, *DAMAGED):
         return path.suffix == ".eval" and path.is_file()
     text = start.decode("utf-8-sig", errors="replace")
     return HEADER.match(text) is not None and '"eval"' in text
@@ -92,7 +100,9 @@ def _sample(where: str, record: Record, task: str, options: Options) -> Sample:
     item = lookup(record, name, *WITHIN)
     if not item:
         raise InputError(f"{where}: no {name!r} in this sample; fields: {', '.join(record)}")
-    scores = record.get("scores") or {"score": record.get("score")}  # logs of 2024 have one score
+    scores = record.get("scores")
+    if not isinstance(scores, dict) or not scores:
+        scores = {"score": record.get("score")}  # logs of 2024 have one score
     asked = json.dumps(_text_of(record.get("input")), sort_keys=True).encode()
     return Sample(
         where=where,
@@ -154,13 +164,14 @@ def _names(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as packed:
             return sorted(set(packed.namelist()))
-    except (zipfile.BadZipFile, OSError) as error:
+    except DAMAGED as error:
         raise _damaged(path, error) from None
 
 
 def _members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
     try:
         with zipfile.ZipFile(path) as packed:
+            check_unpacked(path, sum(packed.getinfo(name).file_size for name in names), path.stat().st_size)
             for name in names:
                 record = json.loads(packed.read(name))
                 if not isinstance(record, dict):
@@ -170,7 +181,9 @@ def _members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
         raise InputError(
             f"{path}: packed by zstd, which Python's zipfile lacks here; convert it: inspect log convert --to json"
         ) from None
-    except (zipfile.BadZipFile, OSError, zlib.error, ValueError) as error:
+    except RecursionError:
+        raise InputError(f"{path}, {name}: JSON nested too deeply") from None
+    except DAMAGED as error:
         raise _damaged(path, error) from None
 
 

@@ -8,10 +8,11 @@ Sequences lie end to end in one array of codes; sequence k is codes[starts[k] : 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sigdask.machine.compiled import compiled
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def common_subsequences(a, a_starts, b, b_starts, out):
     """Write the length of the longest common subsequence of each pair into `out`, shape (n_pairs,)."""
     for k in range(out.shape[0]):
@@ -26,7 +27,7 @@ def common_subsequences(a, a_starts, b, b_starts, out):
         out[k] = row[right.shape[0]]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def edit_distances(a, a_starts, b, b_starts, out):
     """Write the edit distance (Levenshtein) of each pair into `out`, shape (n_pairs,)."""
     for k in range(out.shape[0]):

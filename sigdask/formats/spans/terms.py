@@ -38,6 +38,7 @@ SUFFIXES = (".key", ".keys", ".term", ".terms")
 KINDS = frozenset({"Specific_Term", "Common_Term", "OOD_Term", "Named_Entity"})
 """Labels of terms in ACTER's lists."""
 
+QUOTED = re.compile(r"""(?<!\\)"((?:[^"\\]|\\.)*+)"|(?<!\\)'((?:[^'\\]|\\.)*+)'""")
 LABEL = re.compile(r"[^\W\d][\w./-]*")
 MOST_LABELS = 20
 
@@ -160,8 +161,7 @@ def split_terms(text: str) -> list[str]:
     """
     stripped = text.strip()
     if stripped.startswith("[") and stripped.endswith("]"):
-        quoted = re.findall(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', stripped)
-        return [double or single for double, single in quoted]
+        return [double or single for double, single in QUOTED.findall(stripped)]
     mark = next((mark for mark in ";|" if mark in stripped), None)
     return text.split(mark) if mark else [text] if stripped else []
 

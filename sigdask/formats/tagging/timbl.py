@@ -34,22 +34,36 @@ from sigdask.formats.tagging.sentences import (
     outputs_of,
 )
 
-NUMBER = r"-?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf)"
-BRACKETED = r"\[[^\]]*\]|\{ .* \}|\{ *\}"
-DEPTH = r"\d+:[LN]"
-AFTER = rf"((?:\s+(?:{BRACKETED}|{DEPTH}|{NUMBER}))*)\s*"
-FAR = rf"((?:\s+(?:{BRACKETED}|{DEPTH})|(?:\s\s+|(?<=[}}\]])\s){NUMBER})*)\s*"
+NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"
+PLAIN = r"\[[^\[\]]*+\]|\{\}|\d++:[LN]"
+"""A confidence, an empty distribution, the depth of a leaf."""
+
+AFTER = rf"(?:\s++(?:{PLAIN}|{NUMBER})(?!\S))*+"
+FAR = rf"(?:(?:\s++(?:{PLAIN})|(?:\s\s++|(?<=[}}\]])\s){NUMBER})(?!\S))*+"
 """After blanks as separators, a single blank before a number would make it a class."""
 
-SPARSE = r"\(\d+\s*,.*\)\s*"
+SPARSE = r"\(\d+\s*,.*\)\s*+"
 """Features as (number,value)(number,value)."""
 
+SEPARATORS = ("comma", "tab", "blank")
+ENDS = {False: r"\s*+\Z", True: r"\s++\{(?: |\Z)"}
+"""The end of a line, and of one with a distribution, `{ class number, ... }`: its beginning."""
+
 LINES = {
-    "comma": re.compile(rf"((?:{SPARSE}|.*,)?)([^,\s]+),([^,\s]+){AFTER}"),
-    "tab": re.compile(rf"((?:.*\t)?)([^\t\s]+)\t([^\t\s]+){AFTER}"),
-    "blank": re.compile(rf"((?:.*? )??)(\S+) +(\S+){FAR}"),
+    (name, distributed): re.compile(rf"{features}({classes}){end}")
+    for name, features, classes in (
+        ("comma", rf"(?:{SPARSE}|.*,)?", rf"([^,\s]{{1,1000}}+),([^,\s]++){AFTER}"),
+        ("tab", r"(?:.*\t)?", rf"([^\t\s]++)\t([^\t\s]++){AFTER}"),
+    )
+    for distributed, end in ENDS.items()
 }
-"""Separator to the parts of a line: features, gold class, predicted class, the rest."""
+"""Lines whose features end in the last separator that two classes follow."""
+
+WORDS = re.compile(rf"(?:^|(?<= ))((\S++) ++(\S++){FAR})")
+"""Two classes among words, and what may follow them."""
+
+BEHIND = {name: re.compile(rf"{FAR if name == 'blank' else AFTER}\s*+") for name in SEPARATORS}
+"""What follows a distribution."""
 
 NEIGHBOURS = re.compile(r"# k=|#\t")
 SNIFFED = 50
@@ -61,7 +75,7 @@ KNOWN = ("/", "//")
 
 def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read classified instances, a file a setting; the gold classes of all must agree."""
-    options.only("timbl", separator=tuple(LINES))
+    options.only("timbl", separator=SEPARATORS)
     _no_gold("timbl", gold)
     tables = [_instances(source.path, options) for source in sources]
     columns = replace(options, gold_column="gold", prediction_column="predicted", id_column=None, align="position")
@@ -86,14 +100,14 @@ def _instances(path: Path, options: Options) -> Table:
     width = _width(head, separator)
     with open_text(path) as text:
         for number, line in _instances_of(text):
-            parts = LINES[separator].fullmatch(line)
-            if parts is None or width not in {None, _n_features(parts[1], separator)}:
+            parts = _parts(line, separator)
+            if parts is None or width not in {None, _n_features(parts[0], separator)}:
                 raise InputError(
                     f"{path}, line {number}: found {line[:60]!r}, expected {'' if width is None else f'{width} '}"
                     f"features, class and predicted class separated by {separator}s, as on line {head[0][0]}"
                 )
-            gold.append(same.setdefault(parts[2], parts[2]))
-            predicted.append(same.setdefault(parts[3], parts[3]))
+            gold.append(same.setdefault(parts[1], parts[1]))
+            predicted.append(same.setdefault(parts[2], parts[2]))
             numbers.append(number)
     return Table(path, {"gold": gold, "predicted": predicted}, numbers)
 
@@ -107,11 +121,36 @@ def _instances_of(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
             yield number, bare
 
 
+def _parts(line: str, separator: str) -> tuple[str, str, str, str] | None:
+    """Take a line apart: features, gold class, predicted class, and the rest.
+
+    Examples
+    --------
+    >>> _parts("a,{,T,E { { 1.0, } 2.0 } 0.5", "comma")
+    ('a,{,', 'T', 'E', ' { { 1.0, } 2.0 } 0.5')
+    >>> _parts("a b  T E  1  0.5", "blank")
+    ('a b  ', 'T', 'E', '  1  0.5')
+    """
+    end = line.rfind(" }")
+    distributed = end >= 0 and BEHIND[separator].fullmatch(line, end + 2) is not None
+    before = line[:end] if distributed else line
+    match = _among_words(before, distributed) if separator == "blank" else LINES[separator, distributed].match(before)
+    return match and (line[: match.start(1)], match[2], match[3], line[match.end(3) :])
+
+
+def _among_words(line: str, distributed: bool) -> re.Match[str] | None:
+    """Return the first two words that nothing follows but what may; no part of a line is looked at often."""
+    end, at = re.compile(ENDS[distributed]), 0
+    while (match := WORDS.search(line, at)) is not None and end.match(line, match.end()) is None:
+        at = max(match.start(3), line.rfind(" ", 0, match.end()) + 1)
+    return match
+
+
 def _separator(head: Sequence[tuple[int, str]]) -> str | None:
     """Return the first separator that makes classes of all lines, and equal columns unless it is the comma."""
-    for name, pattern in LINES.items():
-        parts = [pattern.fullmatch(line) for _, line in head]
-        widths = {_n_features(part[1], name) for part in parts if part is not None}
+    for name in SEPARATORS:
+        parts = [_parts(line, name) for _, line in head]
+        widths = {_n_features(part[0], name) for part in parts if part is not None}
         if None not in parts and (name == "comma" or len(widths) == 1):
             return name
     return None
@@ -119,7 +158,7 @@ def _separator(head: Sequence[tuple[int, str]]) -> str | None:
 
 def _width(head: Sequence[tuple[int, str]], separator: str) -> int | None:
     """Return the number of features, None where they are sparse, of any number."""
-    features = [part[1] for _, line in head if (part := LINES[separator].fullmatch(line)) is not None]
+    features = [part[0] for _, line in head if (part := _parts(line, separator)) is not None]
     if separator == "comma" and all(re.fullmatch(rf"{SPARSE}|(?:\d+,)*", text) for text in features):
         return None
     return _n_features(features[0], separator) if features else 0
@@ -137,8 +176,8 @@ def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) 
     separator = _separator(head) if head else None
     if separator is None:
         return False
-    parts = [LINES[separator].fullmatch(line) for _, line in head]
-    rests = [part[4] for part in parts if part is not None]
+    parts = [_parts(line, separator) for _, line in head]
+    rests = [part[3] for part in parts if part is not None]
     return all("{" in rest or (separator == "comma" and rest.strip() != "") for rest in rests)
 
 

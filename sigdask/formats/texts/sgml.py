@@ -15,14 +15,11 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.records import head
 
-START = re.compile(r"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*|<mteval\b[^>]*>\s*)*<(?:ref|tst|src)set\b",
+START = re.compile(r"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|<!DOCTYPE[^>]*+>|<mteval\b[^>]*+>)*+<(?:ref|tst|src)set\b",
                    re.DOTALL | re.IGNORECASE)  # fmt: skip
-TAG = re.compile(
-    r"<(?P<kind>ref|tst|src)set\b(?P<of_set>[^>]*)>|<doc\b(?P<of_doc>[^>]*)>|"
-    r"<seg\b(?P<of_seg>[^>]*)>(?P<text>.*?)</seg\s*>",
-    re.DOTALL | re.IGNORECASE,
-)
-ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
+TAG = re.compile(r"<(?P<name>refset|tstset|srcset|doc|seg)\b", re.IGNORECASE)
+SEGMENT_EDGE = re.compile(r"<seg\b|(?P<end></seg\s*+>)", re.IGNORECASE)
+ATTRIBUTE = re.compile(r"(?<![\w:-])([\w:-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
 ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
 ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
@@ -52,6 +49,16 @@ class Part:
     texts: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag of a set, a document or a segment: its name in small letters, and where it stands."""
+
+    name: str
+    attributes: dict[str, str]
+    text: str
+    start: int
+
+
 def is_sgml(path: Path) -> bool:
     """Whether a file begins as a set of segments."""
     return START.match(head(path)) is not None
@@ -67,34 +74,43 @@ def read_parts(path: Path) -> Iterator[Part]:
     """
     with open_text(path) as stream:
         content = stream.read()
-    kind, of_set, part, n_segments, n_documents = "", {"": ""}, None, 0, 0
-    for match in TAG.finditer(content):
-        if match["kind"]:
-            kind, of_set = match["kind"].lower(), _attributes(match["of_set"])
-        elif match["of_doc"] is not None:
+    kind, of_set, part, n_documents = "", {"": ""}, None, 0
+    for tag in _tags(path, content):
+        if tag.name == "doc":
             if part is not None:
                 yield part
             n_documents += 1
-            part = _part(kind, of_set, _attributes(match["of_doc"]), n_documents)
-        else:
-            n_segments += 1
+            part = _part(kind, of_set, tag.attributes, n_documents)
+        elif tag.name == "seg":
             if part is None:
-                raise InputError(f"{_at(path, content, match)}: segment outside a document (<doc docid=...>)")
-            name = _attributes(match["of_seg"]).get("id") or str(len(part.texts) + 1)
+                raise InputError(f"{_at(path, content, tag.start)}: segment outside a document (<doc docid=...>)")
+            name = tag.attributes.get("id") or str(len(part.texts) + 1)
             if name in part.texts:
                 raise InputError(
-                    f"{_at(path, content, match)}: segment {name!r} of document {part.document!r} occurs twice"
+                    f"{_at(path, content, tag.start)}: segment {name!r} of document {part.document!r} occurs twice"
                 )
-            part.texts[name] = ENTITY.sub(_entity, " ".join(match["text"].split()))
-    if len(starts := [m.start() for m in re.finditer(r"<seg\b", content, re.IGNORECASE)]) != n_segments:
-        ends = [m.start() for m in re.finditer(r"</seg\s*>", content, re.IGNORECASE)]
-        bad = next(
-            (a for a, b, c in zip(starts, ends, [*starts[1:], len(content)], strict=False) if not a < b < c), starts[-1]
-        )
-        raise InputError(f"{path}, line {content.count(chr(10), 0, bad) + 1}: segment without its end (</seg>)")
+            part.texts[name] = ENTITY.sub(_entity, " ".join(tag.text.split()))
+        else:
+            kind, of_set = tag.name.removesuffix("set"), tag.attributes
     if part is None:
         raise InputError(f"{path}: no document (<doc docid=...>)")
     yield part
+
+
+def _tags(path: Path, content: str) -> Iterator[Tag]:
+    """Yield the tags of sets, documents and segments, those with what they enclose."""
+    at = 0
+    while (match := TAG.search(content, at)) is not None:
+        name, start = match["name"].lower(), match.start()
+        if (at := content.find(">", match.end()) + 1) == 0:
+            raise InputError(f"{_at(path, content, start)}: tag <{name}> without its end (>)")
+        attributes, text = _attributes(content[match.end() : at - 1]), ""
+        if name == "seg":
+            edge = SEGMENT_EDGE.search(content, at)
+            if edge is None or edge["end"] is None:
+                raise InputError(f"{_at(path, content, start)}: segment without its end (</seg>)")
+            text, at = content[at : edge.start()], edge.end()
+        yield Tag(name, attributes, text, start)
 
 
 def _part(kind: str, of_set: dict[str, str], of_doc: dict[str, str], number: int) -> Part:
@@ -116,5 +132,5 @@ def _entity(match: re.Match[str]) -> str:
     return chr(number) if number < 0x110000 else match[0]
 
 
-def _at(path: Path, content: str, match: re.Match[str]) -> str:
-    return f"{path}, line {content.count(chr(10), 0, match.start()) + 1}"
+def _at(path: Path, content: str, start: int) -> str:
+    return f"{path}, line {content.count(chr(10), 0, start) + 1}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from sigdask.counts import Counts
@@ -16,11 +17,14 @@ from sigdask.formats.texts.segments import HEAD, read_lines
 TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
 KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
 COMMENT = ";;"
+BEFORE = 10_000
+"""Lines within which the first utterances stand, below comments."""
+
 SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
 OPTIONAL = re.compile(r"(?:^|\s)(?:\{\s|@\s|\([^()\s]+\)(?:\s|$))")
 """Marks of sclite for alternatives and words that may be left out."""
-CHARACTERS = re.compile(r"(?=.*\d)[\w./:-]*[^\W\d][\w./:-]*|\d+(?:-\d+)+")
+CHARACTERS = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:-]++|\d+(?:-\d+)+")
 """An id as first word: letters and digits, or numbers joined by hyphens."""
 
 Utterances = dict[str, str]
@@ -90,7 +94,7 @@ def speaker(utterance: str) -> str:
 def _shape(path: Path) -> str | None:
     """Say where the ids stand in the first lines of a file, if they have any."""
     with open_text(path) as text:
-        lines = [line for _, line in zip(range(HEAD), _spoken(text), strict=False)]
+        lines = [line for _, line in zip(range(HEAD), _spoken(islice(text, BEFORE)), strict=False)]
     if not lines or any("\0" in line for line in lines):
         return None
     if all(TRN.fullmatch(line) for line in lines):

@@ -19,7 +19,12 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.texts import sgml
 from sigdask.formats.texts.parallel import text_counts
 
-ROOT = re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<dataset\b", re.DOTALL)
+ROOT = re.compile(
+    rb"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b", re.DOTALL
+)
+LINE_ENDS = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
+"""With the blanks around them."""
+
 UNNAMED = "ref"
 """What a reference without a translator is called."""
 
@@ -220,7 +225,7 @@ def _segments(part: Any, place: str) -> Texts:
         name = segment.get("id") or str(number)
         if name in texts:
             raise InputError(f"{place}: segment {name!r} of <{part.tag}> occurs twice")
-        texts[name] = re.sub(r"[^\S\n]*\n\s*", " ", "".join(segment.itertext()).strip("\n"))
+        texts[name] = LINE_ENDS.sub(" ", "".join(segment.itertext()).strip("\n"))
     return texts
 
 

@@ -28,6 +28,9 @@ RUNS = {len(RUN): RUN, 5: RUN[:5], 4: (*RANKED, "score"), 3: RANKED}
 JUDGED = {len(QRELS): QRELS, 3: ("topic", "document", "relevance")}
 """The columns of a file of so many."""
 HEAD = 20
+BEFORE = 10_000
+"""Lines within which the first rows stand, below comments."""
+
 JSON = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d')
 
 Place = int | str
@@ -183,15 +186,15 @@ def _ascends(rows: Sequence[Sequence[str]]) -> bool:
 
 def _head(path: Path) -> list[tuple[Place, Sequence[str]]]:
     """Return the first rows, without a header."""
-    rows = list(islice(_body(path), HEAD))
+    rows = list(islice(_body(path, BEFORE), HEAD))
     if not rows:
         raise empty(path)
     return rows
 
 
-def _body(path: Path) -> Rows:
+def _body(path: Path, n_lines: int | None = None) -> Rows:
     """Yield the rows below the header: a first row without any number above one that ends in a number."""
-    rows = _of_json(path) if is_json(path) else _of_lines(path)
+    rows = _of_json(path) if is_json(path) else _of_lines(path, n_lines)
     first = list(islice(rows, 2))
     if len(first) == 2:
         (_, header), (_, row) = first
@@ -201,10 +204,10 @@ def _body(path: Path) -> Rows:
     yield from rows
 
 
-def _of_lines(path: Path) -> Rows:
+def _of_lines(path: Path, n_lines: int | None) -> Rows:
     """Yield the words of each line; empty lines and # comments are left out."""
     with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
+        for number, line in enumerate(islice(text, n_lines), start=1):
             # str.split would also split on Unicode's blanks, which ids may hold
             words = line.split() if line.isascii() else _words(line)
             if words and not words[0].startswith("#"):

@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sigdask.machine.compiled import compiled
 
 UNITS = 512
 """Units of one chunk."""
@@ -99,7 +100,7 @@ def one_thread() -> Iterator[None]:
         _limit.leave()
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def expand(words, places, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Write the swaps of some units of one column of 128 as 0 and 1: `out`, shape (n_units, n_trials)."""
     for k in range(places.shape[0]):
@@ -110,7 +111,7 @@ def expand(words, places, out):  # type: ignore[no-untyped-def]  # noqa: ANN001,
             row[t] = np.float32((word[t] >> shift) & np.uint32(1))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_rounded(products, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add whole numbers held in float32 to integers."""
     number = out.dtype.type

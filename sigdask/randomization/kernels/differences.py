@@ -10,14 +10,14 @@ difference stands the slack within which it may miss a tie, so that a maximum er
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sigdask.counts.lattice import TIE
+from sigdask.machine.compiled import compiled
 from sigdask.randomization.kernels.exceedances import tails
 from sigdask.randomization.kernels.scored import TILE, score_tile
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_linear(moved, pairs, observed, slack, weights, out, tie):
     """Add the differences of integer totals.
 
@@ -40,7 +40,7 @@ def add_linear(moved, pairs, observed, slack, weights, out, tie):
             tie[p, k] += (width + TIE * abs(d)) * weight
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_ratio(above, below, total_above, total_below, pairs, zero_division, weights, out, tie):
     """Add the differences of one ratio a system; parameters as in `count_ratio` and `add_linear`."""
     for p in range(pairs.shape[0]):
@@ -58,7 +58,7 @@ def add_ratio(above, below, total_above, total_below, pairs, zero_division, weig
             tie[p, k] += 2.0 * TIE * (abs(a) + abs(b)) * weight
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, tie):
     """Add the differences of one fused score; parameters as in `count_scored` and `add_linear`."""
     scores = np.empty((2, TILE))
@@ -76,7 +76,7 @@ def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, t
                 tie[p, start + k] += 2.0 * TIE * (abs(a[k]) + abs(b[k])) * weights[p]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_scores(a, b, slack, weight, out, tie):
     """Add the differences of one pair's scores; a, b and slack as in `count_scores`."""
     for k in range(a.shape[0]):
@@ -84,7 +84,7 @@ def add_scores(a, b, slack, weight, out, tie):
         tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def raise_maxima(differences, tie, observed, scales, own, side, largest, counts):
     """Count hypotheses, given in ascending order of their observed statistic.
 
@@ -123,7 +123,7 @@ def raise_maxima(differences, tie, observed, scales, own, side, largest, counts)
         counts[p, 3] += down
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def raise_linear(moved, pairs, observed, side, largest, counts):
     """Count hypotheses that are pairs of integer totals, without writing a difference out.
 
@@ -167,7 +167,7 @@ def raise_linear(moved, pairs, observed, side, largest, counts):
         counts[p, 3] += down
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
     """Count hypotheses that are pairs of integer totals, each on a scale of its own.
 
@@ -204,7 +204,7 @@ def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
         counts[p, 3] += _raised(statistics, scales[p], own[p], largest)
 
 
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
+@compiled(fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
 def _raised(statistics, scale, own, largest):  # noqa: ANN202
     """Raise the largest by one hypothesis's statistics and return how often it reaches `own`."""
     if scale == 0.0:

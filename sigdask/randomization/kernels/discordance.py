@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sigdask.machine.compiled import compiled
 from sigdask.randomization.kernels.bits import popcount
 
 UNITS = 8192
@@ -69,7 +69,7 @@ def _packed(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:
     return room.view("<u8")
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _add_discordant(bits, weights, pairs, counts):
     """Add the weight of words in which bits differ.
 
@@ -94,7 +94,7 @@ def _add_discordant(bits, weights, pairs, counts):
             counts[p] += found << k
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_signs(values, pairs, least, most, wins, losses):
     """Count the units in which the first system of a pair has more, and less, and how far apart they are.
 

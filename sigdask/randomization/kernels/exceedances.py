@@ -11,15 +11,15 @@ so in one dimension the observed difference is reached exactly when D >= 0.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sigdask.counts.lattice import TIE
+from sigdask.machine.compiled import compiled
 
 LARGEST_32 = 2**30
 """Of a difference of sums that are kept in 32 bits."""
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def tails(number, difference, bar, size, tie):
     """Say whether a shuffled difference is at least and at most the observed one, and as far from 0: ties count.
 
@@ -40,7 +40,7 @@ def tails(number, difference, bar, size, tie):
     return difference >= least, difference <= most, number(abs(difference)) >= far
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_linear(moved, pairs, observed, slack, counts):
     """Count pairs of integer totals.
 
@@ -78,7 +78,7 @@ def count_linear(moved, pairs, observed, slack, counts):
         counts[p, 1] += less
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_ratio(above, below, total_above, total_below, pairs, zero_division, observed, counts):
     """Count pairs of one ratio a system, cross-multiplied so that no division rounds.
 
@@ -121,7 +121,7 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
         counts[p, 2] += either
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_scores(a, b, slack, observed, counts):
     """Count one pair by its scores.
 

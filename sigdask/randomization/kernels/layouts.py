@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,12 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.randomization.kernels import dense
+from sigdask.randomization.kernels.columns import Columns
 from sigdask.randomization.kernels.sums import Layout, Pieces, planes_worth
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import COLUMN
 
 FEWEST_DENSE = 8
 """Columns from which a matrix product is considered."""
+
+MOST_TIMED = 64
+"""Columns of units by which it is told which way to sum is faster."""
 
 MOST_NUMBERS = 2**21
 """Contributions that are taken apart at a time."""
@@ -41,37 +45,6 @@ def layout(panel: ScoredSums) -> Layout:
 def arrange(panel: ScoredSums, arranged: Layout) -> None:
     """Arrange a panel in a way that is known already."""
     _layouts[panel] = arranged
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """The distinct columns of a panel.
-
-    Attributes
-    ----------
-    panel : ScoredSums
-        Whose they are.
-    systems, fields, signs : int64 array, shape (n_columns,)
-        Where each stands first, and the sign that makes its first number positive.
-    exact : bool
-        Sums of their chunks are exact in float32.
-    """
-
-    panel: ScoredSums
-    systems: NDArray[np.int64]
-    fields: NDArray[np.int64]
-    signs: NDArray[Any]
-    exact: bool
-
-    def __len__(self) -> int:
-        return len(self.systems)
-
-    def numbers(self, units: slice) -> NDArray[Any]:
-        """Return them for some units, shape (n_columns, n_units), in the panel's own type."""
-        values = self.panel.values[units]
-        bases = np.array([self.panel.base_of(s) for s in self.systems.tolist()], np.int64)
-        found = values[:, self.systems, self.fields] - values[:, bases, self.fields]
-        return np.asarray((found * self.signs).T)
 
 
 def _arranged(panel: ScoredSums) -> Layout:
@@ -98,39 +71,44 @@ def _arranged(panel: ScoredSums) -> Layout:
                 largest = max(largest, int(sizes.sum(dtype=np.int64)))
                 exact = exact and dense.fits(sizes)
     systems, fields = np.array(places, np.int64).reshape(-1, 2).T
+    bases = np.array([panel.base_of(s) for s in systems.tolist()], np.int64)
     signs = sign_of[systems, fields].astype(panel.values.dtype)
-    columns = Columns(panel, systems, fields, signs, exact)
+    columns = Columns(panel.values, systems, bases, fields, signs)
     empty = Layout(len(columns), column_of, sign_of, largest)
-    pieces = _pieces(columns, empty.dtype)
-    if _is_dense(columns, pieces, empty.dtype):
-        return replace(empty, dense=_matrix(columns))
-    return replace(empty, pieces=pieces)
+    if exact and _is_dense(columns, panel.addresses, empty.dtype):
+        return replace(empty, dense=columns)
+    return replace(empty, pieces=_pieces(columns, panel.addresses, empty.dtype))
 
 
-def _is_dense(columns: Columns, pieces: Pieces, dtype: Any) -> bool:
-    """Say whether a matrix product is faster."""
-    if len(columns) < FEWEST_DENSE or not columns.exact:
+def _is_dense(columns: Columns, addresses: NDArray[np.int64], dtype: Any) -> bool:
+    """Say whether a matrix product is faster; of long panels some units, evenly spread, stand for all."""
+    if len(columns) < FEWEST_DENSE:
         return False
-    return dense.cost(len(columns), len(columns.panel.addresses)) < pieces.cost(np.dtype(dtype).itemsize)
+    starts = _starts(addresses)
+    some = starts[:: -(-len(starts) // MOST_TIMED)]
+    ends = np.append(starts, len(addresses))[np.searchsorted(starts, some) + 1]
+    seconds, n_units = 0.0, 0
+    for first, last in zip(some.tolist(), ends.tolist(), strict=True):
+        own = replace(columns, values=columns.values[first:last])
+        seconds += _pieces(own, addresses[first:last], dtype).cost(np.dtype(dtype).itemsize)
+        n_units += last - first
+    return dense.cost(len(columns), columns.n_units) < seconds * columns.n_units / n_units
 
 
-def _matrix(columns: Columns) -> NDArray[Any]:
-    found = np.empty((len(columns), len(columns.panel.addresses)), columns.panel.values.dtype)
-    step = max(1, MOST_NUMBERS // len(columns))
-    for start in range(0, found.shape[1], step):
-        found[:, start : start + step] = columns.numbers(slice(start, start + step))
-    return found
+def _starts(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first unit in each column of 128."""
+    return np.flatnonzero(np.diff(addresses // COLUMN, prepend=-1))
 
 
-def _pieces(columns: Columns, dtype: Any) -> Pieces:
+def _pieces(columns: Columns, addresses: NDArray[np.int64], dtype: Any) -> Pieces:
     """Take columns apart into planes and tables, some columns of 128 units at a time."""
-    block_of = columns.panel.addresses // COLUMN
-    starts = np.flatnonzero(np.diff(block_of, prepend=-1))
+    starts = _starts(addresses)
     worth = planes_worth(np.dtype(dtype).itemsize)
-    found = [_taken_apart(columns, some, dtype, worth) for some in _in_runs(starts, len(block_of), len(columns))]
+    runs = _in_runs(starts, len(addresses), len(columns))
+    found = [_taken_apart(columns, addresses, some, dtype, worth) for some in runs]
     planes, n_tables, plane_targets, masks, weights, table_targets, values = zip(*found, strict=True)
     return Pieces(
-        columns=block_of[starts],
+        columns=addresses[starts] // COLUMN,
         planes=_borders(planes),
         plane_targets=np.concatenate(plane_targets),
         masks=np.concatenate(masks),
@@ -153,11 +131,13 @@ def _in_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Iterato
         yield ends[k : k + step + 1]
 
 
-def _taken_apart(columns: Columns, ends: NDArray[np.int64], dtype: Any, worth: int) -> tuple[NDArray[Any], ...]:
+def _taken_apart(
+    columns: Columns, addresses: NDArray[np.int64], ends: NDArray[np.int64], dtype: Any, worth: int
+) -> tuple[NDArray[Any], ...]:
     """Return planes and tables of some columns of units: how many of each, and what they are, as in `Pieces`."""
     units, n_blocks = slice(ends[0], ends[-1]), len(ends) - 1
-    at = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + columns.panel.addresses[units] % COLUMN
-    numbers = np.zeros((len(columns), n_blocks * COLUMN), columns.panel.values.dtype)
+    at = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + addresses[units] % COLUMN
+    numbers = np.zeros((len(columns), n_blocks * COLUMN), columns.values.dtype)
     numbers[:, at] = columns.numbers(units)
     numbers = numbers.reshape(len(columns), n_blocks, COLUMN)
     lowest, highest = numbers.min(axis=2, initial=0), numbers.max(axis=2, initial=0)

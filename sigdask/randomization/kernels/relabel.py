@@ -10,12 +10,12 @@ the next one. So a relabelling is addressed as a swap is.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sigdask.machine.compiled import compiled
 from sigdask.randomization.shuffles import philox_call
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def relabelled_sums(key, run_word, first, addresses, values, fixed, enumerated, out):
     """Write the sums of each pseudo-system.
 
@@ -52,13 +52,13 @@ def relabelled_sums(key, run_word, first, addresses, values, fixed, enumerated, 
                     out[t, s, f] += values[u, labels[s], f]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def room(n_systems):
     """Return room for the words of as many calls as suffice without a rejection, at least one."""
     return np.empty((4, max(n_systems + 2, 4) // 4), np.uint32)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _digits(rest, labels):
     """Relabel by the lowest digits of `rest`, which has one of base i + 1 for each step; return what is left."""
     for s in range(labels.shape[0]):
@@ -71,7 +71,7 @@ def _digits(rest, labels):
     return rest
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _draw(key, trial, run_word, unit, words, labels):
     """Relabel by unbiased draws from the words of one unit and trial.
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
+from sigdask.machine.compiled import compiled
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 from sigdask.randomization.kernels.exceedances import tails
 
@@ -37,7 +37,7 @@ def parameters(form: Form) -> Parameters | None:
     return None
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts):
     """Count pairs of one fused score.
 
@@ -82,7 +82,7 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
         counts[p, 2] += either
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def score_tile(kind, above, below, number, total, x, y, out, room):
     """Score the sums total + y - x, shape (n_fields, n_trials), into `out`."""
     if kind == MACRO:
@@ -93,7 +93,7 @@ def score_tile(kind, above, below, number, total, x, y, out, room):
         _chrf(number, total, x, y, out, room)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _macro(above, below, zero_division, total, x, y, out, room):
     n_trials = out.shape[0]
     out[:] = 0.0
@@ -116,7 +116,7 @@ def _macro(above, below, zero_division, total, x, y, out, room):
         out[k] /= above.shape[0]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _bleu(total, x, y, out, room):
     n_trials = out.shape[0]
     missing = room[0]
@@ -141,7 +141,7 @@ def _bleu(total, x, y, out, room):
             out[k] *= math.exp(1.0 - reference / length) if length > 0.0 else 0.0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _chrf(factor, total, x, y, out, room):
     n_trials = out.shape[0]
     precision, recall = out, room[0]

@@ -20,9 +20,9 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sigdask.machine.compiled import compiled
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.shuffles import COLUMN, Key, counting_words, swap_words
 
@@ -241,7 +241,7 @@ def swap_rows(panel: Sets, arranged: Arranged, *, run: int, first: int, n_words:
     return turned.reshape(-1, n_words)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def transpose(blocks):
     """Exchange row r, bit b with row b, bit r in each block of `blocks`, shape (n_blocks, 32, n_words).
 
@@ -265,7 +265,7 @@ def transpose(blocks):
             mask = np.uint32(mask ^ np.uint32(mask << np.uint32(step)))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _add(planes, waiting, full, level, row):
     """Add 2^level times a row of bits to a vertical counter; `row` is used up."""
     k = level
@@ -282,7 +282,7 @@ def _add(planes, waiting, full, level, row):
     full[k] = True
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _flush(planes, waiting, full, row):
     """Add the rows that still wait."""
     row[:] = 0
@@ -298,7 +298,7 @@ def _flush(planes, waiting, full, row):
         full[k] = False
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_terms(rows, single_rows, weights, row_gold, starts, entries, term_gold, base, planes, waiting, counts):
     """Count the distinct terms of one pair.
 
@@ -341,7 +341,7 @@ def count_terms(rows, single_rows, weights, row_gold, starts, entries, term_gold
     _unpack(planes, base, counts)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _absent(rows, entries, a, b):
     """Set bits in `a` and `b` in the trials in which A* and B* lack a term; say whether there are any."""
     a[:] = EVERY
@@ -363,7 +363,7 @@ def _absent(rows, entries, a, b):
     return any_a, any_b
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _unpack(planes, base, counts):
     """Turn vertical counters into counts a trial."""
     for gold in range(2):
@@ -378,7 +378,7 @@ def _unpack(planes, base, counts):
             counts[s, 1, t] += counts[s, 0, t]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _subtract(planes, sign, out):
     """Take `sign` times a vertical counter away from `out`, shape (32 * n_words,)."""
     n_words = planes.shape[1]
@@ -395,7 +395,7 @@ def _subtract(planes, sign, out):
                 part[g] -= unit * np.int32((plane[g] >> shift) & one)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def set_scores(counts, n_gold, above, below, zero_division, out):
     """Score counts of right and all terms, shape (2, n_trials), into `out`."""
     for t in range(out.shape[0]):

@@ -24,11 +24,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sigdask.machine.compiled import compiled
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
+from sigdask.randomization.kernels.columns import Columns
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
@@ -90,7 +91,7 @@ class Layout:
         Bound on any sum of one column.
     pieces : Pieces or None
         The columns, by columns of 128 units.
-    dense : int array, shape (n_columns, n_kept), or None
+    dense : Columns, or None
         The columns themselves, where a matrix product is faster than `pieces`.
     made : tuple of Moved, or None
         Sums that were made elsewhere, block by block, of a panel that is not here.
@@ -101,7 +102,7 @@ class Layout:
     sign_of: NDArray[np.int64]
     largest: int
     pieces: Pieces | None = None
-    dense: NDArray[Any] | None = None
+    dense: Columns | None = None
     made: tuple[Moved, ...] | None = None
 
     @property
@@ -123,13 +124,12 @@ class Layout:
         """Bytes that a trial takes while it is summed."""
         if self.dense is None:
             return self._in_cache
-        n_units = int(self.dense.shape[1])
-        return self._in_cache + 4 * (self.n_columns + min(n_units, dense.UNITS))
+        return self._in_cache + 4 * (self.n_columns + min(self.dense.n_units, dense.UNITS))
 
     @property
     def per_chunk(self) -> int:
         """Bytes that a chunk of contributions takes while it is multiplied, however many trials there are."""
-        return 0 if self.dense is None else 4 * self.n_columns * min(self.dense.shape[1], dense.UNITS)
+        return 0 if self.dense is None else 4 * self.n_columns * min(self.dense.n_units, dense.UNITS)
 
     @property
     def _in_cache(self) -> int:
@@ -207,7 +207,7 @@ def _add_pieces(
 
 def _add_products(
     panel: ScoredSums,
-    matrix: NDArray[Any],
+    columns: Columns,
     run: int,
     first: int,
     words: NDArray[np.uint32],
@@ -215,10 +215,9 @@ def _add_products(
     out: NDArray[Any],
 ) -> None:
     """Add matrix products of contributions and swaps, a chunk of units at a time, to `out`."""
-    n_columns, n_units = matrix.shape
-    n_trials = out.shape[1]
+    n_columns, n_trials = out.shape
     column = -1
-    for start in range(0, n_units, dense.UNITS):
+    for start in range(0, columns.n_units, dense.UNITS):
         addresses = panel.addresses[start : start + dense.UNITS]
         swaps = room.array("swaps", (len(addresses), n_trials), np.float32)
         for here in np.unique(addresses // COLUMN):
@@ -229,7 +228,7 @@ def _add_products(
             dense.expand(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
         products = room.array("products", (n_columns, n_trials), np.float32)
         own = room.array("contributions", (n_columns, len(addresses)), np.float32)
-        own[:] = matrix[:, start : start + dense.UNITS]
+        columns.write(slice(start, start + dense.UNITS), own)
         with dense.one_thread():
             np.matmul(own, swaps, out=products)
         dense.add_rounded(products, out)
@@ -302,7 +301,7 @@ def piece_costs(itemsize: int) -> tuple[float, float]:
     return of_plane / len(sums), dense.fastest(add_tables, words, values, table, sums) / len(sums)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add 2^k popcount(words & plane_k) over planes to `out`, shape (n_trials,)."""
     for p in range(masks.shape[0]):
@@ -319,21 +318,21 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
                 out[t] += weight * np.int32(bits)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_all_planes(words, targets, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add planes to the rows of `out`, shape (n_columns, n_trials), that they are of."""
     for p in range(targets.shape[0]):
         add_planes(words, masks[p : p + 1], weights[p : p + 1], out[targets[p]])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_all_tables(words, targets, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add values of swapped units to the rows of `out`, shape (n_columns, n_trials), that they are of."""
     for p in range(targets.shape[0]):
         add_tables(words, values[p], table, out[targets[p]])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def combine(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Set out[s] to the sum over k of weights[s, k] * moved[columns[s, k]]; column -1 is zero."""
     for s in range(columns.shape[0]):
@@ -346,7 +345,7 @@ def combine(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # no
                     out[s, t] += weight * row[t]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_tables(words, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the values of the swapped units to `out`, shape (n_trials,), by tables of 8 units."""
     for g in range(16):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts.lattice import COUNTS, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, any_formula, movement
-from sigdask.randomization.kernels.discordance import UNITS, add_signs, discordant
+from sigdask.randomization.kernels.discordance import add_signs, discordant
 from sigdask.randomization.shuffles import Key
 
 EACH = np.empty(0, np.int64)
@@ -29,6 +29,10 @@ class PanelMetric:
     form: Form
     fields: tuple[int, ...]
     higher_is_better: bool
+
+
+MOST_NUMBERS = 2**20
+"""Contributions that are laid out system by system at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +205,8 @@ class ScoredSums:
     def _positive(self) -> NDArray[np.bool_]:
         """Which fields have no negative part, so that a sum of 0 is one of zeros, shape (n_fields,)."""
         rest = self.totals - self.values.sum(axis=0, dtype=np.int64)
-        return np.asarray((self.values >= 0).all(axis=(0, 1)) & (rest >= 0).all(axis=0))
+        lowest = self.values.min(axis=(0, 1), initial=0)
+        return np.asarray((lowest >= 0) & (rest >= 0).all(axis=0))
 
     def compared(self, metric: int) -> list[int]:
         """Return the fields whose sums are compared: of a linear metric those of the numerator."""
@@ -216,9 +221,10 @@ class ScoredSums:
         return np.column_stack([by_fields[m.fields] for m in self.metrics])
 
     def _blocks(self) -> Iterator[slice]:
-        """Yield the units, as many at a time as are laid out otherwise."""
-        for start in range(0, len(self.addresses), UNITS):
-            yield slice(start, start + UNITS)
+        """Yield the units, some at a time, fewer of many systems."""
+        step = max(MOST_NUMBERS // max(len(self.totals), 1), 1)
+        for start in range(0, len(self.addresses), step):
+            yield slice(start, start + step)
 
     @cached_property
     def signs(self) -> NDArray[np.int64]:

@@ -5,7 +5,6 @@ import pytest
 
 from sigdask.counts import Counts
 from sigdask.metrics import find, replicates
-from sigdask.randomization.kernels import discordance
 from sigdask.randomization.panels import build
 from sigdask.randomization.panels.sums import Units
 
@@ -24,10 +23,10 @@ def alone(differences):
     return [-1, -1] if len(sizes) > 1 else [int((differences > 0).sum()), int((differences < 0).sum())]
 
 
-@pytest.mark.parametrize("units", [1, 7, 64, discordance.UNITS])
+@pytest.mark.parametrize("numbers", [1, 50, 450, 2**20])
 @pytest.mark.parametrize("reach", [1, 2, 3, 200, 70_000, 2**40])
-def test_discordant_units_and_signs_are_those_of_each_pair_alone(monkeypatch, units, reach):
-    monkeypatch.setattr("sigdask.randomization.panels.scored_sums.UNITS", units)
+def test_discordant_units_and_signs_are_those_of_each_pair_alone(monkeypatch, numbers, reach):
+    monkeypatch.setattr("sigdask.randomization.panels.scored_sums.MOST_NUMBERS", numbers)
     rng = np.random.default_rng(reach)
     values = rng.integers(0, reach, (150, 7), endpoint=True)
     values[:, 1] = values[:, 0]  # no difference

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sigdask.machine.compiled import compiled
+
 ODD = -1
 """What is found instead of rows in what is no plain table."""
 
@@ -21,7 +23,7 @@ EXACT = 2**53
 """Whole numbers up to this are exact in float64."""
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def split(buffer, first, end, delimiter, quoted, starts, stops):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0911, PLR0912
     """Fill `starts` and `stops`, shape (width, n), with the places of stripped cells; return the number of rows.
 
@@ -114,7 +116,7 @@ def _ends_in_wide_space(buffer, start, stop):  # type: ignore[no-untyped-def]  #
     )
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0912
     """Read decimals into float64, NaN for empty cells; mark in `odd` what must be read otherwise, return how many.
 
@@ -183,7 +185,7 @@ BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
 """Of the hash FNV-1a."""
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def named_like(buffer, starts, stops, naming, known, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Mark the cells that hold one of the words `naming` and, as far as they are of ASCII, none but those `known`.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts.texts import WORD, Texts
 from sigdask.errors import InputError, missing_extra
 from sigdask.formats.reading.rows import as_text
+from sigdask.formats.reading.unpacking import check_parquet
 
 SPACE = np.zeros(256, np.bool_)
 """Bytes with which white space begins or may end; where some stand at the ends of texts, Python strips them."""
@@ -139,6 +140,7 @@ class ParquetColumns:
             self.file = parquet.ParquetFile(path, pre_buffer=False)
         except (OSError, ValueError) as error:
             raise self._damaged(error) from None
+        check_parquet(path, self.file.metadata)
         self.schema = self.file.schema_arrow
         self.n_rows = self.file.metadata.num_rows
 

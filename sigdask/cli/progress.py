@@ -1,0 +1,294 @@
+"""How far a command is: files read, outputs extracted, trials counted; a bar on a terminal, else lines."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+
+from sigdask.cli.logs import are_json, columns
+from sigdask.cli.showing import note
+from sigdask.cli.streams import Harmless, exactly
+from sigdask.writing import duration
+
+if TYPE_CHECKING:
+    from sigdask.engine.ahead import Ahead
+    from sigdask.formats import Source
+    from sigdask.metrics.extraction import Extracting
+
+EVERY = 30.0
+"""Seconds between two lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far one step of a command is.
+
+    Attributes
+    ----------
+    doing : str
+        What is done.
+    of : str
+        What it is counted in.
+    done, total : int
+        How much of it; no total where it is not counted.
+    left : float, optional
+        Seconds until its end, where it is better known than by what is done.
+    start : float
+        When it began, on the monotonic clock.
+    """
+
+    doing: str
+    of: str = ""
+    done: int = 0
+    total: int = 0
+    left: float | None = None
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.start
+
+    @property
+    def time_left(self) -> str:
+        """Say how long it still takes; nothing where that is not known yet."""
+        known = self.spent * (self.total - self.done) / self.done if self.done else None
+        left = known if self.left is None else self.left
+        return "" if left is None else duration(left)
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        if not self.total:
+            return f"{self.doing}, for {duration(self.spent)}"
+        text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.done / self.total:.0%})"
+        return f"{text}, about {self.time_left} left" if self.time_left else text
+
+
+class Shown(Protocol):
+    """What shows steps."""
+
+    def show(self, step: Step) -> None:
+        """Show how far one is."""
+
+
+class Nothing:
+    """Shows nothing."""
+
+    def show(self, step: Step) -> None:
+        """Pass over it."""
+
+
+class Lines:
+    """A line every half minute, however seldom there is news."""
+
+    def __init__(self) -> None:
+        self._step = Step("starting")
+        self._over = threading.Event()
+
+    def show(self, step: Step) -> None:
+        """Keep what the next line says."""
+        self._step = step
+
+    def _say(self) -> None:
+        while not self._over.wait(EVERY):
+            note(str(self._step))
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """Write lines within."""
+        threading.Thread(target=self._say, name="progress", daemon=True).start()
+        try:
+            yield
+        finally:
+            self._over.set()
+
+
+class Bar:
+    """A bar on a terminal.
+
+    Parameters
+    ----------
+    bar : rich.progress.Progress
+        What draws it.
+    """
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._task, self._of = None, ""
+        self.show(Step("starting"))
+
+    def show(self, step: Step) -> None:
+        """Draw it."""
+        if step.doing != self._of:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._of = step.doing
+            self._task = self._bar.add_task(step.doing, total=None, percent="", left="", rate="")
+        if not step.total:
+            return
+        self._bar.update(
+            self._task,
+            description=f"{short(step.done)} of {short(step.total)} {step.of}",
+            completed=step.done,
+            total=step.total,
+            percent=f"{step.done / step.total:.0%}",
+            left=step.time_left,
+            rate=f"{short(int(step.done / max(step.spent, 1e-9)))}/s" if step.done else "",
+        )
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Steps]:
+    """Show how far a command is, from its start.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    """
+    if quiet:
+        yield Steps(Nothing())
+        return
+    bar = _bar() if sys.stderr.isatty() and not are_json() else None
+    if bar is None:
+        lines = Lines()
+        with lines.written():
+            yield Steps(lines)
+        return
+    with bar:
+        for name in ("stdout", "stderr"):  # rich put its own there, above the bar, until it leaves
+            if not isinstance(getattr(sys, name), Harmless):
+                setattr(sys, name, Harmless(getattr(sys, name)))
+        yield Steps(Bar(bar))
+
+
+def _bar() -> Any:
+    """Return what draws on the terminal, None where it cannot move its cursor."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    room = columns(sys.stderr) or 80
+    console = Console(file=cast("IO[str]", exactly(sys.stderr)), width=room)
+    if console.is_dumb_terminal:
+        return None
+    bar = [BarColumn(min(40, room - FOR_BAR))] if room > FOR_BAR else []
+    texts = ["{task.fields[percent]:>4}", *(["{task.fields[rate]}"] if bar else []), "{task.fields[left]}"]
+    shown = (TextColumn("{task.description}"), *bar, *map(TextColumn, texts))
+    return Progress(*shown, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
+
+
+FOR_BAR = 55
+"""Columns that numbers may take; beyond, there is room for a bar and for what is done a second."""
+
+
+class Steps:
+    """What is told of the steps of a command; called with trials done and trials in all.
+
+    Parameters
+    ----------
+    shown : Shown
+        What shows them.
+    """
+
+    def __init__(self, shown: Shown) -> None:
+        from sigdask.metrics import extraction
+
+        self._shown = shown
+        self._step = Step("starting")
+        self._announce = extraction.Lines(note, every=math.inf)
+        self._places: dict[Path, int] = {}
+        self._sizes: dict[Path, int] = {}
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show trials."""
+        self._show("counting", "trials", done, total, then="judging")
+
+    def extracting(self, how_far: Extracting) -> None:
+        """Show outputs; what they are of and what they take is said in a line that stays."""
+        self._announce(how_far)
+        self._show(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left)
+
+    def expecting(self, ahead: Ahead) -> None:
+        """Say beforehand what takes long, and what fewer trials would take."""
+        if ahead.is_long:
+            note(announced(ahead))
+        if self._step.doing != "counting":
+            self(0, ahead.total)
+
+    @contextmanager
+    def reading(self, paths: Iterable[Path]) -> Iterator[None]:
+        """Show how much of some files and folders is read within."""
+        from sigdask.formats.reading.files import telling
+
+        self._sizes = {file: file.stat().st_size for path in paths for file in _files(path)}
+        with telling(self._read):
+            yield
+        self._begin("preparing")
+
+    def _read(self, path: Path, place: int) -> None:
+        if path in self._sizes:
+            self._places[path] = place  # less than before where it is read again
+            done = sum(min(n, self._sizes[each]) for each, n in self._places.items())
+            self._show("reading", "bytes", done, sum(self._sizes.values()))
+
+    def _show(
+        self, doing: str, of: str, done: int, total: int, left: float | None = None, *, then: str = "preparing"
+    ) -> None:
+        """Show a step, and where it is done what follows it."""
+        if done >= total:
+            self._begin(then)
+            return
+        start = self._step.start if self._step.doing == doing else time.monotonic()
+        self._step = Step(doing, of, done, total, left, start)
+        self._shown.show(self._step)
+
+    def _begin(self, doing: str) -> None:
+        if self._step.doing != doing:
+            self._step = Step(doing)
+            self._shown.show(self._step)
+
+
+def files_of(sources: Iterable[Source]) -> Iterator[Path]:
+    """Yield where what is read lies."""
+    for source in sources:
+        yield from source.parts or (source.path,)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Yield a file, or those of a folder; none of what lies elsewhere, whose size is not known here."""
+    from sigdask.formats.places import is_there, is_url
+
+    if not is_url(str(path)):
+        yield from (file for file in (path, *path.rglob("*")) if is_there(file.is_file))
+
+
+def announced(ahead: Ahead) -> str:
+    """Say what counting takes, and what fewer trials would."""
+    threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
+    text = f"counting {ahead.total:,} trials takes about {duration(ahead.seconds)} on {threads}"
+    fewer = ahead.fewer
+    if fewer is None:
+        return text
+    less = duration(ahead.with_trials(fewer))
+    return f"{text}; {fewer:,} trials a comparison instead of {ahead.trials:,} would take about {less}"
+
+
+def short(n: int) -> str:
+    """Write a number in little room.
+
+    Examples
+    --------
+    >>> short(950), short(1_048_576), short(68_719_476_736)
+    ('950', '1.05M', '68.7G')
+    """
+    if n < 10_000:
+        return f"{n:,}"
+    power = min((len(str(n)) - 1) // 3, 5)
+    return f"{n / 1000**power:.3g}{' kMGTP'[power]}"

@@ -1,0 +1,83 @@
+"""Files that people write: plans, descriptions of clusters, templates. They are small, UTF-8, and no pipes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+
+LARGEST = 16 * 2**20
+"""Bytes of such a file; a larger one is something else."""
+
+MOST_PARTS = 50
+"""Of a dotted key, whose prefixes `tomllib` all looks up."""
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{MOST_PARTS - 1}}}", re.MULTILINE)
+
+
+def text_of(path: Path, expected: str) -> str:
+    """Return what a file says.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    expected : str
+        What it should be, for errors: "a plan file (TOML)".
+
+    Raises
+    ------
+    InputError
+        Where there is none, or it cannot be read as text.
+    """
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder, expected {expected}")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is no file, expected {expected}")
+        with path.open("rb") as file:
+            raw = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if len(raw) > LARGEST:
+        raise InputError(f"{path}: more than {LARGEST >> 20} MB, expected {expected}")
+    return _decoded(raw, path)
+
+
+def _decoded(raw: bytes, path: Path) -> str:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path}: is UTF-16, expected UTF-8; convert it, for example with iconv -f utf-16 -t utf-8")
+    try:
+        return raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise InputError(
+            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file, for example with "
+            "iconv -f latin1 -t utf-8"
+        ) from None
+
+
+def toml_of(text: str, path: Path) -> dict[str, Any]:
+    """Return the tables of TOML.
+
+    Raises
+    ------
+    InputError
+        It is none, or made to be looked at without an end.
+    """
+    if _LONG_KEY.search(text):
+        raise InputError(f"{path}: not TOML: a key has more than {MOST_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: not TOML: lists or tables are nested too deep") from None
+    except ValueError as error:  # an integer of thousands of digits, a date that is none
+        raise InputError(f"{path}: not TOML: {error}") from None

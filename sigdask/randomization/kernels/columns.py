@@ -1,0 +1,62 @@
+"""The distinct columns of a panel: what one system and field contribute beside the first system, up to sign.
+
+They are views of the panel's contributions: a panel of 1,000 systems and 10^5 items is not held twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Distinct nonzero columns.
+
+    Attributes
+    ----------
+    values : int array, shape (n_units, n_systems, n_fields)
+        Contributions to the panel that they are of, in a type that holds their differences.
+    systems, bases, fields : int64 array, shape (n_columns,)
+        Where each stands first, and the system that it is measured from.
+    signs : int array, shape (n_columns,)
+        1 or -1: what makes its first number positive.
+    """
+
+    values: NDArray[Any]
+    systems: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    signs: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.systems)
+
+    @property
+    def n_units(self) -> int:
+        """Units of each."""
+        return len(self.values)
+
+    def numbers(self, units: slice) -> NDArray[Any]:
+        """Return them for some units, shape (n_columns, n_units), in the type of the contributions."""
+        values = self.values[units]
+        found = values[:, self.systems, self.fields] - values[:, self.bases, self.fields]
+        return np.asarray((found * self.signs).T)
+
+    def write(self, units: slice, out: NDArray[np.float32]) -> None:
+        """Write them for some units to `out`, shape (n_columns, n_units)."""
+        write(self.values[units], self.systems, self.bases, self.fields, self.signs, out)
+
+
+@njit(nogil=True, cache=True)
+def write(values, systems, bases, fields, signs, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write what systems contribute beside others, with signs, to `out`, shape (n_columns, n_units)."""
+    for c in range(out.shape[0]):
+        own = values[:, systems[c], fields[c]]
+        base = values[:, bases[c], fields[c]]
+        for u in range(out.shape[1]):
+            out[c, u] = signs[c] * (own[u] - base[u])

@@ -1,0 +1,139 @@
+"""Checksums of rows, by which it is told that what is read is what was kept.
+
+Those of tallies are made of thousands at once, and of the digest of what was counted, so that a row that came under
+another comparison is told too. What they are made of is mixed as in SplitMix64: each step can be undone, so that a
+change of one value always changes the 64 bits of which 31 are kept, which databases have room for in four bytes.
+
+References
+----------
+Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OOPSLA, figure 16.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, text
+
+Integers = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+KEY_BYTES = 24
+"""Words that hold a digest."""
+
+MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+SHIFTS = np.uint64(30), np.uint64(27), np.uint64(33)
+
+UNSEALED = -1
+"""The checksum of no row."""
+
+
+def keys_of(digests: Sequence[bytes]) -> Keys:
+    """Return what checksums know comparisons by, made of the whole of each one's digest."""
+    whole = b"".join([bytes(digest[:KEY_BYTES]).ljust(KEY_BYTES, b"\0") for digest in digests])
+    words = np.frombuffer(whole, "<u8").reshape(-1, KEY_BYTES // 8)
+    return np.asarray(words[:, 0] ^ words[:, 1] * MULTIPLIERS[0] ^ words[:, 2] * MULTIPLIERS[1], np.uint64)
+
+
+def of_tallies(keys: Keys, run: Integers, first: Integers, stop: Integers, counts: Integers) -> Integers:
+    """Return the checksums of tallies: arrays of shape (n,), and counts of shape (n, 3)."""
+    mixed = keys.copy()
+    for values in (run, first, stop, *counts.T):
+        mixed ^= values.astype(np.uint64)
+        mixed ^= mixed >> SHIFTS[0]
+        mixed *= MULTIPLIERS[0]
+        mixed ^= mixed >> SHIFTS[1]
+        mixed *= MULTIPLIERS[1]
+    return np.asarray(mixed >> SHIFTS[2], np.int64)
+
+
+def are_possible(first: Integers, stop: Integers, counts: Integers) -> NDArray[np.bool_]:
+    """Say of tallies whether trials can have given them.
+
+    Whatever is at least as far out on the side of the observed difference is so of two sides too, and what is so of
+    two sides is so of one: min(greater, less) <= two-sided <= greater + less.
+    """
+    greater, less, two_sided = counts.T
+    is_within = (counts >= 0).all(axis=1) & (counts <= (stop - first)[:, None]).all(axis=1)
+    return np.asarray(is_within & (np.minimum(greater, less) <= two_sided) & (two_sided - greater <= less))
+
+
+def of_row(values: Sequence[Any]) -> int:
+    """Return the checksum of a row: numbers, texts, bytes, or nothing.
+
+    Examples
+    --------
+    >>> of_row((1, "a", None)) == of_row((1, "a", None)), of_row((1, "a")) == of_row((1, b"a"))
+    (True, False)
+    """
+    found = 0
+    for value in values:
+        is_bytes = isinstance(value, bytes | bytearray | memoryview)
+        part = bytes(value) if is_bytes else repr(value).encode("utf-8", "surrogatepass")
+        found = zlib.crc32(part, zlib.crc32(f"{is_bytes:d} {len(part)} ".encode(), found))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A table whose rows are sealed one by one.
+
+    Attributes
+    ----------
+    key : tuple of str
+        What a row is known by.
+    values : tuple of str
+        What it says.
+    source : str
+        What its rows are read from.
+    """
+
+    key: tuple[str, ...]
+    values: tuple[str, ...]
+    source: str
+
+
+SEALED: Mapping[str, Sealed] = {
+    "arrays": Sealed(
+        ("comparison", "run", "first"), ("stop", "counts", "digest"), "arrays LEFT JOIN comparisons ON comparison = id"
+    ),
+    "runs": Sealed(("id",), ("plan", "path", "started", "ended", "state", "host", "pid", "details", "message"), "runs"),
+    "progress": Sealed(
+        ("run", "position"), ("test_set", "comparisons", "reached", "finished", "kept", "counted", "wanted"), "progress"
+    ),
+    "found": Sealed(("id",), ("plan", "since", "until", "n", "earlier", "columns"), "found"),
+    "ended": Sealed(("block", "run"), ("places",), "ended"),
+}
+"""Tallies beside. The time at which a run went on is told each second, and no part of what is sealed."""
+
+
+def is_whole(table: str, row: Any) -> bool:
+    """Say whether a row is what was kept; one of a version without checksums is taken to be."""
+    sealed = SEALED[table]
+    return "checksum" not in row or row["checksum"] == of_row([row[name] for name in (*sealed.key, *sealed.values)])
+
+
+def rows_of(
+    connection: Connection, table: str, where: str = "", values: Mapping[str, Any] | None = None
+) -> Iterator[Any]:
+    """Yield the rows of a table with their checksums, as mappings."""
+    sealed = SEALED[table]
+    query = f"SELECT {', '.join((*sealed.key, *sealed.values))}, {table}.checksum FROM {sealed.source} {where}"  # noqa: S608
+    yield from connection.execute(text(query), values or {}).mappings()
+
+
+def seal(connection: Connection, table: str, where: str = "", values: Mapping[str, Any] | None = None) -> None:
+    """Give rows of a table the checksums of what they say."""
+    key, said = SEALED[table].key, SEALED[table].values
+    found = [
+        {**{name: row[name] for name in key}, "made": of_row([row[name] for name in (*key, *said)])}
+        for row in rows_of(connection, table, where, values)
+    ]
+    same = " AND ".join(f"{name} = :{name}" for name in key)
+    if found:
+        connection.execute(text(f"UPDATE {table} SET checksum = :made WHERE {same}"), found)  # noqa: S608

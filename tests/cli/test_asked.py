@@ -1,0 +1,154 @@
+"""What can be said on the command line: help in groups, short options, numbers as people write them, files by ending."""
+
+import json
+import shlex
+
+import click
+import pytest
+from command import called
+from conftest import YEH
+
+from sigdask.cli.comparing import EXAMPLES, GROUPS, compare
+
+QUICK = (YEH, "--trials", "1e3", "--cluster", "none")
+
+
+@pytest.fixture
+def scores(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,1,2\nb,2,1\nc,3,1\n")
+    return tmp_path
+
+
+def test_the_program_alone_shows_its_help(tmp_path):
+    done = called(cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == called("--help", cwd=tmp_path).stdout
+    assert done.stdout.startswith("Usage: sigdask ")
+    assert called("-V", cwd=tmp_path).stdout == called("--version", cwd=tmp_path).stdout
+
+
+def test_help_shows_every_option_in_a_group_and_examples(tmp_path):
+    text = called("compare", "--help", cwd=tmp_path).stdout
+    titles = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles == [*GROUPS, "Help", "Examples"]
+    own = text.split("\nHelp:\n")[1].split("Examples:")[0]
+    assert own.split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
+    for option in compare.params:
+        assert isinstance(option, click.Argument) or all(flag in text for flag in option.opts)
+    assert [line.strip() for line in text.split("Examples:\n")[1].splitlines()] == [*EXAMPLES]
+    for line in EXAMPLES:
+        compare.make_context("compare", shlex.split(line)[2:])
+
+
+def test_gold_has_the_names_that_each_field_gives_it(scores):
+    (scores / "gold.csv").write_text("id,gold\na,P\nb,Q\n")
+    for name in "pq":
+        (scores / f"{name}.csv").write_text(f"id,label\na,P\nb,{name.upper()}\n")
+    found = {
+        called("compare", "p.csv", "q.csv", flag, "gold.csv", "-m", "accuracy", cwd=scores).stdout
+        for flag in ("--gold", "--qrels", "--ref")
+    }
+    assert len(found) == 1
+    assert "accuracy" in found.pop()
+
+
+@pytest.mark.parametrize("written", ["1000", "1e3", "1.0E+3", "1_000"])
+def test_trials_are_written_as_people_write_them(written, tmp_path):
+    done = called("compare", YEH, "-m", "recall", "--trials", written, "--json", "-", cwd=tmp_path)
+    assert json.loads(done.stdout)["results"][0]["n_trials"] == 1000
+
+
+@pytest.mark.parametrize("written", ["1.5", "1e99999999", "nan", "inf", "", "0x10"])
+def test_a_number_of_trials_that_is_none_is_refused(written, tmp_path):
+    done = called("compare", "absent.csv", "--trials", written, cwd=tmp_path)
+    assert (done.returncode, "is not a valid integer" in done.stderr) == (2, True)
+
+
+def test_files_are_written_as_their_endings_say(tmp_path):
+    outputs = [word for name in ("a.json", "a.csv", "a.html", "a.TXT") for word in ("-o", name)]
+    done = called("compare", *QUICK, *outputs, cwd=tmp_path)
+    assert (tmp_path / "a.TXT").read_text() == done.stdout
+    assert len(json.loads((tmp_path / "a.json").read_text())["results"]) == 3
+    assert (tmp_path / "a.csv").read_text().count("\n") == 4
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "a.doc"], "-o a.doc: expected a file that ends in .json, .csv"),
+        (["-o", "-"], "-o -: expected a file that ends in"),
+        (["-o", "a.json", "-o", "b.json"], "a.json is to hold the same"),
+        (["-o", "no/a.json"], "-o no/a.json: cannot be written"),
+        (["--html", "no/a.html"], "--html no/a.html: cannot be written"),
+        (["--alpha", "5"], "alpha = 5.0: must lie between 0 and 1"),
+        (["--gold", "gold.txt", "-m", "blue"], "unknown metric 'blue': did you mean BLEU?"),
+        (["--format", "labels", "-m", "acuracy"], "unknown metric 'acuracy': did you mean accuracy?"),
+        (["-m", "bleu:tokenise=zh"], "did you mean 'tokenize'?"),
+        (["-m", "f1("], "metric 'f1('"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_file_is_read(arguments, message, tmp_path):
+    done = called("compare", "absent.csv", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told(scores):
+    (scores / "gold.txt").write_text("a b c\nd e f\n")
+    for asked in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--ref", "gold.txt", "-m", "bluxxx")):
+        done = called("compare", *asked, cwd=scores)
+        assert (done.returncode, "did you mean" in done.stderr, "read as" in done.stderr) == (2, True, False)
+
+
+def test_names_of_metrics_match_without_case_and_are_shown_as_written(scores):
+    (scores / "u.csv").write_text("system,item,Loss\n" + "".join(f"{s},{k},{k % 3}\n" for s in "ab" for k in range(5)))
+    done = called("compare", *QUICK, "-m", "Recall", "-m", "F:BETA=2", cwd=scores)
+    assert "no option 'BETA'" in done.stderr
+    found = [
+        json.loads(called("compare", *QUICK, "-m", name, "--json", "-", cwd=scores).stdout)["results"][0]
+        for name in ("Recall", "recall")
+    ]
+    assert [one.pop("metric") for one in found] == ["Recall", "recall"]
+    assert found[0] == found[1]
+
+
+def test_a_name_that_no_column_has_suggests_those_there_are(scores):
+    done = called("compare", "t.csv", "-m", "maen", cwd=scores)
+    assert "unknown metric 'maen': did you mean mean" in done.stderr
+
+
+def test_quiet_leaves_results_alone(tmp_path):
+    loud, quiet = (called("compare", *QUICK, *more, cwd=tmp_path) for more in ((), ("-q",)))
+    assert quiet.stdout == loud.stdout
+    assert (quiet.stderr, bool(loud.stderr)) == ("", True)
+
+
+QUEUE = 'class = "{}"\nworkers = 2\n[options]\ncores = 1\nmemory = "1GB"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("c.toml", QUEUE.format("slurm"), "c.toml: class slurm: there is no sbatch on this machine"),
+        ("c.toml", QUEUE.format("pbs"), "c.toml: class pbs: there is no qsub on this machine"),
+        ("c.toml", QUEUE.format("slurn"), "did you mean 'slurm'"),
+        ("d.toml", "", "cluster file d.toml: no such file"),
+        ("nonsense", "", "cluster 'nonsense': expected auto, none"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused_before_a_file_is_read(name, content, message, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "c.toml").write_text(content)
+    (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "bad.csv"\n')
+    (tmp_path / "bad.csv").write_text("item,x\n")
+    for command in (("compare", "absent.csv"), ("run", "plan.toml")):
+        done = called(*command, "--cluster", name, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
+
+
+def test_help_says_what_each_command_is_for_to_its_end(tmp_path):
+    said = called(cwd=tmp_path).stdout.split("Commands:")[1]
+    assert "..." not in said
+    assert "Slurm as a batch job that comes back until the plan is done." in " ".join(said.split())

@@ -1,0 +1,246 @@
+"""How far a command is: from its start, on a terminal as a bar and elsewhere as lines, and what is ahead beforehand."""
+
+import gzip
+import io
+import json
+import re
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from command import called
+from conftest import YEH
+from panel_of import panel_of
+from rich.console import Console
+from terminals import shown
+
+import sigdask
+from sigdask.cli import progress
+from sigdask.cli.progress import Bar, Lines, Step, Steps, announced
+from sigdask.engine import ahead, tasks
+from sigdask.engine.ahead import Ahead
+from sigdask.metrics.extraction import Extracting
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.jobs import Job
+
+
+class Kept:
+    """Keeps what is shown."""
+
+    def __init__(self):
+        self.steps = []
+
+    def show(self, step):
+        self.steps.append(step)
+
+
+@pytest.fixture
+def kept():
+    return Kept()
+
+
+def numbers(kept):
+    return [(step.doing, step.done, step.total) for step in kept.steps]
+
+
+def test_all_that_takes_long_is_shown_and_what_follows_it(kept, tmp_path):
+    """Reading, by bytes; extraction, by outputs; counting, by trials; and nothing stays at 100 %."""
+    steps = Steps(kept)
+    (tmp_path / "a").write_bytes(b"x" * 10)
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    (tmp_path / "folder" / "inner" / "b").write_bytes(b"x" * 30)
+    with steps.reading([tmp_path / "a", tmp_path / "folder", tmp_path / "absent"]):
+        steps._read(tmp_path / "a", 10)
+        steps._read(tmp_path / "folder" / "inner" / "b", 20)
+        steps._read(tmp_path / "another", 20)
+        steps._read(tmp_path / "folder" / "inner" / "b", 30)
+    steps.extracting(Extracting("TER", 0, 8, 0.5, 1))
+    steps.extracting(Extracting("TER", 8, 8, 0.0, 1))
+    steps(0, 5)
+    steps(5, 5)
+    assert numbers(kept) == [
+        ("reading", 10, 40),
+        ("reading", 30, 40),
+        ("preparing", 0, 0),
+        ("extracting TER", 0, 8),
+        ("preparing", 0, 0),
+        ("counting", 0, 5),
+        ("judging", 0, 0),
+    ]
+
+
+def test_a_step_says_total_percentage_and_time_left(monkeypatch):
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 160.0)
+    assert str(Step("counting", "trials", 250_000, 1_000_000, start=100.0)) == (
+        "counting: 250,000 of 1,000,000 trials (25%), about 3 min 0 s left"
+    )
+    assert str(Step("counting", "trials", 0, 10, start=100.0)) == "counting: 0 of 10 trials (0%)"
+    assert str(Step("extracting TER", "outputs", 1, 10, 7.0, 100.0)).endswith("(10%), about 7 s left")
+    assert str(Step("judging", start=100.0)) == "judging, for 1 min 0 s"
+
+
+@pytest.mark.parametrize("name", ["plain", "packed", "quoted", "lines"])
+def test_files_are_seen_as_they_are_read(name, kept, tmp_path, monkeypatch):
+    """By the reader of columns, through gzip, by the careful reader of rows and by that of JSON lines."""
+    monkeypatch.setattr("sigdask.formats.reading.files.TOLD", 1 << 12)
+    rows = range(4000)
+    text = "item,a,b\n" + "".join(f"{k},{k % 3},{k % 5}\n" for k in rows)
+    if name == "quoted":
+        text = "item,a,b\n" + "".join(f'"i\n{k}",{k % 3},{k % 5}\n' for k in rows)
+    if name == "lines":
+        text = "".join(f'{{"item": "{k}", "a": {k % 3}, "b": {k % 5}}}\n' for k in rows)
+    path = tmp_path / ("t.jsonl" if name == "lines" else "t.csv")
+    path.write_bytes(gzip.compress(text.encode()) if name == "packed" else text.encode())
+    steps = Steps(kept)
+    with steps.reading([path]):
+        found = sigdask.read(path)
+    assert found.n_items == len(rows)
+    places = [step.done for step in kept.steps if step.doing == "reading"]
+    assert len(places) >= 2
+    assert all(0 < place < path.stat().st_size for place in places)
+    assert {step.total for step in kept.steps if step.doing == "reading"} == {path.stat().st_size}
+
+
+def test_elsewhere_than_on_a_terminal_a_line_is_written_now_and_then_however_seldom_there_is_news(monkeypatch):
+    said, thrice = [], threading.Event()
+
+    def note(text):
+        said.append(text)
+        if len(said) == 3:
+            thrice.set()
+
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "note", note)
+    lines = Lines()
+    with lines.written():
+        lines.show(Step("counting", "trials", 1, 4, 9.0))
+        assert thrice.wait(30)
+    assert said[2] == "counting: 1 of 4 trials (25%), about 9 s left"
+
+
+def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
+    monkeypatch.setattr(progress, "EVERY", 0.02)
+    asked = ("compare", YEH, "-m", "recall", "--trials", "1e8", "--cluster", "none")
+    loud, quiet = called(*asked, cwd=tmp_path), called(*asked, "-q", cwd=tmp_path)
+    assert re.search(r"sigdask: counting: [\d,]+ of 200,000,000 trials \(\d+%\), about .* left\n", loud.stderr)
+    assert "%" not in quiet.stderr
+    assert loud.stdout == quiet.stdout
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (40, "57.3M of 600M trials  10% 14 min 48 s"),
+        (80, "57.3M of 600M trials ━━╺━━━━━━━━━━━━━━━━━━━━━━  10% 57.3k/s 14 min 48 s"),
+        (200, "57.3M of 600M trials ━━━╸━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  10% 57.3k/s 14 min 48 s"),
+    ],
+)
+def test_a_bar_fits_its_terminal(columns, line, monkeypatch):
+    monkeypatch.setattr(progress, "columns", lambda _: columns)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 1100.0)
+    drawn = progress._bar()
+    bar = Bar(drawn)
+    bar.show(Step("counting", "trials", 57_300_000, 600_000_000, 888.0, 100.0))
+    console = Console(width=columns, file=io.StringIO(), color_system="standard", force_terminal=True)
+    console.print(drawn.get_renderable())
+    assert re.sub(r"\x1b\[[\d;]*m", "", console.file.getvalue()).rstrip() == line
+
+
+def test_a_terminal_shows_how_far_a_command_is_from_the_start_and_keeps_nothing_of_it():
+    seen = shown("compare", str(YEH), "-m", "recall", "--trials", "3e7", "--cluster", "none", columns=80)
+    assert seen.status == 0
+    assert seen.written.index("starting") < seen.written.index("read as responses")
+    assert " of 60M trials" in seen.written
+    assert "60M" not in seen.text
+
+
+def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
+    seen = shown("compare", str(YEH), "--trials", "4096", "--cluster", "none", columns=80, TERM="dumb")
+    assert "starting" not in seen.written
+    assert "\x1b" not in seen.written
+
+
+def test_lines_for_machines_are_whole_on_a_terminal_too():
+    seen = shown("--log-json", "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60)
+    lines = [json.loads(line) for line in seen.written.splitlines() if line.startswith("{")]
+    assert [line["message"].split()[0] for line in lines] == ["read", "metric:"]
+
+
+class Panel:
+    """As much of a panel as is looked at."""
+
+    def __init__(self, *, enumerated=False):
+        self.enumerated = enumerated
+
+
+def job(n_trials, first=0, **panel):
+    return Job(Panel(**panel), n_trials, 0, "x", first)
+
+
+def test_what_is_ahead_is_the_sum_of_what_each_trial_takes():
+    jobs = [job(1_000_000), job(500_000, 100_000), job(4096, enumerated=True)]
+    costs = [Fraction(1, 1000), Fraction(1, 500), Fraction(1, 4)]
+    found = Ahead.of(jobs, [float(cost) for cost in costs], 2)
+    for trials in (1_000_000, 300_000, 50_000):
+        counted = min(1_000_000, trials), max(0, min(600_000, trials) - 100_000), 4096
+        expected = sum(n * cost for n, cost in zip(counted, costs, strict=True)) / 2
+        assert found.with_trials(trials) == pytest.approx(float(expected), rel=1e-12)
+    assert found.total == 1_504_096
+    assert found.trials == 1_000_000
+    assert found.seconds == found.with_trials(1_000_000)
+
+
+def test_what_takes_over_a_minute_says_so_beforehand_with_what_fewer_trials_would_take():
+    found = Ahead.of([job(10**7), job(10**7)], [1e-4, 1e-4], 4)
+    assert announced(found) == (
+        "counting 20,000,000 trials takes about 8 min 20 s on 4 threads; "
+        "1,000,000 trials a comparison instead of 10,000,000 would take about 50 s"
+    )
+    assert found.is_long
+    assert not Ahead.of([job(10**6)], [5e-5], 1).is_long
+
+
+@pytest.mark.parametrize(
+    ("jobs", "cost", "fewer"),
+    [
+        ([job(10**7)], 1e-3, 10**4),  # the largest power of ten within a minute
+        ([job(10**7)], 10.0, 1000),  # the fewest, long as they take
+        ([job(900)], 1.0, None),  # none less
+        ([job(4096, enumerated=True)], 1.0, None),  # arrangements stay
+    ],
+)
+def test_what_is_recommended_is_as_many_trials_as_a_minute_takes(jobs, cost, fewer):
+    found = Ahead.of(jobs, [cost] * len(jobs), 1)
+    assert found.fewer == fewer
+    assert ("instead of" in announced(found)) == (fewer is not None)
+
+
+@pytest.mark.parametrize("stop", [(), ("--stop", "besag-clifford")])
+def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, tmp_path):
+    monkeypatch.setattr(ahead, "LONG", 1e-9)
+    done = called("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", *stop, cwd=tmp_path)
+    assert re.search(
+        r"counting [\d,]+ trials takes about .* on 1 thread; [\d,]+ trials a comparison instead of", done.stderr
+    )
+
+
+def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
+    monkeypatch.setattr(ahead, "LONG", 1e-9)
+    (tmp_path / "plan.toml").write_text(
+        f'trials = 100000\nstore = "kept.sqlite"\n[[test_set]]\nname = "x"\nsystems = "{YEH}"\nmetrics = ["recall"]\n'
+    )
+    done = called("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
+    assert (done.returncode, "would take about" in done.stderr) == (0, True)
+    again = called("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
+    assert "would take" not in again.stderr
+
+
+def test_what_seems_long_is_timed_again_for_longer(monkeypatch):
+    """One block tells little; what matters little is left as it was timed."""
+    monkeypatch.setattr(tasks, "LONGER_SECONDS", 1.0)
+    panel, other = (panel_of(np.arange(20).reshape(10, 2, 1), [Ratios(((1,),), ((1,),))], seed=k) for k in range(2))
+    jobs = [Job(panel, 1000), Job(panel, 1000, 1), Job(other, 1000)]
+    again, too, left = tasks.timed_longer(jobs, [1.0, 1.0, 1e-4])
+    assert again == too < 1.0
+    assert left == 1e-4

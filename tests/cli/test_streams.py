@@ -1,0 +1,132 @@
+"""Standard output and error that are closed, full or read by nobody; and what is written on them commands nothing."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from command import called
+from conftest import YEH
+
+from sigdask.cli.comparing import compare
+
+SIGDASK = f"{sys.executable} -m sigdask"
+COMPARE = f"{SIGDASK} compare {YEH} --metric recall --trials 1000"
+ESCAPE = "\x1b]0;pwned\x07"
+
+
+def shell(command, cwd):
+    return subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False, cwd=cwd
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (f"{COMPARE} >/dev/full", 3),
+        (f"{COMPARE} --json - >/dev/full", 3),
+        (f"{SIGDASK} compare --help >/dev/full", 3),
+        (f"{COMPARE} --json out.json >&-", 0),
+        (f"{COMPARE} >&- 2>&- <&-", 0),
+        (f"{COMPARE} 2>/dev/full", 0),
+        (f"{SIGDASK} compare absent.csv 2>&-", 2),
+        (f"{COMPARE} --json - | head -1", 0),
+    ],
+)
+def test_a_stream_that_is_lost_is_no_failed_gate_and_no_internal_error(command, status, tmp_path):
+    done = shell(command, tmp_path)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    assert "internal" not in done.stderr
+    if status == 3:
+        assert "standard output: cannot be written (No space left on device)" in done.stderr
+
+
+def test_a_gate_that_fails_fails_though_nobody_reads_on(tmp_path):
+    (tmp_path / "t.csv").write_text("item,new,old\n" + "".join(f"{k},{k % 2},{k % 2 + 1}\n" for k in range(30)))
+    (tmp_path / "plan.toml").write_text(
+        'trials = 512\n[[test_set]]\nname = "x"\nsystems = "t.csv"\npairs = { baseline = "old" }\n'
+        '[gate]\nrules = [{ rule = "not-worse", alpha = 0.01 }]\n'
+    )
+    assert shell(f"{SIGDASK} run plan.toml --json - | head -1", tmp_path).returncode == 1
+
+
+def test_letters_that_the_terminal_lacks_are_no_error(tmp_path):
+    (tmp_path / "t.csv").write_text("item,müde,猫\na,1,2\nb,2,1\n")
+    done = shell(f"PYTHONIOENCODING=ascii {SIGDASK} compare t.csv", tmp_path)
+    assert (done.returncode, "m?de" in done.stdout) == (0, True), done.stderr
+
+
+def test_a_file_opened_later_does_not_get_what_is_written_on_a_closed_stream(tmp_path):
+    done = shell(f"{SIGDASK} compare {YEH} --metric recall --json out.json --html out.html >&- 2>&-", tmp_path)
+    assert done.returncode == 0
+    assert (tmp_path / "out.json").read_text().startswith("{")
+    assert (tmp_path / "out.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_whatever_is_written_by_whomever_commands_no_terminal(monkeypatch, tmp_path):
+    def warn(**_):
+        print(f"of a library, {ESCAPE}", file=sys.stderr)
+        print(f"of a user's function, {ESCAPE}")
+        sys.stdout.write("\x1b[0m")  # as colorama does when a program ends
+
+    monkeypatch.setattr(compare, "callback", warn)
+    done = called("compare", "t.csv", cwd=tmp_path)
+    assert done.stdout == "of a user's function, \N{REPLACEMENT CHARACTER}]0;pwned\N{REPLACEMENT CHARACTER}\n"
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\x07" not in done.stdout + done.stderr
+
+
+def test_no_name_begins_a_line_of_its_own_and_several_errors_have_a_line_each(tmp_path):
+    name = "a\nsigdask: error: not ours\x1b[2J"
+    (tmp_path / name).mkdir()
+    done = called("compare", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    (tmp_path / "plan.toml").write_text('trials = 0\nalpha = 7\n[[test_set]]\nname = "x"\n')
+    lines = called("check", "plan.toml", cwd=tmp_path).stderr.splitlines()
+    assert lines[0].endswith("errors")
+    assert all(line.startswith("  line ") for line in lines[1:])
+
+
+def test_data_in_a_pipe_are_exact(tmp_path):
+    (tmp_path / "t.csv").write_text(f"item,a{ESCAPE},b\nx,1,2\ny,3,1\n")
+    assert ESCAPE in called("compare", "t.csv", "--csv", "-", cwd=tmp_path).stdout
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("seconds", [2.5, 5])
+def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
+    """In a terminal it goes to all processes: while workers are started, and when they count."""
+    child, terminal = pty.fork()
+    if child == 0:  # pragma: no cover
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        command = [
+            *SIGDASK.split(),
+            "compare",
+            str(YEH),
+            "--trials",
+            str(2**36),
+            "--cluster",
+            "local",
+            "--workers",
+            "2",
+        ]
+        os.execv(command[0], command)
+    threading.Timer(seconds, os.write, (terminal, b"\x03")).start()
+    written, deadline = b"", time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            written += os.read(terminal, 65536)
+        except OSError:
+            break
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert not re.search(r"Traceback|KeyboardInterrupt|Process", written.decode())
+    assert "interrupted" in written.decode()

@@ -1,0 +1,74 @@
+"""The systemd unit's own command in the unit's own sandbox: what may be written, where its environment points, its folder.
+
+Without systemd as the first process, a mount namespace (`unshare`) holds what the unit asks for.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+UNIT = ROOT / "deploy" / "sigdask@.service"
+
+SANDBOX = """
+set -e
+mount --make-rprivate /
+for place in /srv /var/cache /opt /tmp; do mount --bind {inner}$place $place; done
+mount --rbind {prefix} /opt/sigdask/.venv
+awk '{{print $2}}' /proc/self/mounts | while read -r place; do
+    case "$place" in
+        /proc*|/sys*|/dev*|/srv|/tmp|/var/cache) ;;
+        *) mount -o remount,bind,ro "$place" 2>/dev/null || true ;;
+    esac
+done
+mount --bind /var/cache/sigdask /var/cache/sigdask
+mount -o remount,bind,ro /var/cache
+touch {outside} 2>/dev/null && {{ echo "the sandbox is open" >&2; exit 99; }}
+cd {folder}
+exec env -i HOME=/root {environment} {command}
+"""
+
+
+def settings():
+    """What the unit says: its keys, those of the environment apart."""
+    lines = [line.split("=", 1) for line in UNIT.read_text().splitlines() if "=" in line and line[0] != "#"]
+    said = {key: value for key, value in lines if key != "Environment"}
+    return said, [value.replace("%C", "/var/cache") for key, value in lines if key == "Environment"]
+
+
+def run_unit(tmp_path, environment):
+    said, _ = settings()
+    assert (said["ProtectSystem"], said["PrivateTmp"], said["ReadWritePaths"]) == ("strict", "true", "/srv/evaluation")
+    inner = tmp_path / "inner"
+    for name in ("srv/evaluation", f"var/cache/{said['CacheDirectory']}", "opt/sigdask/.venv", "tmp"):
+        (inner / name).mkdir(parents=True, exist_ok=True)
+    rows = "".join(f"{n % 2},{int(n % 3 == 0)}\n" for n in range(60))
+    (inner / "srv/evaluation/t.csv").write_text("a,b\n" + rows)
+    text = 'pairs = { baseline = "a" }\ntrials = 2000\n[[test_set]]\nname = "t"\nsystems = "t.csv"\n'
+    (inner / "srv/evaluation/nightly.toml").write_text(text)
+    script = SANDBOX.format(
+        inner=inner, prefix=sys.prefix, outside=ROOT / "sigdask" / ".probe", folder=said["WorkingDirectory"],
+        environment=shlex.join([*environment, f"PYTHONPATH={ROOT}"]), command=said["ExecStart"].replace("%i", "nightly"),
+    )  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "--mount", "bash", "-c", script], capture_output=True, text=True, check=False, timeout=300
+    )
+    return done, inner
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("cached", [True, False])
+def test_the_systemd_unit_runs_where_package_and_home_cannot_be_written(tmp_path, cached):
+    if os.geteuid() or subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no rights to a mount namespace")
+    _, environment = settings()
+    if not cached:
+        environment = [line for line in environment if "CACHE" not in line]
+    done, inner = run_unit(tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    assert "internal error" not in done.stderr
+    assert any((inner / "var/cache/sigdask").rglob("*.nbi")) == cached
+    assert not list((inner / "tmp").glob("sigdask-*"))

@@ -1,0 +1,154 @@
+"""Files that are made to harm: bombs, pipes, devices, nesting without end, names of any length."""
+
+import gzip
+import json
+import os
+import time
+import zipfile
+
+import pytest
+
+from sigdask.api import compare_all
+from sigdask.clusters.description import read as describe_file
+from sigdask.errors import InputError, SigdaskError
+from sigdask.formats import Options, read
+from sigdask.plan import load_plan
+
+LOG = json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}})
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def packed(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return path
+
+
+def encrypted(path):
+    packed(path, {"header.json": LOG, "samples/1.json": "{}"})
+    content = bytearray(path.read_bytes())
+    content[content.find(b"PK\3\4") + 6] |= 1
+    content[content.find(b"PK\1\2") + 8] |= 1
+    path.write_bytes(content)
+    return path
+
+
+def forged(path):
+    """Write a gzip file that says to hold a few bytes."""
+    path.write_bytes(gzip.compress(b"item\ta\tb\n" + b"0" * (40 << 20), 1)[:-4] + b"\0\1\0\0")
+    return path
+
+
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def fifo(path):
+    os.mkfifo(path)
+    return path
+
+
+SPECIAL = {
+    "a gzip bomb": lambda at: _gzip(at / "a.tsv.gz", 200),
+    "an archive bomb": lambda at: packed(at / "a.eval", {"header.json": LOG, "samples/1.json": b" " * (40 << 20)}),
+    "an encrypted log": lambda at: encrypted(at / "a.eval"),
+    "a nested header": lambda at: packed(at / "a.eval", {"header.json": DEEP}),
+    "a nested sample": lambda at: packed(at / "a.eval", {"header.json": LOG, "samples/1.json": DEEP}),
+    "a huge number": lambda at: packed(
+        at / "a.eval", {"header.json": LOG, "samples/1.json": json.dumps({"id": 1, "scores": {"x": 10**400}})}
+    ),
+    "a list of scores": lambda at: packed(
+        at / "a.eval", {"header.json": LOG, "samples/1.json": json.dumps({"id": 1, "scores": [3]})}
+    ),
+    "nested JSON": lambda at: written(at / "a.json", DEEP),
+    "nested JSON lines": lambda at: written(at / "a.jsonl", f"{DEEP}\n" * 3),
+    "nested cells": lambda at: written(at / "a.jsonl", '{"id": 1, "a": %s}\n' % ("[" * 900 + "]" * 900) * 3),
+    "nested objects": lambda at: written(at / "a.json", '{"a":' * 50_000 + "1" + "}" * 50_000),
+    "a key of many parts": lambda at: written(at / "a.json", json.dumps([{"id": k, ".".join("a" * 50_000): k} for k in (1, 2)])),
+    "a pipe": lambda at: fifo(at / "a.tsv"),
+    "a device without an end": lambda at: "/dev/zero",
+    "nothing": lambda at: "/dev/null",
+    "a long name": lambda at: "x" * 5000,
+    "a long path": lambda at: "a=" + "x/" * 5000,
+    "a zero byte": lambda at: "a\0b",
+}  # fmt: skip
+
+
+def _gzip(path, n_megabytes):
+    with gzip.open(path, "wb", 1) as file:
+        for _ in range(n_megabytes):
+            file.write(b"0" * (1 << 20))
+    return path
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_a_hostile_file_is_refused_in_no_time(kind, tmp_path):
+    given = SPECIAL[kind](tmp_path)
+    begun = time.process_time()
+    with pytest.raises(SigdaskError):
+        compare_all(read(str(given)), trials=16, cluster="none")
+    assert time.process_time() - begun < 2
+
+
+def test_a_gzip_file_that_lies_of_its_size_is_refused_as_it_is_read(tmp_path):
+    with pytest.raises(InputError, match=r"unpack to more than 33,554,432.*--most-unpacked"):
+        read(forged(tmp_path / "a.tsv.gz"))
+
+
+def test_an_option_raises_what_files_may_unpack_to(tmp_path):
+    path = tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress(b"item\ta\tb\n1\t0.5\t1\n2\t1\t0\n"))
+    assert read(path).n_items == 2
+    with pytest.raises(InputError, match="unpack to more than 10,"):
+        read(path, options=Options(most_unpacked=10))
+    assert read(path, options=Options(most_unpacked=100)).n_items == 2
+
+
+def test_a_name_of_many_parts_is_no_column(tmp_path):
+    path = written(tmp_path / "a.jsonl", '{"id": "p", "a": {"x": 1}}\n{"id": "q", "a": {"x": 2}}\n')
+    begun = time.process_time()
+    with pytest.raises(InputError, match="no column"):
+        read(path, options=Options(id_column=".".join("a" * 50_000)))
+    assert time.process_time() - begun < 2
+
+
+def test_a_key_of_many_parts_is_refused_in_a_plan(tmp_path):
+    for text in (
+        ".".join("a" * 50_000) + " = 1\n",
+        '"a" . ' * 50_000 + "b = 1\n",
+        "[" + ".".join("a" * 50_000) + "]\n",
+    ):
+        begun = time.process_time()
+        with pytest.raises(InputError, match="more than 50 parts"):
+            load_plan(written(tmp_path / "plan.toml", text))
+        assert time.process_time() - begun < 2
+
+
+def test_a_pipe_is_no_plan(tmp_path):
+    with pytest.raises(InputError, match="no file"):
+        load_plan(fifo(tmp_path / "plan.toml"))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    ones = pa.array([1]).take(pa.array([0] * (1 << 20)))
+    column = pa.StructArray.from_arrays([ones], ["x"]) if nested else ones
+    table = pa.concat_tables([pa.table({"item": column, "a": column, "b": column})] * 10)
+    parquet.write_table(table, tmp_path / "a.parquet")
+    for format_ in ("auto", "samples"):
+        begun = time.process_time()
+        with pytest.raises(InputError, match="unpack to more than"):
+            read(tmp_path / "a.parquet", format=format_)
+        assert time.process_time() - begun < 2
+
+
+def test_a_cluster_file_is_no_pipe_and_no_key_without_end(tmp_path):
+    for path in (fifo(tmp_path / "a.toml"), written(tmp_path / "b.toml", ".".join("a" * 50_000) + " = 1\n")):
+        begun = time.process_time()
+        with pytest.raises(InputError, match=r"cluster file .*: (is no file|not TOML: a key has more than 50 parts)"):
+            describe_file(path)
+        assert time.process_time() - begun < 2

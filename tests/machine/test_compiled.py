@@ -1,0 +1,79 @@
+"""What numba keeps is made anew where it is damaged, and has a place where nothing can be written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from sigdask.machine import compiled as room
+
+MODULE = """
+from sigdask.machine.compiled import TEMPORARY, compiled
+import os, pathlib, numba
+
+@compiled()
+def twice(x):
+    return 2 * x
+
+print(twice(21), sum(twice.stats.cache_hits.values()), numba.config.CACHE_DIR)
+if os.environ.get("FORK") and os.fork() == 0:
+    raise SystemExit
+"""
+
+
+def run_module(folder, **environment):
+    """Import a module that compiles; return what it computed, how often from what is kept, and where that is."""
+    (folder / "doubles.py").write_text(MODULE)
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import doubles"], cwd=folder, capture_output=True, text=True, check=False,
+        env={**kept, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    value, hits, *where = done.stdout.split()
+    return int(value), int(hits), where[0] if where else ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_kept_code_that_is_damaged_is_made_anew(tmp_path, ending):
+    cache = tmp_path / "cache"
+    assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[:2] == (42, 0)
+    [path] = cache.rglob(f"*.{ending}")
+    whole = path.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"\x80\x05K\x01.", b"what is this?"):
+        path.write_bytes(damaged)
+        assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[:2] == (42, 0)
+        assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[:2] == (42, 1)
+    path.unlink()
+    path.mkdir()
+    assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == 42
+
+
+def test_where_no_folder_can_be_written_a_temporary_one_of_this_process_is_used_and_removed(tmp_path):
+    for name in ("__pycache__", "file"):
+        (tmp_path / name).touch()
+    given = {"XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path), "FORK": "1"}
+    value, _, where = run_module(tmp_path, **given)
+    assert (value, Path(where).parent) == (42, tmp_path)
+    assert not list(tmp_path.glob("sigdask-compiled-*"))
+    (tmp_path / "sigdask-compiled-").touch()
+    missing = {**given, "TMPDIR": str(tmp_path / "file")}
+    if os.geteuid():  # root may write to all of the places that Python tries next
+        assert run_module(tmp_path, **missing)[0] == 42
+
+
+def test_a_folder_that_strangers_may_write_to_is_not_read(tmp_path, monkeypatch, caplog):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    monkeypatch.setattr(room.numba.config, "CACHE_DIR", str(folder))
+    monkeypatch.setenv(room.VARIABLE, str(folder))
+    room._distrust_strangers()
+    assert str(folder) == room.numba.config.CACHE_DIR
+    folder.chmod(0o777)
+    room._distrust_strangers()
+    assert (room.numba.config.CACHE_DIR, os.environ[room.VARIABLE]) == ("", "")
+    assert "another user may write there" in caplog.text
