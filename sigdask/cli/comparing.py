@@ -56,7 +56,7 @@ GROUPS = {
         option("--missing"),
         option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
         option("--documents", metavar="FILE", more="Exchange them by --unit document."),
-        option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN (or group)."),
+        option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN, or group without name."),
         option("--most-unpacked", type=whole, metavar="BYTES"),
     ),
     "What to compare": (

@@ -17,7 +17,7 @@ from sigdask.formats.by_metric import format_of, is_lines, is_of_format
 from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import head_lines, open_bytes, shown
+from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
@@ -268,7 +268,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         Where none fits, or more than one.
     """
     _fetch(sources, gold, options)
-    with _bounded(sources, options):
+    with keeping(), _bounded(sources, options):
         return _detected(replicates.by_replicate(sources)[0], gold, options)
 
 

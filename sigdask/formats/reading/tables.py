@@ -22,7 +22,7 @@ from sigdask.formats.reading import nested
 from sigdask.formats.reading.by_column import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
-from sigdask.formats.reading.files import is_parquet, open_bytes, read_lines
+from sigdask.formats.reading.files import is_parquet, keeping, open_bytes, read_lines
 from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.records import is_json, record_cells, scalars
@@ -247,7 +247,8 @@ def reading_once() -> Iterator[None]:
     """Read each table once within: to tell its format, and to take its columns."""
     token = _at_hand.set({} if (outer := _at_hand.get()) is None else outer)
     try:
-        yield
+        with keeping():
+            yield
     finally:
         _at_hand.reset(token)
 
