@@ -125,7 +125,7 @@ OF_NUMBERS = ("wide", "long", "ratings", "metrics")
 OF_FOLDERS = ("samples", "spans", "terms", "mt-metrics-eval")
 """Formats that read folders."""
 
-OF_METRICS = ("wide", "long", "ratings", "samples", "battles", "trec", "pairs", "metrics", "squad", "mt-metrics-eval")
+OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs", "mt-metrics-eval")
 """Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
@@ -201,13 +201,19 @@ def _bounded(sources: Sequence[Source], options: Options) -> Iterator[None]:
         try:
             yield
         except RecursionError:
-            files = ", ".join(str(source.path) for source in sources)
-            raise InputError(f"{files}: objects or lists are nested too deeply") from None
+            raise _refused(sources, "objects or lists are nested too deeply") from None
         except MemoryError:
-            files = ", ".join(f"{source.path}" for source in sources)
-            raise InputError(f"{files}: more than the memory of this machine holds") from None
+            raise _refused(sources, "more than the memory of this machine holds") from None
+        except RuntimeError as error:
+            if "Symlink loop" not in str(error):  # as pathlib says it up to Python 3.12
+                raise
+            raise _refused(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
             raise InputError(f"{shown(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
+
+
+def _refused(sources: Sequence[Source], why: str) -> InputError:
+    return InputError(f"{', '.join(str(source.path) for source in sources)}: {why}")
 
 
 def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
@@ -251,7 +257,7 @@ def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
 
     Examples
     --------
-    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "wide", None)
+    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "metrics", None)
     (True, False, True)
     """
     if format_ == "auto":

@@ -25,6 +25,7 @@ FORMATS = {
     "type-recall": "terms",
     "type-f1": "terms",
     "edit-distance": "pairs",
+    "exact_match": "squad",
     "ap": "trec",
     "exact_match": "squad",
 }
