@@ -27,7 +27,6 @@ FORMATS = {
     "edit-distance": "pairs",
     "exact_match": "squad",
     "ap": "trec",
-    "exact_match": "squad",
 }
 """Metric in small letters to the format that alone has it beside a gold file; without one it is a column of scores."""
 
