@@ -19,7 +19,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import nested
-from sigdask.formats.reading.by_column import by_column
+from sigdask.formats.reading.columns.lists import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
 from sigdask.formats.reading.files import is_parquet, keeping, open_bytes, read_lines
