@@ -217,7 +217,7 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
 
 DAMAGE = ("malformed", "corrupt", "unsupported file format", "no such table", "no such column", "duplicate column",
           "already exists", "could not decode", "datatype mismatch", "invalid page", "could not read block",
-          "missing chunk", "does not exist", "constraint")  # fmt: skip
+          "missing chunk", "invalid memory alloc", "does not exist", "constraint")  # fmt: skip
 """Words of a database's error that only a store has which is not as it was made."""
 
 

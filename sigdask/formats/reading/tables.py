@@ -49,7 +49,7 @@ HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "p
                           "text", "sentence"})  # fmt: skip
 """Names that stand in headers alone."""
 
-NUMBER = re.compile(r"[+-]?[0-9]*,?[0-9]+([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][+-]?[0-9]+)?")
 """A number as it is written where commas part decimals."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)

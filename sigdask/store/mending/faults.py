@@ -65,7 +65,7 @@ def n_rows_in(connection: Connection) -> int:
         try:
             with connection.begin_nested():
                 found += connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
-        except exc.DBAPIError:
+        except (exc.SQLAlchemyError, UnicodeDecodeError):
             continue
     return found
 
@@ -91,10 +91,9 @@ def _looked_at(connection: Connection, table: str, look: Any, *more: Any) -> Ite
     try:
         with connection.begin_nested():
             yield from list(look(connection, *more))
-    except exc.DBAPIError as error:
-        yield Fault("", (), f"{table}: cannot be read ({str(error.orig).splitlines()[0]})")
-    except (ValueError, TypeError) as error:
-        yield Fault("", (), f"{table}: cannot be read ({error})")
+    except (exc.SQLAlchemyError, ValueError, TypeError) as error:
+        why = str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__]
+        yield Fault("", (), f"{table}: cannot be read ({why[0]})")
 
 
 def _of_file(connection: Connection) -> Iterator[Fault]:
