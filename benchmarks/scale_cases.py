@@ -60,6 +60,8 @@ def pairs_of_1000(folder: Path, size: str) -> Iterator[Case]:
     name = f"{n_systems:,} systems x {n_items:,} items of 0/1, all pairs, 2,000 trials, JSON"
     arguments = ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm", "--json", "out.json"]
     yield Case(name, "15 s, 1 GB", arguments, partial(megabytes, folder / "out.json"))
+    arguments = ["compare", "scores.csv", "--trials", "2000", "--json", "out.json"]
+    yield Case(f"{name}, max-T", "likewise", arguments, partial(megabytes, folder / "out.json"))
 
 
 def millions_of_items(folder: Path, size: str) -> Iterator[Case]:
@@ -127,9 +129,10 @@ def nights(folder: Path, size: str) -> Iterator[Case]:
     night = ["run", "plan.toml", "--cluster", "local", "--workers", "2"] if size == "full" else ["run", "plan.toml"]
     name = f"{len(files)} systems of mt_wmt24_en-de, BLEU and chrF"
     yield Case(f"{name}: first night", "15 s", night)
-    changed = folder / "systems" / files[0].name
-    changed.write_text(changed.read_text(encoding="utf-8").replace(".", "!", 5), encoding="utf-8")
-    yield Case(f"{name}: second night, one changed file", "3 s", night)
+    for changed, where, arguments in ((files[0], "", night), (files[1], ", without a cluster of its own", night[:2])):
+        own = folder / "systems" / changed.name
+        own.write_text(own.read_text(encoding="utf-8").replace(".", "!", 5), encoding="utf-8")
+        yield Case(f"{name}: another night, one changed file{where}", "3 s", arguments)
 
 
 def few_units(folder: Path, size: str) -> Iterator[Case]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 EVERY = 30.0
 """Seconds between two lines."""
+
+MOST_FILES = 10_000
+"""Of a folder, whose sizes are added up; of further ones nothing is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class Bar:
             total=step.total,
             percent=f"{step.done / step.total:.0%}",
             left=step.time_left,
-            rate=f"{short(int(step.done / max(step.spent, 1e-9)))}/s" if step.done else "",
+            rate=f"{short(int(step.done / max(step.spent, 1e-9)))} {step.of}/s" if step.done else "",
         )
 
 
@@ -178,13 +182,13 @@ def _bar() -> Any:
     console = Console(file=cast("IO[str]", exactly(sys.stderr)), width=room)
     if console.is_dumb_terminal:
         return None
-    bar = [BarColumn(min(40, room - FOR_BAR))] if room > FOR_BAR else []
+    bar = [BarColumn(min(40, room - FOR_BAR))] if room >= FOR_BAR + 5 else []
     texts = ["{task.fields[percent]:>4}", *(["{task.fields[rate]}"] if bar else []), "{task.fields[left]}"]
     shown = (TextColumn("{task.description}"), *bar, *map(TextColumn, texts))
     return Progress(*shown, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
 
 
-FOR_BAR = 55
+FOR_BAR = 60
 """Columns that numbers may take; beyond, there is room for a bar and for what is done a second."""
 
 
@@ -205,6 +209,7 @@ class Steps:
         self._announce = extraction.Lines(note, every=math.inf)
         self._places: dict[Path, int] = {}
         self._sizes: dict[Path, int] = {}
+        self._all = self._done = 0
 
     def __call__(self, done: int, total: int) -> None:
         """Show trials."""
@@ -228,15 +233,17 @@ class Steps:
         from sigdask.formats.reading.files import telling
 
         self._sizes = {file: file.stat().st_size for path in paths for file in _files(path)}
+        self._all, self._done, self._places = sum(self._sizes.values()), 0, {}
         with telling(self._read):
             yield
         self._begin("preparing")
 
     def _read(self, path: Path, place: int) -> None:
         if path in self._sizes:
-            self._places[path] = place  # less than before where it is read again
-            done = sum(min(n, self._sizes[each]) for each, n in self._places.items())
-            self._show("reading", "bytes", done, sum(self._sizes.values()))
+            place = min(place, self._sizes[path])
+            self._done += place - self._places.get(path, 0)  # less than before where it is read again
+            self._places[path] = place
+            self._show("reading", "bytes", self._done, self._all)
 
     def _show(
         self, doing: str, of: str, done: int, total: int, left: float | None = None, *, then: str = "preparing"
@@ -265,8 +272,10 @@ def _files(path: Path) -> Iterator[Path]:
     """Yield a file, or those of a folder; none of what lies elsewhere, whose size is not known here."""
     from sigdask.formats.places import is_there, is_url
 
-    if not is_url(str(path)):
-        yield from (file for file in (path, *path.rglob("*")) if is_there(file.is_file))
+    if is_url(str(path)):
+        return
+    inner = islice(path.rglob("*"), MOST_FILES) if is_there(path.is_dir) else ()
+    yield from (file for file in (path, *inner) if is_there(file.is_file))
 
 
 def announced(ahead: Ahead) -> str:

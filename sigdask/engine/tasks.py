@@ -131,9 +131,9 @@ def timed_longer(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
     for job in jobs:
         trials[id(job.panel)] += job.n_trials
     for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:MEASURED_LONGER]:
-        if rates[key] * trials[key] > LONGER_SECONDS and not is_large(panels[key]):
-            n_trials = min(trials[key], max(int(LONGER_SECONDS / rates[key]), 2))
-            rates[key] = min(rates[key], *(_rate(panels[key], n_trials) for _ in range(2)))
+        panel, n_trials = panels[key], int(LONGER_SECONDS / rates[key])
+        if panel.manner.timed < n_trials < trials[key] and not is_large(panel):
+            rates[key] = min(rates[key], *(_rate(panel, n_trials) for _ in range(2)))
     return [rates[id(job.panel)] for job in jobs]
 
 

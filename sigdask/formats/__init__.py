@@ -17,7 +17,7 @@ from sigdask.formats.by_metric import format_of, is_lines, is_of_format
 from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import head_lines, open_bytes, shown
+from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
@@ -100,6 +100,10 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.measured.metrics:read_metrics",
         "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
     ),
+    "mt-metrics-eval": (
+        "sigdask.formats.measured.directory:read_directory",
+        "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
+    ),
     "squad": (
         "sigdask.formats.answers.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
@@ -118,15 +122,16 @@ FORMATS: dict[str, tuple[str, str]] = {
 OF_NUMBERS = ("wide", "long", "ratings", "metrics")
 """Formats of columns of scores, whose decimals may be parted by commas."""
 
-OF_FOLDERS = ("samples", "spans", "terms")
+OF_FOLDERS = ("samples", "spans", "terms", "mt-metrics-eval")
 """Formats that read folders."""
 
-OF_METRICS = ("wide", "long", "ratings", "samples", "battles", "trec", "pairs")
+OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs", "mt-metrics-eval")
 """Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
+    "mt-metrics-eval": "sigdask.formats.measured.directory:sniff",
     "fairseq": "sigdask.formats.texts.fairseq:sniff",
     "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",
@@ -196,13 +201,19 @@ def _bounded(sources: Sequence[Source], options: Options) -> Iterator[None]:
         try:
             yield
         except RecursionError:
-            files = ", ".join(str(source.path) for source in sources)
-            raise InputError(f"{files}: objects or lists are nested too deeply") from None
+            raise _refused(sources, "objects or lists are nested too deeply") from None
         except MemoryError:
-            files = ", ".join(f"{source.path}" for source in sources)
-            raise InputError(f"{files}: more than the memory of this machine holds") from None
+            raise _refused(sources, "more than the memory of this machine holds") from None
+        except RuntimeError as error:
+            if "Symlink loop" not in str(error):  # as pathlib says it up to Python 3.12
+                raise
+            raise _refused(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
             raise InputError(f"{shown(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
+
+
+def _refused(sources: Sequence[Source], why: str) -> InputError:
+    return InputError(f"{', '.join(str(source.path) for source in sources)}: {why}")
 
 
 def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
@@ -246,7 +257,7 @@ def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
 
     Examples
     --------
-    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "wide", None)
+    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "metrics", None)
     (True, False, True)
     """
     if format_ == "auto":
@@ -263,7 +274,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         Where none fits, or more than one.
     """
     _fetch(sources, gold, options)
-    with _bounded(sources, options):
+    with keeping(), _bounded(sources, options):
         return _detected(replicates.by_replicate(sources)[0], gold, options)
 
 

@@ -25,6 +25,7 @@ FORMATS = {
     "type-recall": "terms",
     "type-f1": "terms",
     "edit-distance": "pairs",
+    "exact_match": "squad",
     "ap": "trec",
 }
 """Metric in small letters to the format that alone has it beside a gold file; without one it is a column of scores."""

@@ -107,7 +107,7 @@ def sources(
     named = systems if isinstance(systems, Mapping) else {None: systems}
     for name, paths in named.items():
         for path in (paths,) if isinstance(paths, str) else paths:
-            if is_pattern(path) and (is_url(path) or not Path(folder, path).exists()):
+            if is_pattern(path) and (is_url(path) or not is_there(Path(folder, path).exists)):
                 yield from _matches(path, folder, name, format_)
             else:
                 yield _one(path, folder, name, format_)

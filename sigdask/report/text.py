@@ -11,7 +11,7 @@ def printable(text: str, keep: str = "") -> str:
     >>> printable("a\x1b[31m", keep="\n").isprintable()
     True
     """
-    if text.isprintable():
+    if _without(keep, text).isprintable():
         return text
     return "".join(c if _is_harmless(c) or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
@@ -24,9 +24,15 @@ def printable_json(text: str) -> str:
     >>> print(printable_json('"a\x9b1m"'))
     "a\u009b1m"
     """
-    if text.replace("\n", "").isprintable():
+    if _without("\n", text).isprintable():
         return text
     return "".join(c if _is_harmless(c) or c == "\n" else _escaped(c) for c in text)
+
+
+def _without(some: str, text: str) -> str:
+    for c in some:
+        text = text.replace(c, "")
+    return text
 
 
 def _is_harmless(c: str) -> bool:

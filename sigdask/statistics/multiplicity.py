@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+MOST_NEEDED = 2.0**63
+"""Trials that are named as needed, where more would be."""
+
 
 def holm(p: Sequence[float] | Array) -> Array:
     """Return Holm's step-down p-values: valid under any dependence.
@@ -137,7 +140,7 @@ def trials_needed(times: float, alpha: float) -> int:
     >>> trials_needed(8256, 0.05)
     165119
     """
-    return int(np.ceil(times / alpha - 1e-9)) - 1
+    return int(np.ceil(min(times / alpha, MOST_NEEDED) - 1e-9)) - 1
 
 
 def _placed(order: NDArray[np.int64], values: Array) -> Array:

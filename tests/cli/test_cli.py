@@ -293,27 +293,6 @@ def test_the_digits_example_ends_in_an_answer(tmp_path):
     assert "accuracy: logistic is better than bayes" in done.stdout
 
 
-def test_a_terminal_shows_trials_rate_and_time_left():
-    import os
-    import pty
-
-    master, slave = pty.openpty()
-    command = [*COMMAND, "compare", str(YEH), "--trials", str(2**26), "--cluster", "none"]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=slave, env=environment)
-    os.close(slave)
-    seen = b""
-    while True:
-        try:
-            seen += os.read(master, 65536)
-        except OSError:  # the other end is closed
-            break
-    assert process.wait() == 0
-    text = seen.decode()
-    assert "trials/s" in text
-    assert "0:00:0" in text
-
-
 def test_an_error_of_a_guessed_format_says_the_guess(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,y\na,1,2\nb,1,z\nc,2,3\n")
     asked = run("compare", str(tmp_path / "t.csv"), "--format", "wide")

@@ -101,6 +101,29 @@ def test_data_in_a_pipe_are_exact(tmp_path):
 
 
 @pytest.mark.cluster
+def test_a_queue_is_asked_though_ctrl_c_is_the_drivers_alone(tmp_path):
+    """dask-jobqueue sets a handler of signals where it is imported, which only the main thread may."""
+    pytest.importorskip("dask_jobqueue")
+    sbatch = tmp_path / "sbatch"
+    sbatch.write_text("#!/bin/sh\necho no such partition >&2\nexit 1\n")
+    sbatch.chmod(0o755)
+    (tmp_path / "c.toml").write_text('class = "slurm"\nworkers = 1\n[options]\ncores = 1\nmemory = "1GB"\n')
+    done = shell(f"PATH={tmp_path}:$PATH {COMPARE} --cluster c.toml", tmp_path)
+    assert done.returncode == 3
+    assert "the queue says: no such partition" in done.stderr
+
+
+def test_ctrl_c_is_given_back_by_what_takes_it():
+    pytest.importorskip("dask_jobqueue")
+    code = (
+        "import signal; from sigdask.clusters import describe, jobqueue; before = signal.getsignal(signal.SIGINT)\n"
+        "jobqueue._dask_jobqueue(describe({'class': 'slurm'}, where='x')); import sys\n"
+        "assert 'dask_jobqueue' in sys.modules and signal.getsignal(signal.SIGINT) is before"
+    )
+    assert shell(f'{sys.executable} -W error -c "{code}"', None).returncode == 0
+
+
+@pytest.mark.cluster
 @pytest.mark.parametrize("seconds", [2.5, 5])
 def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
     """In a terminal it goes to all processes: while workers are started, and when they count."""

@@ -70,11 +70,9 @@ class Images:
         return self
 
     def __exit__(self, *_):
-        subprocess.run([*self.storage, "rm", "--all"], capture_output=True, check=False)
-        subprocess.run([*self.storage, "rmi", "--all", "--force"], capture_output=True, check=False)
-        for mounted in (part.mountpoint for part in psutil.disk_partitions(all=True)):
-            if Path(mounted).is_relative_to(self.folder):
-                subprocess.run(["umount", mounted], check=False)
+        for part in reversed(psutil.disk_partitions(all=True)):
+            if Path(part.mountpoint).is_relative_to(self.folder):
+                subprocess.run(["umount", part.mountpoint], check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _base(self):

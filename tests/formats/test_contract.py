@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from command import called
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -155,7 +156,7 @@ FILES = {
 
 
 def test_every_format_is_under_contract():
-    assert {*TABLES, *FILES} == set(FORMATS)
+    assert {*TABLES, *FILES, "mt-metrics-eval"} == set(FORMATS)  # a folder, tested on its own
 
 
 @pytest.fixture(params=FILES)
@@ -392,3 +393,20 @@ def test_every_format_takes_a_table_of_groups(tmp_path, name):
     counts = read(*systems, gold=gold, format=name, options=Options(group_file=tmp_path / "groups", groups=("group",)))
     assert list(counts.group("group")) == half
     assert {result.n_units for result in compare_all(counts, metrics=[metric], unit="group")} == {2}
+
+
+@pytest.mark.parametrize("name", [*TABLES, *FILES])
+def test_whatever_metrics_files_bring_may_be_asked_for_by_name(tmp_path, name):
+    """Names are looked at before files are read: none that the files have is refused."""
+    header, rows, metric = TABLES.get(name, ("", [], ""))
+    written, metric, _ = FILES.get(name, ({"table": [header, *rows]}, metric, True))
+    write_all(tmp_path, written)
+    given = [other for other in written if other != "gold"] + (["--gold", "gold"] if "gold" in written else [])
+    gold = tmp_path / "gold" if "gold" in written else None
+    counts = read(*(tmp_path / other for other in written if other != "gold"), gold=gold, format=name)
+    brought = [field[6:-1] for field in counts.fields if field.startswith("score[")]
+    for asked in dict.fromkeys([metric, *counts.suggested, *brought]):
+        for how in ([], ["--format", name]):
+            done = called("compare", *given, *how, "-m", asked, "--trials", "10", "-q", "--json", "-", cwd=tmp_path)
+            assert (done.returncode, done.stderr.count("unknown metric")) == (0, 0), done.stderr
+            assert {one["metric"] for one in json.loads(done.stdout)["results"]} == {asked}

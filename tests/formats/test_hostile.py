@@ -9,10 +9,13 @@ import zipfile
 import pytest
 
 from sigdask.api import compare_all
+from sigdask.clusters import connect
 from sigdask.clusters.description import read as describe_file
-from sigdask.errors import InputError, SigdaskError
+from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.formats import Options, read
+from sigdask.formats.places import place
 from sigdask.plan import load_plan
+from sigdask.report.files import write_whole
 
 LOG = json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}})
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -152,3 +155,51 @@ def test_a_cluster_file_is_no_pipe_and_no_key_without_end(tmp_path):
         with pytest.raises(InputError, match=r"cluster file .*: (is no file|not TOML: a key has more than 50 parts)"):
             describe_file(path)
         assert time.process_time() - begun < 2
+
+
+def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
+    record = {
+        "doc_id": 1,
+        "doc": {"q": 1},
+        "target": "x",
+        "resps": [["a"]],
+        "filtered_resps": ["a"],
+        "acc": 1,
+        "odd": [["a"]],
+    }
+    text = "".join(json.dumps({**record, "doc_id": k}) + "\n" for k in range(2))
+    assert read(*(written(tmp_path / f"{name}.jsonl", text) for name in "ab")).suggested == ("acc",)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InputError, match=r"loop: (cannot be read|no such file)"):
+        read(tmp_path / "loop", format="samples")
+    with pytest.raises(InputError, match="is no URL"):
+        place("http://[")
+    with pytest.raises(InputError, match="HOST:PORT"), connect("tcp://["):
+        pass
+    plan = written(tmp_path / "plan.toml", f'[[test_set]]\nname = "a"\nsystems = "{"[" * 5000}"\n')
+    with pytest.raises(InputError, match="systems"):
+        load_plan(plan)
+    few = written(tmp_path / "few.tsv", "item\ta\tb\n1\t0\t1\n2\t1\t1\n")
+    assert compare_all(read(few), trials=16, alpha=1e-320, cluster="none")
+
+
+def test_a_file_of_holes_and_one_of_zeros_are_refused(tmp_path):
+    for start, why in (("item\ta\tb\n1\t0\t1\n", "unpack to more"), ("", "begins with zeros")):
+        path = written(tmp_path / "a.tsv", start)
+        os.truncate(path, 1 << 40)
+        begun = time.process_time()
+        with pytest.raises(InputError, match=why):
+            read(path)
+        assert time.process_time() - begun < 2
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
+    with pytest.raises(UnfinishedError, match="cannot be written"):
+        write_whole(fifo(tmp_path / "out"), "text")
+
+
+def test_a_database_is_no_pipe(tmp_path):
+    fifo(tmp_path / "store")
+    plan = written(tmp_path / "plan.toml", 'store = "store"\n[[test_set]]\nname = "a"\nsystems = ["plan.toml"]\n')
+    with pytest.raises(InputError, match='store: found "store", which is no file'):
+        load_plan(plan)

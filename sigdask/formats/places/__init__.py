@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from sigdask.errors import InputError
 from sigdask.formats.places.redaction import is_url, redacted
 from sigdask.formats.places.remote import Remote, fetch, is_wild, matches
 
@@ -38,9 +39,12 @@ def place(text: str | Path) -> Path:
     """
     if isinstance(text, Remote) or not is_url(str(text)):
         return text if isinstance(text, Path) else Path(text)
-    if str(text).startswith("file://"):
-        return Path(unquote(urlsplit(str(text)).path))
-    return Remote.at(str(text))
+    try:
+        if str(text).startswith("file://"):
+            return Path(unquote(urlsplit(str(text)).path))
+        return Remote.at(str(text))
+    except ValueError as error:
+        raise InputError(f"{redacted(str(text))}: is no URL ({error})") from None
 
 
 def like(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:

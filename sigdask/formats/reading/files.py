@@ -35,6 +35,11 @@ Tell = Callable[[Path, int], None]
 
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
 
+MOST_KEPT = 1 << 24
+"""Bytes of small files that are kept while they are looked at."""
+
+_kept: ContextVar[dict[Path, bytes] | None] = ContextVar("kept", default=None)
+
 KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -134,7 +139,25 @@ def telling(tell: Tell) -> Iterator[None]:
         _tell.reset(token)
 
 
+@contextmanager
+def keeping() -> Iterator[None]:
+    """Fetch each small file once within: formats look at it some fifty times."""
+    token = _kept.set({} if (outer := _kept.get()) is None else outer)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
 def _opened(path: Path) -> IO[bytes]:
+    kept = _kept.get()
+    if kept is not None and path not in kept and path.stat().st_size <= min(HEAD, MOST_KEPT - HEAD * len(kept)):
+        with _raw(path) as raw:
+            kept[path] = raw.read()
+    return _raw(path) if kept is None or path not in kept else io.BytesIO(kept[path])
+
+
+def _raw(path: Path) -> IO[bytes]:
     tell = _tell.get()
     return path.open("rb") if tell is None else io.BufferedReader(_Told(path, tell), TOLD)
 

@@ -22,7 +22,7 @@ from sigdask.formats.reading import nested
 from sigdask.formats.reading.by_column import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
-from sigdask.formats.reading.files import is_parquet, open_bytes, read_lines
+from sigdask.formats.reading.files import is_parquet, keeping, open_bytes, read_lines
 from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.records import is_json, record_cells, scalars
@@ -49,7 +49,7 @@ HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "p
                           "text", "sentence"})  # fmt: skip
 """Names that stand in headers alone."""
 
-NUMBER = re.compile(r"[+-]?[0-9]*,?[0-9]+([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][+-]?[0-9]+)?")
 """A number as it is written where commas part decimals."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
@@ -247,7 +247,8 @@ def reading_once() -> Iterator[None]:
     """Read each table once within: to tell its format, and to take its columns."""
     token = _at_hand.set({} if (outer := _at_hand.get()) is None else outer)
     try:
-        yield
+        with keeping():
+            yield
     finally:
         _at_hand.reset(token)
 

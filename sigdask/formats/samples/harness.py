@@ -161,8 +161,8 @@ def _flat(named: Mapping[str, Any], prefix: str = "", *, strict: bool) -> Iterat
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.", strict=strict)
         elif isinstance(value, list):
-            if value and all(isinstance(part, bool) or part in {"True", "False"} for part in value):
-                yield f"{prefix}{name}", [part in {True, "True"} for part in value]
+            if value and all(isinstance(part, bool) or part in ("True", "False") for part in value):
+                yield f"{prefix}{name}", [part in (True, "True") for part in value]
         elif isinstance(value, bool | int | float) or truth or not strict:
             found = number(value)
             if found is not None:
