@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from sigdask.comparison.found.result import Result
     from sigdask.comparison.results import Results
     from sigdask.counts import Counts
-    from sigdask.counts.constructors import as_counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
+    from sigdask.formats.frames import as_counts
     from sigdask.metrics import black_box, metric
     from sigdask.overnight import run_plan
     from sigdask.plan import Plan, load_plan
@@ -48,7 +48,7 @@ _HOMES = {
     "Results": "comparison.results",
     "SigdaskError": "errors",
     "UnfinishedError": "errors",
-    "as_counts": "counts.constructors",
+    "as_counts": "formats.frames",
     "black_box": "metrics",
     "compare": "api",
     "compare_all": "api",
@@ -67,3 +67,8 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     return getattr(importlib.import_module(f"sigdask.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that `help(sigdask)` and completion show them and nothing else."""
+    return [*__all__]

@@ -20,6 +20,7 @@ from sigdask.counts import Counts
 from sigdask.engine import Progress, count_jobs, reached
 from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError
+from sigdask.formats.frames import as_counts
 from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracted
 from sigdask.options import Adjust, HowCompared, WhatCompared, filled
 from sigdask.randomization.jobs import Job
@@ -64,6 +65,8 @@ def compare(
     Examples
     --------
     >>> result = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0])
+    >>> result
+    Result(A - B, mean 0.8000 - 0.2000 = +0.6000, p = 0.25)
     >>> result.method, result.n_extreme, result.n_trials, result.p_value
     ('exact', 2, 8, 0.25)
     """
@@ -78,7 +81,7 @@ def compare(
     return compare_all(counts, metrics=[chosen], unit=unit, **options)[0]
 
 
-def compare_all(counts: Counts, **options: Unpack[WhatCompared]) -> Results:
+def compare_all(counts: Counts | Any, **options: Unpack[WhatCompared]) -> Results:
     """Compare any number of systems under any number of metrics, on shared shuffles.
 
     The same data, seed and number of trials give the same counts on any machine, cluster and
@@ -86,8 +89,9 @@ def compare_all(counts: Counts, **options: Unpack[WhatCompared]) -> Results:
 
     Parameters
     ----------
-    counts : Counts
-        The aligned systems, from `sigdask.read` or a constructor of `Counts`.
+    counts : Counts, mapping, data frame, or array of shape (n_items, n_systems)
+        The aligned systems, from `sigdask.read` or a constructor of `Counts`; or item scores, a column a system, as
+        `sigdask.as_counts` takes them.
     **options
         As in `compare_sets`.
 
@@ -104,20 +108,42 @@ def compare_all(counts: Counts, **options: Unpack[WhatCompared]) -> Results:
 
     Examples
     --------
-    >>> counts = Counts.from_scores({"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]})
-    >>> results = compare_all(counts, metrics=["mean"])
+    >>> scores = {"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]}
+    >>> results = compare_all(scores)
+    >>> results
+    Results: 3 comparisons, alpha 0.05
+    A  B  metric  score A  score B    A - B  unadjusted p  adjusted p
+    a  b  mean     4.3333   1.3333  +3.0000          0.25        0.25  not significant
+    a  c  mean     4.3333   4.0000  +0.3333             1           1  not significant
+    b  c  mean     1.3333   4.0000  -2.6667          0.25        0.25  not significant
     >>> [(r.a, r.b, r.p_value, r.p_adjusted) for r in results]
     [('a', 'b', 0.25, 0.25), ('a', 'c', 1.0, 1.0), ('b', 'c', 0.25, 0.25)]
+
+    A data frame, an array and what files hold give the same:
+
+    >>> import numpy, pandas
+    >>> compare_all(pandas.DataFrame(scores)) == results
+    True
+    >>> compare_all(numpy.array([*scores.values()]).T)[0].p_value
+    0.25
+    >>> compare_all(Counts.from_scores(scores)) == results
+    True
+
+    Metrics are those that the data suggest, or one or several by name:
+
+    >>> found = Counts.from_responses([1, 1, 1, 0], {"new": [1, 1, 1, 0], "old": [0, 0, 0, 1]})
+    >>> [r.metric for r in compare_all(found)], [r.metric for r in compare_all(found, metrics="recall")]
+    (['recall', 'precision', 'f1'], ['recall'])
     """
     return compare_sets([counts], **options)
 
 
-def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -> Results:
+def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompared]) -> Results:
     """Compare systems on several test sets, judged as one family.
 
     Parameters
     ----------
-    test_sets : sequence of Counts
+    test_sets : sequence of Counts, or of what `compare_all` takes
         Of different names; each has its own shuffles.
     metrics : str, or sequence of str, Metric or BlackBox, optional
         Names as `sigdask metrics` lists them, `module:attribute`, or metrics themselves; by default
@@ -157,7 +183,10 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         Show p with finer units exchanged, and with coarser ones where differences hang together.
     second_run : bool
         Cross-check by a second, independent run of as many trials.
-    cluster, workers, progress, blocks_per_task
+    cluster : str, distributed.Client or cluster object
+        As `--cluster` takes it; or a client or a cluster of dask's (LocalCluster, SLURMCluster, KubeCluster, ...),
+        which is left running. "auto" and "current" take the active client or the scheduler of dask's settings.
+    workers, progress, blocks_per_task
         As in `sigdask.engine.count_jobs`.
     cache : bool
         Keep what metrics take from whole outputs (n-gram counts, edit distances, measures of topics) in the cache
@@ -185,7 +214,9 @@ def compare_sets(test_sets: Sequence[Counts], **options: Unpack[WhatCompared]) -
         beside=every["beside"],
     )
     rule = _rule(every)
-    asked = [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts))) for counts in test_sets]
+    grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
+    sets = [given if isinstance(given, Counts) else as_counts(given, groups=grouping) for given in test_sets]
+    asked = [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts))) for counts in sets]
     found = extracted([(counts, own.found(counts)) for counts, own in asked], _source(every))
     study = prepare(
         [(one.counts, own, every["alternative"]) for one, (_, own) in zip(found, asked, strict=True)],

@@ -141,7 +141,7 @@ class HowCompared(TypedDict, total=False):
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
     cluster: Annotated[
         str | Any,
-        Option("auto, none, threads, local, local+tcp, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
+        Option("auto, none, threads, local, local+tcp, current, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
     ]
     workers: Annotated[
         int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)

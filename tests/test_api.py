@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from panel_of import rng_of
 
@@ -16,7 +15,6 @@ import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.comparison.found.columns import FRAMES
 from sigdask.counts import Counts
-from sigdask.counts.constructors import as_counts
 from sigdask.errors import InputError
 from sigdask.randomization.panels.sums import Units
 from sigdask.randomization.shuffles import swap_bits
@@ -279,10 +277,6 @@ def _all_of(extra, extras):
                 yield from _all_of(other, extras)
         else:
             yield dependency
-
-
-def test_data_frames_of_scores_are_taken():
-    assert as_counts(pd.DataFrame(SCORES)).systems == tuple("abcd")
 
 
 def test_undecided_is_said_with_the_trials_that_would_decide():

@@ -1,6 +1,7 @@
 """The documents keep up with the program: formats, sets of real data and kinds of notes are all told."""
 
 import re
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -29,3 +30,14 @@ def test_every_set_of_real_data_has_its_official_scores(shared_data):
         p.name for p in shared_data.iterdir() if p.is_dir()
     } - NOT_SYSTEMS
     assert all("all equal to the printed digits" in row[2] for row in rows)
+
+
+def test_the_readmes_python_runs_with_what_its_install_brings(monkeypatch, capsys):
+    root = Path(__file__).parent.parent
+    blocks = re.findall(r"```python\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
+    [code] = [block for block in blocks if block.startswith("import sigdask\n\ncounts = ")]
+    monkeypatch.chdir(root)
+    for absent in ("pandas", "polars", "pyarrow"):
+        monkeypatch.setitem(sys.modules, absent, None)
+    exec(code, {})
+    assert "I  II  recall" in capsys.readouterr().out

@@ -7,8 +7,8 @@ import pytest
 
 from sigdask import api
 from sigdask.cli.comparing import compare as command
-from sigdask.counts.constructors import as_counts
 from sigdask.errors import InputError
+from sigdask.formats.frames import as_counts
 from sigdask.formats.reading.options import Options
 from sigdask.options import MOST_TRIALS, OPTIONS, READING, filled
 from sigdask.plan import keys

@@ -260,10 +260,11 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
     if report is None:
         yield options["cluster"]
         return
-    from sigdask.clusters import connect, sight
+    from sigdask.clusters import at_hand, connect, sight
 
     check_writable(report, "--performance-report")
-    name = "local" if options["cluster"] == "auto" else options["cluster"]  # only a dask cluster has a report
+    found = at_hand(options["cluster"])
+    name = "local" if found == "auto" else found  # only a dask cluster has a report
     with (
         connect(name, workers=options["workers"]) as cluster,
         sight.performance_report(cluster, Path(report)),

@@ -14,23 +14,54 @@ from typing import Any
 
 from sigdask.clusters.base import Cluster
 from sigdask.clusters.description import HERE, QUEUES, Description, Named, Transport, describe, inside, read
+from sigdask.clusters.handed import active, is_gone, is_handed, used
 from sigdask.clusters.local import cores
 from sigdask.clusters.settings import environment, settings
 from sigdask.errors import InputError
 
 __all__ = [
-    "HERE", "KINDS", "Cluster", "Description", "check", "choose", "connect", "cores", "describe", "environment", "read",
-    "settings",
+    "HERE", "KINDS", "WORDS", "Cluster", "Description", "Where", "at_hand", "check", "choose", "connect", "cores",
+    "describe", "environment", "is_gone", "is_handed", "read", "settings",
 ]  # fmt: skip
+
+Where = Named | Cluster | Any
+"""Where to count: a cluster as users name it, a connected one, or a client or a cluster of dask's that they have."""
 
 SHORT = 3.0
 """Seconds of work up to which starting anything costs more than it saves."""
 
-KINDS = f"{', '.join(HERE)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
+WORDS = (*HERE, "current")
+"""What names a cluster alone."""
 
+KINDS = f"{', '.join(WORDS)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
+
+
+UNDESCRIBED = ("auto", "none", "threads", "current")
+"""Words of which nothing needs to be read."""
 
 INSIDE = "allocation:"
 """Before a cluster file of class slurm: the same workers, in the job that this process runs in."""
+
+
+def at_hand(cluster: Any) -> Any:
+    """Resolve "auto" and "current" to dask's active client or the scheduler of its settings, where there is one.
+
+    Raises
+    ------
+    InputError
+        There is no current one.
+    """
+    if not isinstance(cluster, str) or cluster not in {"auto", "current"}:
+        return cluster
+    found = active() or cluster
+    if cluster == "auto" and getattr(found, "asynchronous", False):  # a comparison would block the client's own loop
+        return cluster
+    if isinstance(found, str) and found == "current":
+        raise InputError(
+            "no current dask cluster: there is no active distributed.Client here, and dask's settings name no "
+            "scheduler (scheduler-address, DASK_SCHEDULER_ADDRESS)"
+        )
+    return found
 
 
 def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
@@ -50,7 +81,7 @@ def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
     return "threads" if vectorised else "local"
 
 
-def check(cluster: Named) -> None:
+def check(cluster: Named | Any) -> None:
     """Refuse a cluster that is not understood, as `connect` would; nothing is started or reached.
 
     Raises
@@ -58,22 +89,24 @@ def check(cluster: Named) -> None:
     InputError
         It is no word, address or file that is known, its file is wrong, or this machine has no command for its queue.
     """
-    if isinstance(cluster, Description) or cluster not in ("auto", "none", "threads"):
-        described = cluster if isinstance(cluster, Description) else _described(cluster)
-        if described.kind in QUEUES:
-            from sigdask.clusters import jobqueue
+    if is_handed(cluster) or cluster in UNDESCRIBED:
+        return
+    described = cluster if isinstance(cluster, Description) else _described(cluster)
+    if described.kind in QUEUES:
+        from sigdask.clusters import jobqueue
 
-            jobqueue.check(described)
+        jobqueue.check(described)
 
 
 @contextmanager
-def connect(cluster: Named, *, workers: int | None = None) -> Iterator[Cluster]:
-    """Start or reach a cluster, and close what was started.
+def connect(cluster: Named | Any, *, workers: int | None = None) -> Iterator[Cluster]:
+    """Start or reach a cluster, and close what was started; what the caller has is used and left running.
 
     Parameters
     ----------
-    cluster : str, mapping or Description
-        none, threads, local, local+tcp, an address, a scheduler file or a cluster file; or what such a file holds.
+    cluster : str, mapping, Description, distributed.Client or cluster object
+        none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file; what such a file
+        holds; or a client or a cluster that runs.
     workers : int, optional
         Threads or workers to start; by default what the description says, or one a core.
 
@@ -86,7 +119,12 @@ def connect(cluster: Named, *, workers: int | None = None) -> Iterator[Cluster]:
     """
     if workers is not None and workers < 1:
         raise InputError(f"workers = {workers}: must be at least 1")
-    if cluster == "none":
+    if cluster == "current":
+        cluster = at_hand(cluster)
+    if is_handed(cluster):
+        with used(cluster) as connected:
+            yield connected
+    elif cluster == "none":
         yield Cluster("none")
     elif cluster == "threads":
         yield Cluster("threads", workers or cores())
@@ -97,8 +135,10 @@ def connect(cluster: Named, *, workers: int | None = None) -> Iterator[Cluster]:
 
 
 def _described(cluster: str | Mapping[str, Any]) -> Description:
-    if not isinstance(cluster, str):
+    if isinstance(cluster, Mapping):
         return describe(cluster, where="[cluster]")
+    if not isinstance(cluster, str):
+        raise InputError(f"cluster {cluster!r}: expected a distributed.Client, a dask cluster, or {KINDS}")
     if cluster in ("local", "local+tcp"):
         return Description("local", transport=Transport(plain=cluster != "local"), where=cluster)
     if cluster.startswith(("tcp://", "tls://")):

@@ -13,6 +13,7 @@ from sigdask.clusters import versions
 from sigdask.clusters.base import Cluster, first_line, log, quiet
 from sigdask.clusters.certificates import provided
 from sigdask.clusters.description import Description
+from sigdask.clusters.handed import configured
 from sigdask.clusters.running import LOOPBACK, accepts
 from sigdask.clusters.settings import settings
 from sigdask.clusters.waiting import wait_for_workers
@@ -68,7 +69,8 @@ def _connected(description: Description, address: str) -> Iterator[Any]:
         try:
             client = Client(address, timeout=CONNECT_SECONDS, security=security)
         except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
-            raise InputError(f"no dask scheduler answers at {address} ({first_line(error)})") from None
+            named = "; dask's settings name it (scheduler-address)" if address == configured() else ""
+            raise InputError(f"no dask scheduler answers at {address} ({first_line(error)}){named}") from None
         yield stack.enter_context(client)
 
 

@@ -6,6 +6,7 @@ schedulers that others start get the same by `environment()`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 SETTINGS: dict[str, tuple[Any, str]] = {
@@ -54,6 +55,32 @@ SETTINGS: dict[str, tuple[Any, str]] = {
 def settings() -> dict[str, Any]:
     """Return the settings for `dask.config.set`."""
     return {key: value for key, (value, _) in SETTINGS.items()}
+
+
+def lacking(theirs: Mapping[str, Any]) -> list[str]:
+    """Say which settings of schedulers differ from these.
+
+    Parameters
+    ----------
+    theirs : mapping
+        What a scheduler has below `distributed`.
+
+    Examples
+    --------
+    >>> theirs = {"scheduler": {"allowed-failures": 3, "worker-ttl": "5 minutes", "work-stealing": True}}
+    >>> lacking(theirs)[0]
+    'scheduler.worker-ttl is 5 minutes, not 15s'
+    """
+    wanted = {key.removeprefix("distributed."): value for key, (value, _) in SETTINGS.items()}
+    found = {key: _at(theirs, key) for key in wanted if key.startswith(("scheduler.", "comm."))}
+    return [f"{key} is {value}, not {wanted[key]}" for key, value in found.items() if value != wanted[key]]
+
+
+def _at(found: Any, key: str) -> Any:
+    """Return a setting within nested mappings; None where there is none."""
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
 
 
 def environment() -> dict[str, str]:

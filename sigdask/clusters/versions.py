@@ -14,7 +14,10 @@ CHECKED = ("sigdask", "dask", "distributed", "numpy", "numba", "scipy", "cloudpi
 OF_SCHEDULERS = ("dask", "distributed", "msgpack")
 """A scheduler only passes tasks on."""
 
-REMEDY = "Install the same versions there as here, or run sigdask in the environment that the workers have"
+REMEDY = (
+    "Install the same versions there as here, run sigdask in the environment that the workers have, or count here "
+    "(cluster none, threads or local)"
+)
 
 
 def check(client: Any) -> None:

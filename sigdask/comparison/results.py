@@ -14,6 +14,7 @@ from sigdask.comparison.found import lines
 from sigdask.comparison.found.columns import csv_parts, data_frame, write_parquet
 from sigdask.comparison.found.ranking import Ranking, rankings
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.shown import SHOWN, table_text
 from sigdask.comparison.notes import Note, dicts, texts
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
@@ -145,6 +146,9 @@ class Results(Sequence[Result]):
         return around and len(self) == len(other) and all(map(eq, self.json_lines(), other.json_lines()))
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return table_text(self[:SHOWN], self.alpha, len(self))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, sight
-from sigdask.clusters.description import Named
+from sigdask.clusters import Cluster, Where, sight
 from sigdask.engine import ahead
 from sigdask.engine.flight import Flight
 from sigdask.engine.packing import sent_once, unpacked
@@ -33,7 +32,7 @@ Counted = list[tuple[TrialRange, "Tally | SigdaskError"]]
 def count_jobs(
     jobs: Sequence[Job],
     *,
-    cluster: str | Cluster = "auto",
+    cluster: Where = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
     blocks_per_task: int | None = None,
@@ -46,8 +45,10 @@ def count_jobs(
     ----------
     jobs : sequence of Job
         What to count.
-    cluster : str or Cluster
-        "auto", "none", "threads", "local", an address or a scheduler file; or one connected.
+    cluster : str, distributed.Client, cluster object or Cluster
+        "auto" (dask's active client where there is one), "none", "threads", "local", "current" (the active client
+        or the scheduler of dask's settings), an address, a scheduler file or a cluster file; a client or a cluster
+        of dask's that runs and is left running; or one connected.
     workers : int, optional
         Worker threads or processes to start; by default one a core.
     progress : callable, optional
@@ -70,8 +71,9 @@ def count_jobs(
 
 
 @contextmanager
-def reached(cluster: Named | Cluster, workers: int | None) -> Iterator[Named | Cluster]:
+def reached(cluster: Where, workers: int | None) -> Iterator[Where]:
     """Yield a cluster for several counts in turn: connected once, unless it is this process or still to be chosen."""
+    cluster = clusters.at_hand(cluster)
     if isinstance(cluster, Cluster) or (isinstance(cluster, str) and cluster in {"auto", "none", "threads"}):
         yield cluster
         return
@@ -79,9 +81,10 @@ def reached(cluster: Named | Cluster, workers: int | None) -> Iterator[Named | C
         yield connected
 
 
-def chosen(cluster: Named, jobs: Sequence[Job], work: float) -> Named:
-    """Resolve "auto" by the work ahead, in seconds, and by whether its kernels let other threads run."""
-    if cluster != "auto":
+def chosen(cluster: Where, jobs: Sequence[Job], work: float) -> Where:
+    """Resolve "auto": what is at hand, else by the work ahead, in seconds, and whether kernels let threads run."""
+    cluster = clusters.at_hand(cluster)
+    if not isinstance(cluster, str) or cluster != "auto":
         return cluster
     return clusters.choose("auto", work, vectorised=all(job.panel.manner.vectorised for job in jobs))
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigdask import clusters
-from sigdask.clusters import Cluster, Description
+from sigdask.clusters import Cluster, Description, Where
 from sigdask.clusters.base import log
-from sigdask.clusters.description import Named
 from sigdask.counts.fields import Array
 from sigdask.engine.flight import Flight
 from sigdask.errors import ClusterLostError
@@ -35,13 +34,13 @@ class Spread:
 
     Parameters
     ----------
-    cluster : str, Description or Cluster
+    cluster : str, Description, Cluster, or a client or cluster of dask's
         As for the trials; "threads" and "local" are processes of this machine, "auto" too where it takes long.
     workers : int, optional
         How many; by default one a core.
     """
 
-    def __init__(self, cluster: Named | Cluster = "auto", workers: int | None = None) -> None:
+    def __init__(self, cluster: Where = "auto", workers: int | None = None) -> None:
         self.cluster = cluster
         described = cluster.expected if isinstance(cluster, Description) else None
         self.n = workers or _threads_of(cluster) or (described if self._is_here else None) or clusters.cores()
@@ -54,11 +53,15 @@ class Spread:
 
     def __call__(self, parts: Sequence[Part], seconds: float) -> Counted:
         """Yield the number of each part and what it counted, as they finish."""
-        if seconds < SHORT or (self.n == 1 and self._is_here):
+        if seconds < SHORT:
+            return Here()(parts, seconds)
+        if (found := clusters.at_hand(self.cluster)) is not self.cluster:
+            return Spread(found, self.n)(parts, seconds)
+        if self.n == 1 and self._is_here:
             return Here()(parts, seconds)
         if isinstance(self.cluster, Cluster) and self.cluster.client is not None:
             return _or_here(_on_client(self.cluster, parts), parts, seconds)
-        if self._is_here or seconds / self.n < LONG:
+        if self._is_here or (seconds / self.n < LONG and not clusters.is_handed(self.cluster)):
             return _beside(self.n)(parts, seconds)
         return _or_here(self._reached(parts), parts, seconds)
 
@@ -73,7 +76,7 @@ def _beside(n: int) -> Executor:
     return Processes(n) if POSSIBLE else Here()
 
 
-def _threads_of(cluster: Named | Cluster) -> int | None:
+def _threads_of(cluster: Where) -> int | None:
     if cluster == "none":
         return 1
     return cluster.n_threads if isinstance(cluster, Cluster) else None

@@ -73,7 +73,7 @@ class Flight:
         self._attempts: dict[int, int] = {}
         self._aloft: dict[str, tuple[int, Any]] = {}
         self._n_threads, self._looked = cluster.n_threads, time.monotonic()
-        self._completed = as_completed()
+        self._completed = as_completed(loop=self.client.loop)
 
     def __iter__(self) -> Iterator[Any]:
         """Yield results as they come, each fetched at once, with those that came with it.

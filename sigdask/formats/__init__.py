@@ -100,6 +100,10 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.measured.metrics:read_metrics",
         "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
     ),
+    "mt-metrics-eval": (
+        "sigdask.formats.measured.directory:read_directory",
+        "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
+    ),
     "squad": (
         "sigdask.formats.answers.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
@@ -118,15 +122,16 @@ FORMATS: dict[str, tuple[str, str]] = {
 OF_NUMBERS = ("wide", "long", "ratings", "metrics")
 """Formats of columns of scores, whose decimals may be parted by commas."""
 
-OF_FOLDERS = ("samples", "spans", "terms")
+OF_FOLDERS = ("samples", "spans", "terms", "mt-metrics-eval")
 """Formats that read folders."""
 
-OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs")
+OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs", "mt-metrics-eval")
 """Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
+    "mt-metrics-eval": "sigdask.formats.measured.directory:sniff",
     "fairseq": "sigdask.formats.texts.fairseq:sniff",
     "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",

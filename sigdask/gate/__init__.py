@@ -4,7 +4,7 @@ Nothing is read or counted here: results, spreads and tests of margins come from
 p-values of earlier runs from the store.
 """
 
-from sigdask.gate.coverage import rows_covered
+from sigdask.gate.coverage import asks_for, rows_covered
 from sigdask.gate.judge import judge
 from sigdask.gate.not_worse import check_direction, detectable
 from sigdask.gate.rules import (
@@ -26,6 +26,6 @@ from sigdask.gate.rules import (
 
 __all__ = [
     "Equivalent", "Evidence", "Fdr", "Finding", "GateVerdict", "Key", "NonInferior", "NotWorse", "Rule",
-    "RuleVerdict", "Shown", "WithinMargin", "check_direction", "detectable", "judge", "key_of", "name_of",
+    "RuleVerdict", "Shown", "WithinMargin", "asks_for", "check_direction", "detectable", "judge", "key_of", "name_of",
     "rows_covered",
 ]  # fmt: skip

@@ -79,12 +79,17 @@ class Covered:
         return self.gain < 0
 
 
+def asks_for(rule: Rule, metric: str) -> bool:
+    """Say whether a rule asks for a metric, in whatever case it writes its name."""
+    return not rule.metrics or metric.casefold() in {name.casefold() for name in rule.metrics}
+
+
 def speaks_of(rule: Rule, key: Key, baseline: str | None) -> bool:
     """Say whether a rule speaks of a comparison, where its test set has this baseline."""
     test_set, _, a, b, metric = key
     return (
         (not rule.test_sets or test_set in rule.test_sets)
-        and (not rule.metrics or metric in rule.metrics)
+        and asks_for(rule, metric)
         and (rule.baseline or baseline) in {a, b}
     )
 
@@ -97,7 +102,7 @@ def rows_covered(rule: Rule, table: Table, baselines: Mapping[str, str | None]) 
             baseline = {rule.baseline or baselines.get(test_set)}
             found |= (table.test_set.codes == code) & (_among(table.a, baseline) | _among(table.b, baseline))
     if rule.metrics:
-        found &= np.isin(table.metric.codes, [k for k, m in enumerate(table.metric.values) if m.name in rule.metrics])
+        found &= np.isin(table.metric.codes, [k for k, m in enumerate(table.metric.values) if asks_for(rule, m.name)])
     return np.flatnonzero(found)
 
 

@@ -85,7 +85,7 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     if _is_address(name):
         return load(name)
     if counts is not None and name not in METRICS and (column := _without_case(name, _columns(counts))):
-        return of_column(column, name)
+        return of_column(column)
     if counts is not None and retrieval.holds_rankings(counts) and (measure := retrieval.measure(name)) is not None:
         return measure
     spec = Spec.of(name)
@@ -94,7 +94,7 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
         raise _unknown(name, [*_columns(counts), *METRICS] if counts is not None else METRICS)
     module, _, attribute = METRICS[known][0].partition(":")
     factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
-    return factory(replace(spec, base=known))
+    return factory(replace(spec, base=known, name=known + name.strip()[len(spec.base) :]))
 
 
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
@@ -141,11 +141,11 @@ def _unknown(name: str, known: Iterable[str]) -> InputError:
     return InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
 
 
-def of_column(column: str, name: str | None = None) -> Metric:
+def of_column(column: str) -> Metric:
     """Return the mean of a column of scores; its name says whether less is better."""
     lower = any(part in LOWER_IS_BETTER for part in re.split(r"[^a-z]+", column.lower()))
     better = "lower" if lower else "higher"
-    return replace(ratios.mean(Spec(column, "mean", column, {"better": better})), name=name or column)
+    return ratios.mean(Spec(column, "mean", column, {"better": better}))
 
 
 def _is_address(name: str) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from sigdask import clusters
-from sigdask.clusters import Cluster
-from sigdask.clusters.description import Named
+from sigdask.clusters import Cluster, Where
 from sigdask.comparison.stopping.early import Early
 from sigdask.engine import Counted, Progress, ahead, chosen, run_tasks
 from sigdask.engine.tasks import partition, seconds_per_trial, task_seconds
@@ -66,7 +65,7 @@ class Counting:
         self.n_counted = self.n_done = self.n_all = 0
         self.problems: list[str] = []
 
-    def count(self, cluster: Named | Cluster, workers: int | None) -> None:
+    def count(self, cluster: Where, workers: int | None) -> None:
         """Count what is missing: all at once, or with a rule to stop early one round after the other."""
         while True:
             if self.early is not None:
@@ -83,7 +82,7 @@ class Counting:
             with self.stop.waiting():
                 self.early.find()
 
-    def _count_lines(self, lines: list[Line], cluster: Named | Cluster, workers: int | None) -> None:
+    def _count_lines(self, lines: list[Line], cluster: Where, workers: int | None) -> None:
         costs: dict[int, float] = {}
         lost_since = 0.0
         while lines := [line for line in lines if line.first < line.stop and not line.left_out]:
@@ -95,6 +94,8 @@ class Counting:
             try:
                 self._count_on(cluster, workers, jobs, lines_of_jobs, [costs[id(job.panel)] for job in jobs])
             except ClusterLostError as error:
+                if clusters.is_gone(cluster):
+                    raise UnfinishedError(f"{error}; what was counted is kept") from None
                 lost_since = time.monotonic() if self.n_done > before or not lost_since else lost_since
                 self._wait_for_cluster(error, lost_since)
             except TaskError as error:
@@ -120,7 +121,7 @@ class Counting:
 
     def _count_on(
         self,
-        cluster: Named | Cluster,
+        cluster: Where,
         workers: int | None,
         jobs: Sequence[Job],
         lines: Sequence[Line],
@@ -207,7 +208,7 @@ class Counting:
 
 
 @contextmanager
-def _connected(cluster: Named, workers: int | None) -> Iterator[Cluster]:
+def _connected(cluster: Where, workers: int | None) -> Iterator[Cluster]:
     """Start or reach a cluster; one that fails to start, or to close, is a lost one."""
     try:
         with clusters.connect(cluster, workers=workers) as connected:

@@ -15,7 +15,7 @@ from sigdask.counts import Counts
 from sigdask.engine.extracting import Spread
 from sigdask.engine.tasks import seconds_per_trial, timed_longer
 from sigdask.errors import InputError
-from sigdask.gate import NotWorse, check_direction
+from sigdask.gate import NotWorse, asks_for, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
 from sigdask.overnight.work import study_of
@@ -115,7 +115,7 @@ def _check_gate(
         if not isinstance(rule, NotWorse):
             continue
         for metric in metrics:
-            if rule.metrics and metric.name not in rule.metrics:
+            if not asks_for(rule, metric.name):
                 continue
             for i, j in pairs_of(counts, asked.pairs, asked.baseline):
                 a, b = counts.systems[i], counts.systems[j]

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import clusters
-from sigdask.clusters import Cluster
-from sigdask.clusters.description import Named
+from sigdask.clusters import Cluster, Where
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.counted import Looked
 from sigdask.comparison.stopping.early import Early
@@ -111,7 +110,7 @@ def run_plan(
     plan: Plan,
     *,
     store: str | None = None,
-    cluster: Named | Cluster | None = None,
+    cluster: Where | None = None,
     workers: int | None = None,
     deadline: float | None = None,
     progress: Progress | None = None,
@@ -190,7 +189,7 @@ class _Driver:
         watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
         return _Driver(plan, store, stop, batches, ledger, early, watches, extracted)
 
-    def run(self, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
+    def run(self, cluster: Where, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
         if self.extracted:
             details["extracted"] = self.extracted
@@ -211,7 +210,7 @@ class _Driver:
             raise
 
     def held(
-        self, outcome: Outcome, stop: Stop, cluster: Named | Cluster, workers: int | None, progress: Progress | None
+        self, outcome: Outcome, stop: Stop, cluster: Where, workers: int | None, progress: Progress | None
     ) -> Outcome:
         """Hold a run that counted all against the plan's gate; what that counts is kept as all else is."""
         if self.plan.gate is None or outcome.stopped or outcome.problems:

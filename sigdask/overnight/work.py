@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import addresses
-from sigdask.clusters import Cluster
-from sigdask.clusters.description import Named
+from sigdask.clusters import Where
 from sigdask.comparison import comparisons
 from sigdask.comparison.comparisons import Standing
 from sigdask.comparison.request import Wanted, pairs_of
@@ -80,7 +79,7 @@ def _first_of(one: Standing, other: Standing) -> Standing:
 
 
 def source_of(
-    store: Store, cluster: Named | Cluster, workers: int | None, progress: Progress | None, note: Callable[[str], None]
+    store: Store, cluster: Where, workers: int | None, progress: Progress | None, note: Callable[[str], None]
 ) -> Source:
     """Return where a run has what its metrics take from outputs: its store, the cache of `check`, its cluster."""
     tell = getattr(progress, "extracting", None) or Lines(note)

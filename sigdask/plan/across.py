@@ -27,8 +27,9 @@ def check_comparisons(found: TestSet, own: TestSetKeys, key: Key, complain: Comp
     place: Key = (*key, "metrics") if own.metrics else ("metrics",)
     for name in found.metrics:
         _check_metric(name, place, complain)
-    for name in _twice(found.metrics):
-        complain(place, f"{shown(name)} stands twice")
+    for k, name in enumerate(found.metrics):
+        if name.casefold() in map(str.casefold, found.metrics[:k]):
+            complain(place, f"{shown(name)} stands twice")
     _check_pairs(found, (*key, "pairs") if own.pairs else ("pairs",), complain)
 
 
@@ -147,7 +148,7 @@ def _check_rule(rule: Rule, plan: Plan, key: Key, complain: Complain) -> None:
     covered = [t for t in plan.test_sets if not rule.test_sets or t.name in rule.test_sets]
     asked = sorted({name for t in covered for name in t.metrics})
     for name in rule.metrics:
-        if all(t.metrics for t in covered) and name not in asked:
+        if all(t.metrics for t in covered) and name.casefold() not in map(str.casefold, asked):
             complain((*key, "metrics"), f"metric {shown(name)} is not counted there; {nearest(name, asked, 'metrics')}")
     for test_set in covered:
         _check_baseline(rule, test_set, key, complain)

@@ -209,8 +209,8 @@ def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> Named:
 def _cluster_text(text: str, at: _Place, key: Key) -> str:
     if text.endswith((".json", ".toml")):
         return _cluster_file(text, at, key)
-    if text not in clusters.HERE and not text.startswith(("tcp://", "tls://")):
-        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, clusters.HERE, 'words')}")
+    if text not in clusters.WORDS and not text.startswith(("tcp://", "tls://")):
+        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, clusters.WORDS, 'words')}")
     return text
 
 

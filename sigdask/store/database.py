@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sqlite3
 import stat
 import tempfile
 import time
@@ -217,16 +218,14 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
 
 DAMAGE = ("malformed", "corrupt", "unsupported file format", "no such table", "no such column", "duplicate column",
           "already exists", "could not decode", "datatype mismatch", "invalid page", "could not read block",
-          "missing chunk", "does not exist", "constraint")  # fmt: skip
+          "missing chunk", "invalid memory alloc", "does not exist", "constraint")  # fmt: skip
 """Words of a database's error that only a store has which is not as it was made."""
 
 
 def _failure(where: str, error: exc.DBAPIError) -> SigdaskError:
     words = _first_line(error.orig if error.orig is not None else error)
-    if any(sign in words.lower() for sign in DAMAGE) and 'role "' not in words and 'database "' not in words:
-        return DamagedError([words], where)
-    if (fault := _fault_of_file(Path(where))) is not None:
-        return DamagedError([f"{fault} ({words})"], where)
+    if (fault := _damage(where, words)) is not None:
+        return DamagedError([fault], where)
     if "not a database" in words:
         return NoDatabaseError(
             f"store {where}: the file is no SQLite database; name another with --store (if it was one, `sigdask store "
@@ -240,10 +239,19 @@ def _failure(where: str, error: exc.DBAPIError) -> SigdaskError:
                 f"store {where}: {meaning} and run again: what is committed is intact ({words})",
                 lost=bool(error.connection_invalidated) or "server" in meaning,
             )
-    return StoreError(f"store {where}: {words}")
+    is_file = isinstance(error.orig, sqlite3.Error)  # what else a file refuses, one that is whole does not
+    return DamagedError([words], where) if is_file else StoreError(f"store {where}: {words}")
 
 
-def _fault_of_file(path: Path) -> str | None:
+def _damage(where: str, words: str) -> str | None:
+    """Return what is damaged by the words of an error, None where nothing is."""
+    if any(sign in words.lower() for sign in DAMAGE) and 'role "' not in words and 'database "' not in words:
+        return words
+    fault = fault_of_file(Path(where))
+    return None if fault is None else f"{fault} ({words})"
+
+
+def fault_of_file(path: Path) -> str | None:
     """Return what is wrong with the header of a SQLite file, None where nothing is or it is none.
 
     While a transaction is under way or to be taken back, its journal lies beside it, and its size says nothing.

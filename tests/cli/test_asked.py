@@ -101,7 +101,7 @@ def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told
         assert (done.returncode, "did you mean" in done.stderr, "read as" in done.stderr) == (2, True, False)
 
 
-def test_names_of_metrics_match_without_case_and_are_shown_as_written(scores):
+def test_names_of_metrics_match_without_case_and_are_shown_as_they_are_listed(scores):
     (scores / "u.csv").write_text("system,item,Loss\n" + "".join(f"{s},{k},{k % 3}\n" for s in "ab" for k in range(5)))
     done = called("compare", *QUICK, "-m", "Recall", "-m", "F:BETA=2", cwd=scores)
     assert "no option 'BETA'" in done.stderr
@@ -109,8 +109,8 @@ def test_names_of_metrics_match_without_case_and_are_shown_as_written(scores):
         json.loads(called("compare", *QUICK, "-m", name, "--json", "-", cwd=scores).stdout)["results"][0]
         for name in ("Recall", "recall")
     ]
-    assert [one.pop("metric") for one in found] == ["Recall", "recall"]
     assert found[0] == found[1]
+    assert found[0]["metric"] == "recall"
 
 
 def test_a_name_that_no_column_has_suggests_those_there_are(scores):

@@ -14,9 +14,9 @@ from pyarrow import parquet
 
 from sigdask import compare, compare_all, read
 from sigdask.counts import Counts
-from sigdask.counts.constructors import as_counts
 from sigdask.counts.precision import Column
 from sigdask.errors import InputError
+from sigdask.formats.frames import as_counts
 from sigdask.metrics import metric
 
 

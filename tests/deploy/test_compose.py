@@ -17,7 +17,7 @@ pytestmark = pytest.mark.cluster
 USER = 10001
 
 PLAN = """
-trials = 120_000_000
+trials = 60_000_000
 pairs = { baseline = "a" }
 metrics = ["mean"]
 [[test_set]]
@@ -55,9 +55,16 @@ def sigdask(*arguments, before=()):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def busy(services, name, seconds):
-    """Whether the processes of a service have computed for so long."""
-    return sum(sum(process.cpu_times()[:2]) for process in services.processes(name)) > seconds
+def found(store, **how):
+    """What a store holds but when and where it was run."""
+    report = json.loads(sigdask("report", store, "--json", "-", **how))
+    assert report.pop("run")["state"] == "finished"
+    return report
+
+
+def computed(services, name):
+    """Seconds that the processes of a service have computed."""
+    return sum(sum(process.cpu_times()[:2]) for process in services.processes(name))
 
 
 def test_services_of_the_compose_file_finish_a_plan_though_a_worker_is_killed(images, prepared):
@@ -67,8 +74,10 @@ def test_services_of_the_compose_file_finish_a_plan_though_a_worker_is_killed(im
         services.start("scheduler")
         for name in ("worker-1", "worker-2"):
             services.start("worker", name)
+        wait(lambda: services.say("scheduler").count("Register worker") == 2, "workers", 60)
+        before = computed(services, "worker-1")
         services.start("driver")
-        wait(lambda: busy(services, "worker-1", 6) or services.has_ended("driver"), "work", 120)
+        wait(lambda: computed(services, "worker-1") > before + 2 or services.has_ended("driver"), "work", 120)
         assert not services.has_ended("driver"), services.say("driver")
         services.kill("worker-1")
         services.start("worker", "worker-1")  # restart: always
@@ -76,11 +85,11 @@ def test_services_of_the_compose_file_finish_a_plan_though_a_worker_is_killed(im
         assert status == 0, said
         assert not services.has_ended("worker-2")
         store = f"postgresql://sigdask@{ADDRESSES['postgres']}/sigdask"
-        there = sigdask("report", store, "--json", "-", before=services.inside([]))
+        there = found(store, before=services.inside([]))
         services.start("driver", "driver-again")
         status, said = services.finish("driver-again", 120)
         assert status == 0, said
-        assert "0 trials counted" in said
+        assert "\nsigdask: 0 trials counted" in said
     here = prepared / "here.sqlite"
     sigdask("run", prepared / "plan" / "plan.toml", "--cluster", "threads", "--store", here)
-    assert json.loads(there) == json.loads(sigdask("report", here, "--json", "-"))
+    assert there == found(here)

@@ -32,6 +32,7 @@ class Client:
     """A cluster of `n_threads` threads whose tasks finish as they are looked for, `at_once` together."""
 
     status = "running"
+    loop = None
 
     def __init__(self, n_threads, lost=()):
         self.n_threads, self.lost, self.fetched, self.aloft = n_threads, set(lost), [], []
@@ -52,7 +53,7 @@ class Completed:
 
     at_once = 50
 
-    def __init__(self):
+    def __init__(self, loop):
         self.futures, self.most = deque(), 0
 
     def add(self, future):

@@ -47,6 +47,19 @@ def test_files_with_columns_of_the_same_names_hold_metrics_of_a_system_each(tmp_
     assert (result.score_a, result.score_b) == (0.5, 0.5)
 
 
+def test_truth_values_beside_real_scores_are_metrics_unless_all_systems_have_the_same(tmp_path):
+    for name, right in {"a": [True, False, True], "b": [False, False, True]}.items():
+        rows = [{"id": k, "em": ok, "f1": 0.25 * k, "long": k == 1, "hops": k} for k, ok in enumerate(right)]
+        (tmp_path / f"{name}.jsonl").write_text(WRITERS["jsonl"](rows))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert counts.suggested == ("em", "f1")
+    assert counts.field("score[em]").tolist() == [[1, 0], [0, 0], [1, 1]]
+    (tmp_path / "b.jsonl").write_text('{"id": 0, "em": null}\n')
+    (tmp_path / "a.jsonl").write_text('{"id": 0, "em": null}\n')
+    with pytest.raises(InputError, match="a.jsonl: no scores in em"):
+        read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", format="metrics")
+
+
 def test_names_that_are_given_name_the_systems_of_metrics(tmp_path):
     for system in SCORES:
         (tmp_path / system).write_text(WRITERS["jsonl"](records(system)))

@@ -409,3 +409,9 @@ def test_a_web_hook_gets_json_and_its_failures_are_words(failed, tmp_path):
         server.shutdown()
         server.server_close()
     assert "no answer" in next(tell(Tell(webhook=url, timeout=0.5), failed, "night", tmp_path))
+
+
+def test_a_rule_names_metrics_in_any_case():
+    shouted, written = (judged(NotWorse(0.05, metrics=(name,)), [2.0]) for name in ("MEAN", "mean"))
+    assert not shouted.passed
+    assert shouted.rules[0].findings == written.rules[0].findings

@@ -1,6 +1,7 @@
 """What numba keeps is made anew where it is damaged, and has a place where nothing can be written."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,11 @@ def test_kept_code_that_is_damaged_is_made_anew(tmp_path, ending):
     path.unlink()
     path.mkdir()
     assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == 42
+
+
+def test_nothing_is_kept_by_numba_itself_which_fails_where_nothing_can_be_written():
+    kept = re.compile(r"^ *@.*\bcache=True", re.MULTILINE)
+    assert [path.name for path in (ROOT / "sigdask").rglob("*.py") if kept.search(path.read_text())] == []
 
 
 def test_where_no_folder_can_be_written_a_temporary_one_of_this_process_is_used_and_removed(tmp_path):

@@ -127,6 +127,49 @@ def test_a_killed_postgresql_server_or_driver_changes_no_count(tmp_path, calm, s
     assert_calm(server.url, calm)
 
 
+@pytest.mark.chaos
+@pytest.mark.parametrize("number", range(5))
+def test_plans_that_share_a_killed_postgresql_server_change_no_count(tmp_path, calm, server, number):
+    rng = random.Random(400 + number)
+    emptied(server.url)
+    plans = []
+    for name in ("one", "two"):
+        path = write_slow_plan(tmp_path / name, trials=TRIALS)
+        plans.append(path.rename(path.with_name(f"{name}.toml")))  # a plan is called as its file
+    running = [start_run(path, "threads", "--store", server.url) for path in plans]
+    time.sleep(rng.uniform(2, 5))
+    server.kill()
+    if number % 2:
+        running[0].kill()
+    server.start()
+    assert {process.wait(timeout=150) for process in running} <= {0, 3, -signal.SIGKILL}
+    for path in plans:
+        finish(path, "--store", server.url, cluster="none")
+    assert tallies_in(server.url) == calm[0]
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("number", range(5))
+def test_a_disk_that_fills_at_any_moment_changes_no_count(tmp_path, calm, number):
+    rng = random.Random(500 + number)
+    disk, path = tmp_path / "disk", write_slow_plan(tmp_path / "night", trials=TRIALS)
+    disk.mkdir()
+    store, size = disk / "night.sqlite", rng.randrange(60, 200, 4)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", disk]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no rights to mount a small file system")
+    try:
+        for _ in range(2):
+            done = sigdask("run", path, "--cluster", "none", "--store", store, cwd=path.parent)
+            assert (done.returncode, "Traceback" in done.stderr) in {(3, False), (0, False)}
+            assert done.returncode == 0 or "the disk is full" in done.stderr
+        subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
+        finish(path, "--store", store, cluster="none")
+        assert_calm(store, calm)
+    finally:
+        subprocess.run(["umount", disk], check=False)
+
+
 def emptied(url):
     with open_store(url, "night") as store, store.database.transaction() as connection:
         for table in ("ended", "found", "progress", "runs", "arrays", "tallies", "comparisons"):

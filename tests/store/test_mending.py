@@ -322,7 +322,7 @@ def spoiled(rng, how, whole):
 QUICK = {0, 4, 8, 12}
 
 
-@pytest.mark.parametrize("number", [k if k in QUICK else pytest.param(k, marks=pytest.mark.chaos) for k in range(200)])
+@pytest.mark.parametrize("number", [k if k in QUICK else pytest.param(k, marks=pytest.mark.chaos) for k in range(80)])
 def test_whatever_of_a_file_is_spoiled_is_told_or_does_not_matter(copy, number):
     rng, store = random.Random(number), copy.parent / "night.sqlite"
     before, told = tallies_in(store), results_of(copy)
@@ -340,7 +340,7 @@ def test_whatever_of_a_file_is_spoiled_is_told_or_does_not_matter(copy, number):
         assert [*filter(before.count, tallies_in(store))] == before
         assert called("store", "check", copy, cwd=copy.parent).returncode == 0
     else:
-        assert "move it" in repair.stderr or "move the file away" in repair.stderr or "no SQLite" in repair.stderr
+        assert "no row of it can be read; move the file away" in repair.stderr
 
 
 def fine(done):

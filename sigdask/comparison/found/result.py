@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sigdask.comparison.found.shown import line_text
 from sigdask.comparison.notes import Note, texts
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
@@ -156,6 +157,9 @@ class Result:
     signature: str | None = None
     stopped: Stopped | None = None
     p_adjusted_interval: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        return line_text(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:

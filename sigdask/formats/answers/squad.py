@@ -93,7 +93,7 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Know SQuAD by its gold file: paragraphs with questions, or records with lists of answers."""
-    if gold is None or gold.is_dir() or sources[0].path.is_dir():
+    if gold is None or not gold.is_file() or sources[0].path.is_dir():
         return False
     if is_json(gold) and OWN.search(head(gold)):
         return True

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
@@ -20,7 +21,7 @@ from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group
 from sigdask.formats.reading.averages import of_matrices
 from sigdask.formats.reading.options import Options, Source, systems_inside
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import Table, read_table
 from sigdask.formats.tables.notation import NO_SCORE_NAMES, in_numbers, is_metric, score_table
 from sigdask.formats.tables.scores import further_groups, no_gold
 from sigdask.writing import some
@@ -52,8 +53,13 @@ def tables_of(source: Source, options: Options) -> dict[str, Table]:
     elif comet.is_printed(path):
         found = comet.printed(path)
     else:
-        return {source.system: score_table(source, options)}
-    return {name: without_summaries(in_numbers(table, options), options) for name, table in found.items()}
+        found = {source.system: read_table(path, options.ignore, options.decimal)}
+    return {name: without_summaries(_in_numbers(table, options), options) for name, table in found.items()}
+
+
+def _in_numbers(table: Table, options: Options) -> Table:
+    """Return a table in numbers, truth values too: they are scores as well as others (`"em": true`)."""
+    return in_numbers(table, options, table.others(table.id_name(options), *options.groups, *options.ignore))
 
 
 def of_tables(named: dict[str, Table], options: Options) -> Counts:
@@ -74,6 +80,11 @@ def of_tables(named: dict[str, Table], options: Options) -> Counts:
         for name in shared
     }
     matrices = {name: matrix for name, matrix in matrices.items() if not np.isnan(matrix).all()}
+    alike = [name for name, matrix in matrices.items() if not is_metric(name) and _are_alike(matrix)]
+    if len(alike) < len(matrices):  # else what is said of an item, whoever the system
+        matrices = {name: matrix for name, matrix in matrices.items() if name not in alike}
+    if not matrices:
+        raise InputError(f"{first.path}: no scores in {', '.join(shared)}")
     groups = {name: Factor.of(column) for name, column in group_columns(first, options).items()}
     for name in further_groups(first, options):
         column = Factor.of(first.columns[name])
@@ -83,6 +94,13 @@ def of_tables(named: dict[str, Table], options: Options) -> Counts:
             groups[name] = column
     return of_matrices(
         matrices, list(named), ids, groups=groups, options=options, warnings=[*warnings, *_told(named, shared, options)]
+    )
+
+
+def _are_alike(matrix: NDArray[np.float64]) -> bool:
+    """Whether all systems have the same scores."""
+    return matrix.shape[1] > 1 and np.array_equal(
+        matrix, np.repeat(matrix[:, :1], matrix.shape[1], axis=1), equal_nan=True
     )
 
 

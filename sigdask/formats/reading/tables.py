@@ -19,7 +19,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import nested
-from sigdask.formats.reading.by_column import by_column
+from sigdask.formats.reading.columns.lists import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
 from sigdask.formats.reading.files import is_parquet, keeping, open_bytes, read_lines
@@ -49,7 +49,7 @@ HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "p
                           "text", "sentence"})  # fmt: skip
 """Names that stand in headers alone."""
 
-NUMBER = re.compile(r"[+-]?(?:[0-9]*+,)?+[0-9]++([eE][+-]?[0-9]++)?")
+NUMBER = re.compile(r"[+-]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][+-]?[0-9]+)?")
 """A number as it is written where commas part decimals."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)

@@ -41,11 +41,12 @@ def with_points(table: Table, texts: Mapping[str, Texts], decimal: str | None) -
     InputError
         It was not said, and is not to be seen.
     """
+    texts = {name: cells.compact() for name, cells in texts.items()}  # each with a buffer of its own, to be searched
     if decimal == ".":
         return _with(table, _ungrouped(texts, ","))
     found = {name: column for name, cells in texts.items() if (column := _Commas.of(cells)) is not None}
     if decimal == ",":
-        rest = {name: Texts.of(cells) for name, cells in table.columns.items() if name not in found}
+        rest = {name: Texts.of(cells).compact() for name, cells in table.columns.items() if name not in found}
         return _with(table, {name: column.pointed for name, column in found.items()} | _ungrouped(rest, "."))
     if not found:
         return table

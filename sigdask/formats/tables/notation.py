@@ -61,9 +61,11 @@ def in_numbers(table: Table, options: Options, columns: Sequence[str] | None = N
         for name in candidates
         if name not in table.nested and not table.is_numeric(name)
     }
+    written = table.columns
     if texts or options.decimal == ",":
         table = with_points(table, texts, options.decimal)
-    found = {name: own for name, cells in texts.items() if (own := truths(cells)) is not None}
+    words = {name: cells for name, cells in texts.items() if table.columns[name] is written[name]}
+    found = {name: own for name, cells in words.items() if (own := truths(cells)) is not None}
     if found and columns is None and not all(_is_zero_or_one(table, name) for name in candidates):
         return table
     return as_numbers(table, found)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sigdask.machine.compiled import compiled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +53,7 @@ class Columns:
         write(self.values[units], self.systems, self.bases, self.fields, self.signs, out)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def write(values, systems, bases, fields, signs, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Write what systems contribute beside others, with signs, to `out`, shape (n_columns, n_units)."""
     for c in range(out.shape[0]):

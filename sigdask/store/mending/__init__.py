@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from sigdask.errors import DamagedError
+from sigdask.errors import DamagedError, StoreError
 from sigdask.store.database import Database, NoDatabaseError, open_to_read, open_to_write, url_of
 from sigdask.store.lease import Lease
 from sigdask.store.mending.faults import Fault, faults_in, n_rows_in
@@ -64,14 +64,20 @@ def repair(where: str) -> Condition:
     ------
     HeldError
         A driver is at work on it.
-    DamagedError
+    InputError
         Nothing of it can be read.
     """
     url, set_aside = url_of(where), None
     if url.get_backend_name() == "sqlite":
         path = Path(url.database or "")
         if not (_opens(where) and is_readable(path) and all(fault.table for fault in check(where).faults)):
-            set_aside = salvaged(path)
+            try:
+                set_aside = salvaged(path)
+            except OSError as error:
+                raise StoreError(
+                    f"store {path}: cannot be repaired where it lies ({error.strerror}); two more of its "
+                    "size must have room beside it"
+                ) from None
     with closing(open_to_write(where)) as database, _alone(database), database.writing() as connection:
         n_rows, found = n_rows_in(connection), tuple(faults_in(connection))
         take_out(connection, found)

@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sqlalchemy import Connection, exc, text
 
 from sigdask.metrics.extraction.packed import unpack
 from sigdask.store import tallies
+from sigdask.store.database import fault_of_file
 from sigdask.store.migrations import WITH_CHECKSUMS, version_of
 from sigdask.store.packing import unpacked
 from sigdask.store.seals import SEALED, are_possible, is_whole, keys_of, rows_of
@@ -65,7 +67,7 @@ def n_rows_in(connection: Connection) -> int:
         try:
             with connection.begin_nested():
                 found += connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
-        except exc.DBAPIError:
+        except (exc.SQLAlchemyError, UnicodeDecodeError):
             continue
     return found
 
@@ -91,13 +93,14 @@ def _looked_at(connection: Connection, table: str, look: Any, *more: Any) -> Ite
     try:
         with connection.begin_nested():
             yield from list(look(connection, *more))
-    except exc.DBAPIError as error:
-        yield Fault("", (), f"{table}: cannot be read ({str(error.orig).splitlines()[0]})")
-    except (ValueError, TypeError) as error:
-        yield Fault("", (), f"{table}: cannot be read ({error})")
+    except (exc.SQLAlchemyError, ValueError, TypeError) as error:
+        why = str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__]
+        yield Fault("", (), f"{table}: cannot be read ({why[0]})")
 
 
 def _of_file(connection: Connection) -> Iterator[Fault]:
+    if (fault := fault_of_file(Path(connection.engine.url.database or ""))) is not None:
+        yield Fault("", (), f"the file: {fault}")
     try:
         for (words,) in connection.execute(text("PRAGMA integrity_check(20)")):
             if words != "ok":

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import DamagedError
+from sigdask.errors import InputError
 from sigdask.store.database import open_to_write
 
 TABLES = {
@@ -53,13 +53,15 @@ def salvaged(path: Path) -> Path:
 
     Raises
     ------
-    DamagedError
+    InputError
         No row can be.
     """
     source, made = (path.with_name(f"{path.name}.{what}") for what in ("read", "mended"))
     try:
         if not _copied(path, source, made, is_fresh=False) and not _copied(path, source, made, is_fresh=True):
-            raise DamagedError(["no row can be read; move the file away, and all is counted again"], str(path))
+            raise InputError(
+                f"store {path}: no row of it can be read; move the file away, and the next run counts all again"
+            )
         aside = _free_name(path)
         shutil.copy2(path, aside)
         with suppress(FileNotFoundError):

@@ -1,1 +1,1 @@
-"""Files as columns: what is a plain table is read without an object a cell, and nothing else is."""
+"""Files as columns: plain tables and Parquet without an object a cell, and lists of JSON."""

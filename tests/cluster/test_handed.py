@@ -1,0 +1,91 @@
+"""Clusters of others' making, given as objects: dask-jobqueue's on a real Slurm, dask-gateway's."""
+
+import os
+import subprocess
+import sys
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from cluster.slurm import free_port, wait
+from cluster.work import counted
+from conftest import YEH
+
+GATEWAY = """
+c.DaskGateway.backend_class = "dask_gateway_server.backends.local.UnsafeLocalBackend"
+c.DaskGateway.authenticator_class = "dask_gateway_server.auth.SimpleAuthenticator"
+c.Proxy.address = "127.0.0.1:{port}"
+c.UnsafeLocalBackend.clusters_directory = {folder!r}
+c.ClusterConfig.scheduler_cmd = [{dask!r}, "scheduler"]  # it still asks for dask-scheduler, which dask no longer has
+c.ClusterConfig.worker_cmd = [{dask!r}, "worker"]
+c.ClusterConfig.environment = {{"PYTHONPATH": {python_path!r}}}
+"""
+
+
+def test_a_slurm_cluster_of_ones_own_is_used_and_left_running(slurm, exact):
+    from dask_jobqueue import SLURMCluster
+
+    jobs, want = exact
+    with SLURMCluster(
+        cores=1, processes=1, memory="1GB", worker_extra_args=["--host", "127.0.0.1"],
+        scheduler_options={"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"},
+    ) as cluster:  # fmt: skip
+        cluster.scale(jobs=2)
+        assert counted(jobs, cluster=cluster) == want
+        assert cluster.status.name == "running"
+        assert len(slurm.jobs()) == 2
+        with cluster.get_client() as client:
+            assert counted(jobs, cluster=client) == want
+            assert counted(jobs, cluster="current") == want
+
+
+USER = """
+import sys
+from dask_gateway import Gateway, BasicAuth
+import sigdask
+
+counts = sigdask.read(sys.argv[2])
+with Gateway(sys.argv[1], auth=BasicAuth("user", "password")) as gateway:
+    with gateway.new_cluster() as cluster:
+        cluster.scale(1)
+        there = sigdask.compare_all(counts, trials=50_000, cluster=cluster)
+        print(cluster.status, there == sigdask.compare_all(counts, trials=50_000, cluster="none"))
+    try:
+        sigdask.compare_all(counts, cluster=cluster)
+    except sigdask.InputError as error:
+        print(error)
+"""
+
+
+@pytest.fixture
+def gateway(tmp_path):
+    """A real gateway, whose clusters are processes of this machine; its address."""
+    pytest.importorskip("dask_gateway_server", reason="pip install dask-gateway dask-gateway-server")
+    port, file, tools = free_port(), tmp_path / "gateway.py", Path(sys.executable).parent
+    given = {"port": port, "folder": str(tmp_path / "run"), "python_path": os.environ["PYTHONPATH"]}
+    file.write_text(GATEWAY.format(dask=str(tools / "dask"), **given))
+    address = f"http://127.0.0.1:{port}"
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen([tools / "dask-gateway-server", "-f", file], stdout=log, stderr=log)
+    try:
+        wait(lambda: _answers(f"{address}/api/health"), "the gateway", 30)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _answers(url):
+    with suppress(OSError):
+        return urllib.request.urlopen(url, timeout=5).status == 200
+    return False
+
+
+def test_a_gateways_cluster_is_used_and_left_running(gateway):
+    user = [sys.executable, "-c", USER, gateway, YEH]  # a process of its own: the library leaves an event loop open
+    done = subprocess.run(user, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines() == [
+        "running True",
+        "the GatewayCluster that was given is closed; give one that is running",
+    ], done.stderr

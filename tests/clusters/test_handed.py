@@ -1,0 +1,261 @@
+"""Clients and clusters that the caller has: used, left running, found where they are current."""
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import dask
+import numpy as np
+import pytest
+from counters import lengths, metric_of
+
+import sigdask
+from sigdask import clusters
+from sigdask.api import compare_all
+from sigdask.clusters import handed
+from sigdask.counts import Counts
+from sigdask.engine.extracting import Spread
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.metrics.extraction import Part
+from sigdask.overnight.estimate import estimate
+
+LocalCluster = pytest.importorskip("distributed").LocalCluster
+LOOPBACK = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
+
+
+@pytest.fixture(scope="module")
+def running():
+    with LocalCluster(silence_logs=logging.CRITICAL, **LOOPBACK) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(running):
+    from distributed import Client
+
+    with Client(running) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rng = np.random.default_rng(0)
+    return Counts.from_scores({name: rng.integers(0, 5, 300) for name in "abc"})
+
+
+def extremes(counts, trials=20_000, **where):
+    return [r.n_extreme for r in compare_all(counts, trials=trials, **where)]
+
+
+def steps(running):
+    """How much the scheduler has done."""
+    return running.scheduler.transition_counter
+
+
+def test_a_client_and_a_cluster_are_used_and_left_running(running, client, counts):
+    here = extremes(counts, cluster="none")
+    for given in (client, running):
+        before = steps(running)
+        assert extremes(counts, cluster=given) == here
+        assert steps(running) > before
+        assert (client.status, running.status.name, len(running.scheduler.workers)) == ("running", "running", 1)
+
+
+def test_what_metrics_take_from_outputs_is_counted_there_as_well(running, client):
+    parts = [Part(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(6)]
+    want = {k: [array.tolist() for array in lengths([["a" * k, "b"]], ["c", "dd"])] for k in range(6)}
+    for given in (client, running, "current"):
+        before = steps(running)
+        found = {number: [array.tolist() for array in own] for number, own in Spread(given)(parts, seconds=10.0)}
+        assert found == want
+        assert steps(running) > before
+
+
+def test_the_active_client_is_current_and_taken_by_default(running, client, counts):
+    here = extremes(counts, cluster="none")
+    for where in ({"cluster": "current"}, {"cluster": "auto"}, {}):
+        before = steps(running)
+        assert extremes(counts, **where) == here
+        assert steps(running) > before
+
+
+def test_a_client_that_is_not_the_default_is_used_as_well(running, counts):
+    from distributed import Client
+
+    with Client(running, set_as_default=False) as own:
+        assert extremes(counts, cluster=own) == extremes(counts, cluster="none")
+
+
+def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running, counts):
+    with pytest.raises(InputError, match="no current dask cluster: there is no active"):
+        extremes(counts, cluster="current")
+    for address in (running.scheduler_address, running.scheduler_address.removeprefix("tcp://")):
+        with dask.config.set({"scheduler-address": address}):
+            for name in ("current", "auto"):
+                before = steps(running)
+                assert extremes(counts, cluster=name) == extremes(counts, cluster="none")
+                assert steps(running) > before
+
+
+def test_who_named_a_scheduler_that_does_not_answer_is_said(counts, monkeypatch):
+    monkeypatch.setattr("sigdask.clusters.address.CONNECT_SECONDS", 0.1)
+    named = r"tcp://127\.0\.0\.1:9 .*; dask's settings name it \(scheduler-address\)"
+    with dask.config.set({"scheduler-address": "127.0.0.1:9"}), pytest.raises(InputError, match=named):
+        extremes(counts)
+
+
+@pytest.mark.parametrize("how", ["variable", "file", "neither"])
+def test_the_settings_are_read_where_dask_was_not_imported_yet(how, tmp_path):
+    (tmp_path / "own.yaml").write_text("scheduler-address: tcp://127.0.0.1:1\n")
+    given = {"variable": {"DASK_SCHEDULER_ADDRESS": "tcp://127.0.0.1:1"}, "file": {"DASK_CONFIG": str(tmp_path)}}
+    environment = {**os.environ, "HOME": str(tmp_path), **given.get(how, {})}
+    code = "import sys; from sigdask.clusters import at_hand; print(at_hand('auto'), 'dask' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == (["auto", "False"] if how == "neither" else ["tcp://127.0.0.1:1", "True"])
+
+
+def test_a_function_without_a_name_travels_by_value_to_the_callers_own_session(client, counts):
+    box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
+    form = sigdask.metric(lambda score, items: score / items, name="own")
+    for metric in (box, form):
+        there, here = (extremes(counts, 1000, metrics=metric, cluster=where) for where in (client, "none"))
+        assert there == here
+
+
+def test_within_a_task_no_client_is_current(client):
+    assert client.submit(clusters.at_hand, "auto", pure=False).result() == "auto"
+
+
+def test_settings_that_a_scheduler_lacks_are_named_once(client, counts, caplog):
+    handed.TOLD.clear()
+    with caplog.at_level(logging.WARNING, "sigdask.clusters"):
+        extremes(counts, cluster=client)
+        extremes(counts, cluster=client)
+    [said] = [record.getMessage() for record in caplog.records if "lacks settings" in record.getMessage()]
+    assert "scheduler.worker-ttl is 5 minutes, not 15s" in said
+
+
+def test_versions_are_checked_as_ever(client, counts, monkeypatch):
+    real = client.get_versions
+
+    def other(**options):
+        found = real(**options)
+        for worker in found["workers"].values():
+            worker["packages"]["numpy"] = "1.0"
+        return found
+
+    monkeypatch.setattr(client, "get_versions", other)
+    with pytest.raises(InputError, match=r"numpy is .* here and 1\.0 at worker"):
+        extremes(counts, cluster=client)
+
+
+def test_a_client_works_within_a_running_event_loop(client, counts):
+    async def cell():  # as Jupyter runs one
+        return extremes(counts, cluster=client), extremes(counts, cluster="current")
+
+    assert asyncio.run(cell()) == (extremes(counts, cluster="none"),) * 2
+
+
+def test_an_async_client_works_from_a_thread_and_its_own_loop_is_told_how(counts):
+    from distributed import Client
+
+    async def main():
+        async with (
+            LocalCluster(asynchronous=True, **LOOPBACK) as cluster,
+            Client(cluster, asynchronous=True) as own,
+        ):
+            for given in (cluster, own, "current"):
+                with pytest.raises(InputError, match=r"await asyncio\.to_thread\(sigdask\.compare_all"):
+                    extremes(counts, cluster=given)
+                yield await asyncio.to_thread(extremes, counts, cluster=given)
+            yield extremes(counts)  # auto counts in this process
+
+    async def collected():
+        return [found async for found in main()]
+
+    assert asyncio.run(collected()) == [extremes(counts, cluster="none")] * 4
+
+
+def test_what_is_no_cluster_or_closed_is_refused(running, counts):
+    from distributed import Client
+
+    with Client(running) as own:
+        pass
+    with pytest.raises(InputError, match="the Client that was given is closed"):
+        extremes(counts, cluster=own)
+    for given in (5, object()):
+        with pytest.raises(InputError, match=r"expected a distributed\.Client, a dask cluster, or auto"):
+            extremes(counts, cluster=given)
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "scores.csv").write_text("id,a,b\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(300)))
+    text = 'cluster = "current"\ntrials = 8192\n[[test_set]]\nname = "t"\nsystems = "scores.csv"\n'
+    (tmp_path / "plan.toml").write_text(text)
+    return sigdask.load_plan(tmp_path / "plan.toml")
+
+
+def test_a_plan_is_run_on_a_client_that_is_given_or_current(running, client, plan, tmp_path):
+    here = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
+    for given in (client, running, None):
+        before = steps(running)
+        there = sigdask.run_plan(plan, store=str(tmp_path / f"{before}.db"), cluster=given)
+        assert list(there.results["t"]) == list(here.results["t"])
+        assert steps(running) > before
+
+
+def test_a_plan_that_has_nothing_to_count_asks_for_no_current_cluster(plan, tmp_path):
+    before = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
+    again = sigdask.run_plan(plan, store=str(tmp_path / "here.db"))
+    assert list(again.results["t"]) == list(before.results["t"])
+    assert len(estimate(plan)) == 1
+    with pytest.raises(InputError, match="no current dask cluster"):
+        sigdask.run_plan(plan, store=str(tmp_path / "new.db"))
+
+
+def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
+    from distributed import Client
+
+    own = Client(running, set_as_default=False)
+    long = replace(plan, test_sets=(replace(plan.test_sets[0], trials=50_000_000),))
+    with pytest.raises(
+        UnfinishedError, match="the Client that was given was closed meanwhile; what was counted is kept"
+    ):
+        sigdask.run_plan(long, cluster=own, progress=lambda _done, _all: own.close())
+
+
+@pytest.mark.cluster
+def test_a_cluster_without_workers_that_follows_the_work_starts_one(counts):
+    with LocalCluster(**LOOPBACK | {"n_workers": 0}) as cluster:
+        cluster.adapt(minimum=0, maximum=1)
+        assert extremes(counts, cluster=cluster) == extremes(counts, cluster="none")
+
+
+@pytest.mark.cluster
+def test_metrics_of_a_notebook_travel_by_value(tmp_path):
+    script = tmp_path / "notebook.py"
+    script.write_text("""
+import sigdask
+from distributed import Client, LocalCluster
+
+def total(outputs, gold):
+    return float(sum(outputs))
+
+@sigdask.metric
+def own(score, items):
+    return score / items
+
+if __name__ == "__main__":
+    counts = sigdask.as_counts({"a": [k % 7 for k in range(60)], "b": [k % 5 for k in range(60)]})
+    ask = {"metrics": [own, sigdask.black_box(total)], "trials": 2000}
+    with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster, Client(cluster) as client:
+        there = sigdask.compare_all(counts, cluster=client, **ask)
+    assert [r.n_extreme for r in there] == [r.n_extreme for r in sigdask.compare_all(counts, cluster="none", **ask)]
+    print("equal")
+""")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "equal", done.stderr
