@@ -12,8 +12,10 @@ from sigdask.api import compare_all
 from sigdask.clusters import connect
 from sigdask.clusters.description import read as describe_file
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
-from sigdask.formats import Options, read
+from sigdask.formats import Options, Source, read
 from sigdask.formats.places import place
+from sigdask.formats.texts.speech import sniff as sniff_speech
+from sigdask.formats.trec.layouts import is_run
 from sigdask.plan import load_plan
 from sigdask.report.files import write_whole
 
@@ -203,3 +205,11 @@ def test_a_database_is_no_pipe(tmp_path):
     plan = written(tmp_path / "plan.toml", 'store = "store"\n[[test_set]]\nname = "a"\nsystems = ["plan.toml"]\n')
     with pytest.raises(InputError, match='store: found "store", which is no file'):
         load_plan(plan)
+
+
+def test_a_file_of_blank_lines_is_not_looked_at_again_and_again(tmp_path):
+    path = written(tmp_path / "a", "\n" * (1 << 25))
+    begun = time.process_time()
+    assert not is_run(path)
+    assert not sniff_speech([Source(path)], None, Options())
+    assert time.process_time() - begun < 1
