@@ -59,15 +59,16 @@ def measure(name: str) -> Metric | None:
     InputError
         ir-measures is not installed; the measure has no such parameter.
     """
-    parsed = _parse(name)
-    return None if parsed is None else Metric(name, partial(_bind, name, parsed), _extraction(name))
+    known, parsed = _parse(name)
+    return None if parsed is None else Metric(known, partial(_bind, known, parsed), _extraction(known))
 
 
 def _extraction(name: str) -> Extraction:
     return Extraction(measure_topics, {"name": name}, PACKAGES, of="topics")
 
 
-def _parse(name: str) -> Any:
+def _parse(name: str) -> tuple[str, Any]:
+    """Return a name as the measure is listed, and the measure; None where there is none."""
     try:
         import ir_measures
     except ImportError:
@@ -77,9 +78,9 @@ def _parse(name: str) -> Any:
     except (ValueError, NameError, KeyError):
         parsed = _by_trec_name(name)
         right = None if parsed is not None else _without_case(name, ir_measures.measures.registry)
-        return _parse(right) if right else parsed
+        return _parse(right) if right else (name, parsed)
     _check(name, parsed)
-    return parsed
+    return name, parsed
 
 
 def _by_trec_name(name: str) -> Any:
@@ -170,7 +171,7 @@ def measure_topics(
     """
     import ir_measures
 
-    parsed = _parse(name)
+    _, parsed = _parse(name)
     # judged_only cuts after it has left documents out, all else at a rank
     depth = None if parsed.params.get("judged_only") else parsed.params.get("cutoff")
     found = []

@@ -108,6 +108,11 @@ def test_a_name_that_is_no_measure_is_an_error_with_a_remedy(counts, name, messa
         find(name, counts).bind(counts)
 
 
+@pytest.mark.parametrize(("name", "listed"), [("ndcg@10", "nDCG@10"), ("map", "map"), ("p@5", "P@5"), ("AP", "AP")])
+def test_a_measure_keeps_the_name_that_it_is_listed_by(counts, name, listed):
+    assert find(name, counts).bind(counts).name == listed
+
+
 def test_measures_need_rankings():
     labels = Counts.from_labels(list("AB"), {"x": list("AB"), "y": list("BB")})
     with pytest.raises(InputError, match="needs rankings and judgements"):
