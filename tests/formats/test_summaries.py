@@ -64,6 +64,15 @@ def test_an_item_called_like_a_summary_stays_and_is_noted(tmp_path, name):
     assert f"line 6: {name!r} is called like a summary, but is not the mean" in counts.warnings[0]
 
 
+@pytest.mark.parametrize("cell", ["inf", "nan", "-1e999"])
+def test_an_infinite_score_above_a_mean_is_an_error_that_names_its_line(tmp_path, cell):
+    (tmp_path / "t.csv").write_text(f"id,a,b\nx,1,2\ny,{cell},3\nz,2,4\nmean,2,3\n")
+    with pytest.raises(InputError, match="line 3, column 'a': found"):
+        read(tmp_path / "t.csv", format="wide")
+    with pytest.raises(InputError, match="line 3, column 'a': found"):
+        read(tmp_path / "t.csv")
+
+
 def test_a_mean_of_exact_tenths_is_known_by_its_two_decimals(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,y\na,0.1,0.3\nb,0.5,0.4\nc,0.7,0.7\nd,0.8,0.9\nmean,0.53,0.58\n")
     assert read(tmp_path / "t.csv").n_items == 4  # 0.525 and 0.575

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.columns.cells import hashes, named_like
-from sigdask.formats.reading.numbers import MISSING, to_numbers
+from sigdask.formats.reading.numbers import MISSING, NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import Table
 
@@ -230,7 +230,10 @@ def summed_up(named: Mapping[int, str], columns: Sequence[Sequence[str]], n_rows
         return {}
     others = np.ones(n_rows, np.bool_)
     others[list(named)] = False
-    values = np.column_stack([to_numbers(column) for column in columns])
+    try:
+        values = np.column_stack([to_numbers(column) for column in columns])
+    except NotANumberError:  # infinite: an error of the reader's, who knows its line
+        return {}
     base = values[others]
     filled = ~np.isnan(base).all(axis=0)
     if not filled.any():
