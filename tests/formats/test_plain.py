@@ -20,7 +20,7 @@ WRONG = ["", '"', '""', ",", "\t", ";", "\r", "\n", "\r\n", "\n\n", "\0", " ", "
          "mean", "Average", "{", "[1]", '{"a": 1}', "1e400", "123456789012345678901", "0.1", "\ufeff", "\ud7ff"]  # fmt: skip
 """What is put into files."""
 
-MANY = 250
+MANY = 100
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def check_alike(tmp_path, monkeypatch, seed):
     assert asked() == carefully(monkeypatch, asked)
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(MANY * k, marks=pytest.mark.slow) for k in range(1, 40))])
+@pytest.mark.parametrize("first", [0, *(pytest.param(MANY * k, marks=pytest.mark.slow) for k in range(1, 50))])
 @pytest.mark.usefixtures("every_size")
 def test_files_right_and_wrong_are_read_alike_by_both_readers(tmp_path, monkeypatch, first):
     for seed in range(first, first + MANY):
