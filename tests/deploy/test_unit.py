@@ -16,8 +16,13 @@ UNIT = ROOT / "deploy" / "sigdask@.service"
 SANDBOX = """
 set -e
 mount --make-rprivate /
-for place in /srv /var/cache /opt /tmp; do mount --bind {inner}$place $place; done
+for place in /srv /var/cache /opt; do mount --bind {inner}$place $place; done
 mount --rbind {prefix} /opt/sigdask/.venv
+mount --rbind {root} /opt/sigdask/project
+mount --bind {inner}/tmp /tmp
+bring() {{ [ -e "$2" ] || {{ mkdir -p "$2"; mount --rbind "$1" "$2"; }}; }}  # what lay below the other /tmp
+bring /opt/sigdask/project {root}
+bring /opt/sigdask/.venv {prefix}
 awk '{{print $2}}' /proc/self/mounts | while read -r place; do
     case "$place" in
         /proc*|/sys*|/dev*|/srv|/tmp|/var/cache) ;;
@@ -43,14 +48,15 @@ def run_unit(tmp_path, environment):
     said, _ = settings()
     assert (said["ProtectSystem"], said["PrivateTmp"], said["ReadWritePaths"]) == ("strict", "true", "/srv/evaluation")
     inner = tmp_path / "inner"
-    for name in ("srv/evaluation", f"var/cache/{said['CacheDirectory']}", "opt/sigdask/.venv", "tmp"):
+    for name in ("srv/evaluation", f"var/cache/{said['CacheDirectory']}", "opt/sigdask/.venv", "opt/sigdask/project",
+                 "tmp"):  # fmt: skip
         (inner / name).mkdir(parents=True, exist_ok=True)
     rows = "".join(f"{n % 2},{int(n % 3 == 0)}\n" for n in range(60))
     (inner / "srv/evaluation/t.csv").write_text("a,b\n" + rows)
     text = 'pairs = { baseline = "a" }\ntrials = 2000\n[[test_set]]\nname = "t"\nsystems = "t.csv"\n'
     (inner / "srv/evaluation/nightly.toml").write_text(text)
     script = SANDBOX.format(
-        inner=inner, prefix=sys.prefix, outside=ROOT / "sigdask" / ".probe", folder=said["WorkingDirectory"],
+        inner=inner, prefix=sys.prefix, root=ROOT, outside=ROOT / "sigdask" / ".probe", folder=said["WorkingDirectory"],
         environment=shlex.join([*environment, f"PYTHONPATH={ROOT}"]), command=said["ExecStart"].replace("%i", "nightly"),
     )  # fmt: skip
     done = subprocess.run(
