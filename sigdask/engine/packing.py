@@ -26,6 +26,33 @@ SHIPPED_WITH_TASK = 16 * 1024
 """Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
 
 
+@dataclass(slots=True, eq=False)
+class Parcel:
+    """Bytes that are let go where they are unpacked: a worker keeps what a task was called with as long as its result.
+
+    Attributes
+    ----------
+    content : bytes or None
+        None once they are unpacked.
+    arrived : bool
+        Whether this is the copy of a worker; the sender's is sent again where a worker is lost.
+    """
+
+    content: bytes | None
+    arrived: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parcel, (self.content, True)
+
+    def taken(self) -> bytes:
+        """Return the bytes, the last time where they arrived."""
+        content = self.content
+        assert content is not None
+        if self.arrived:
+            self.content = None
+        return content
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
     """A panel that each worker is sent: packed where it is small, else a future of one that workers share."""
@@ -72,7 +99,7 @@ def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Whole | InBloc
             continue
         packed = _packed(panel, code=not cluster.remote)
         large = len(packed) > SHIPPED_WITH_TASK
-        sent[id(panel)] = Whole(cluster.client.submit(unpacked, packed, pure=False) if large else packed)
+        sent[id(panel)] = Whole(cluster.client.submit(unpacked, Parcel(packed), pure=False) if large else packed)
     return sent
 
 
@@ -88,12 +115,12 @@ def _in_turn(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
     return sent
 
 
-def _made(cluster: Cluster, function: Callable[[bytes], Any], panel: AnyPanel) -> Any:
+def _made(cluster: Cluster, function: Callable[[Parcel], Any], panel: AnyPanel) -> Any:
     """Return the future of what a worker makes of a panel; a task, so that it is made again where it was lost."""
-    return cluster.client.submit(function, _packed(panel, code=not cluster.remote), pure=False)
+    return cluster.client.submit(function, Parcel(_packed(panel, code=not cluster.remote)), pure=False)
 
 
-def arranged(packed: bytes) -> Block:
+def arranged(packed: Parcel) -> Block:
     """Return a block of a panel, from a part that was packed."""
     part = unpacked(packed)
     assert isinstance(part, Panel)
@@ -128,6 +155,8 @@ def unpacked(panel: Any) -> AnyPanel:
     """Return a panel that was packed by this program's own driver, or one that counts from the sums of its blocks."""
     if isinstance(panel, list):
         return from_sums(*panel)
+    if isinstance(panel, Parcel):
+        panel = panel.taken()
     if not isinstance(panel, bytes):
         whole: AnyPanel = panel
         return whole

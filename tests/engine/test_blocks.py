@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import pickle
 import signal
 
 import numpy as np
@@ -10,7 +11,7 @@ from panel_of import panel_of, rng_of
 
 from sigdask.clusters import Cluster, connect
 from sigdask.engine import count_jobs, packing
-from sigdask.engine.packing import InBlocks, Whole
+from sigdask.engine.packing import InBlocks, Parcel, Whole
 from sigdask.engine.tasks import partition
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import blocks
@@ -88,3 +89,11 @@ def test_blocks_and_sums_that_die_with_a_worker_are_made_again(jobs, cut, monkey
         found = count_jobs(long, cluster=Cluster("dask", 3, cluster.client), progress=progress)
         assert len(pids) == 1
     assert [tally.counts.tolist() for tally in found] == expected
+
+
+def test_what_was_unpacked_is_let_go_where_it_arrived_and_kept_where_it_may_be_sent_again():
+    sent = Parcel(b"panel")
+    for _ in range(2):  # again, after a worker was lost
+        there = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(sent))))  # by way of the scheduler
+        assert (there.taken(), there.content) == (b"panel", None)
+    assert [sent.taken(), sent.taken()] == [b"panel", b"panel"]
