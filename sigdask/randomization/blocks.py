@@ -56,9 +56,9 @@ class Block:
     @staticmethod
     def of(part: Panel) -> Block:
         """Arrange a part of a panel, as `parts_of` cuts it, whose own arrays are needed no more."""
-        arranged = layout(part)
-        addresses = part.addresses if arranged.dense is not None else part.addresses[:0]
-        return Block(replace(part, values=part.values[:0], addresses=addresses), arranged)
+        arranged = layout(part)  # below no views, which would hold all that they are of
+        addresses = part.addresses if arranged.dense is not None else part.addresses[:0].copy()
+        return Block(replace(part, values=part.values[:0].copy(), addresses=addresses), arranged)
 
     def sums(self, *, run: int, first: int, n_trials: int) -> Moved:
         """Sum over the units swapped in trials `first` to `first + n_trials - 1` of a run."""

@@ -84,3 +84,12 @@ def test_a_slab_begins_anywhere_within_the_sums(monkeypatch):
     twin, _ = cut(panel, 1, monkeypatch, first=0, n_trials=9000)
     tally = twin.tally(run=1, first=4000, n_trials=700)
     assert (tally.counts == panel.tally(run=1, first=4000, n_trials=700).counts).all()
+
+
+def test_a_block_holds_its_arrangement_and_not_what_that_was_made_of():
+    values = rng_of(3).integers(0, 2, (4000, 3, 1))
+    for part in parts_of(panel_of(values, [Ratios(((1,),), ((0,),))])):
+        block = Block.of(part)
+        assert block.arranged.pieces is not None
+        held = (block.frame.values, block.frame.addresses)
+        assert [(len(own), own.base) for own in held] == [(0, None), (0, None)]
