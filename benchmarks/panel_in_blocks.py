@@ -6,6 +6,7 @@ seconds of the driver and of the workers, their peak memory, and whether some pa
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
 import tempfile
@@ -38,9 +39,10 @@ def panel_of(n_systems, n_items):
     return placed.panel
 
 
-def used(who=resource.RUSAGE_SELF):
-    own = resource.getrusage(who)
-    return round(own.ru_utime + own.ru_stime, 1), own.ru_maxrss // 1024
+def used():
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    status = Path("/proc/self/status").read_text()  # ru_maxrss is that of the process that this one was started by
+    return round(own.ru_utime + own.ru_stime, 1), int(re.search(r"VmHWM:\s*(\d+)", status)[1]) // 1024
 
 
 def main():
@@ -50,7 +52,7 @@ def main():
 
     n_systems, n_items, n_workers, n_trials = [int(a) for a in sys.argv[1:]] or PARAMETERS
     panel = panel_of(n_systems, n_items)
-    print(f"panel of {panel.nbytes / 1e9:.2f} GB, {len(panel.pairs):,} pairs; driver so far (s, MB): {used()}")
+    print(f"panel of {panel.nbytes / 1e9:.2f} GB, {len(panel.pairs):,} pairs; driver so far (s, MiB): {used()}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.toml"
         file.write_text(f'class = "local"\nworkers = {n_workers}\n[options]\nmemory_limit = "{LIMIT}"\n')
