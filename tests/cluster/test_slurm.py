@@ -5,7 +5,7 @@ import time
 
 import pytest
 from cluster.slurm import wait
-from cluster.work import at_once, counted, slow_jobs
+from cluster.work import at_once, counted, slow_jobs, slowly_until
 
 from sigdask.clusters import connect, describe
 from sigdask.errors import UnfinishedError
@@ -73,13 +73,21 @@ def test_a_job_cancelled_while_it_waits_in_the_queue_is_submitted_again(slurm):
 
 
 @pytest.mark.slow
-def test_jobs_that_hit_their_time_limit_change_no_count(slurm):
-    jobs = slow_jobs(40_000)
-    want = counted(slow_jobs(40_000, function=at_once), cluster="none")
+def test_jobs_that_hit_their_time_limit_change_no_count(slurm, tmp_path):
+    n, gone = 100_000, tmp_path / "gone"
+    want = counted(slow_jobs(n, function=at_once), cluster="none")
     with connect(described(options={"walltime": "00:01:00"})) as cluster:
         first = set(slurm.jobs("all"))
-        assert counted(jobs, cluster=cluster) == want
-        assert not first & set(slurm.jobs("all")), "no job hit its limit"
+
+        def watch():  # Slurm looks at its limits every half minute, so the first two end after 60 to 90 s
+            wait(lambda: not first & set(slurm.jobs("all")), "end of the first jobs", 150)
+            gone.touch()
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        assert counted(slow_jobs(n, function=slowly_until(gone)), cluster=cluster) == want
+        assert gone.exists(), "no job hit its limit"
+        watcher.join()
 
 
 def test_a_refused_submission_fails_at_once_with_what_the_queue_said(slurm):

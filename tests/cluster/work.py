@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from panel_of import panel_of, rng_of
@@ -20,6 +22,15 @@ def slowly(outputs, _gold):
     """A metric that sleeps, so that something can happen while it runs."""
     time.sleep(0.002)
     return float(np.sum(outputs))
+
+
+def slowly_until(path):
+    """The same metric, that sleeps until a file is there: work that lasts as long as what it waits for."""
+    return partial(_slow_without, str(path))
+
+
+def _slow_without(path, outputs, gold):
+    return at_once(outputs, gold) if Path(path).exists() else slowly(outputs, gold)
 
 
 def at_once(outputs, _gold):
