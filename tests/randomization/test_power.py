@@ -132,7 +132,7 @@ def test_a_sign_test_of_the_engine_is_exact_and_its_simulation_agrees():
     pairs = of_means(rng.integers(0, 2, (80, 2)) | [[1, 0]] * 30 + [[0, 0]] * 50)
     place, test = Place(pairs, 0, 1), Judged("two-sided", 0.05, 3000)
     strength = pairs[0].strength_of(0.2)
-    [(power, error)] = measured([Point(place, strength, 90)], test, lambda jobs: count_jobs(jobs, cluster="none"))
+    [(power, error)] = measured([Point(place, strength, 90, 3000)], test, lambda jobs: count_jobs(jobs, cluster="none"))
     found = n_rejected(pairs[0], KEY, strength, "two-sided", 0.05, size=90, first=0, n=3000)
     assert error == 0
     assert stats.binomtest(found, 3000, power).pvalue > 1e-4

@@ -92,6 +92,7 @@ class Point:
     place: Place
     strength: float
     n_units: int
+    n_samples: int
 
 
 def measured(points: Sequence[Point], test: Judged, count: Count) -> list[tuple[float, float]]:
@@ -114,10 +115,10 @@ def measured(points: Sequence[Point], test: Judged, count: Count) -> list[tuple[
 
 def _jobs(own: Sequence[int], points: Sequence[Point], test: Judged) -> Iterator[tuple[list[int], Job]]:
     """Yield the points that are simulated, some together, and the job that counts them."""
-    by_pairs: dict[int, list[int]] = {}
+    groups: dict[tuple[int, int], list[int]] = {}
     for k in own:
-        by_pairs.setdefault(id(points[k].place.pairs), []).append(k)
-    for alike in by_pairs.values():
+        groups.setdefault((id(points[k].place.pairs), points[k].n_samples), []).append(k)
+    for alike in groups.values():
         for start in range(0, len(alike), TOGETHER):
             some = alike[start : start + TOGETHER]
             first = points[some[0]].place.pairs
@@ -129,7 +130,7 @@ def _jobs(own: Sequence[int], points: Sequence[Point], test: Judged) -> Iterator
                     np.array([points[k].strength for k in some]),
                     np.array([points[k].n_units for k in some]),
                 ),
-                test.n_samples,
+                points[some[0]].n_samples,
                 label="the power of comparisons",
             )  # fmt: skip
 

@@ -25,6 +25,9 @@ MOST_UNITS = 10**12
 FEW_EFFECTIVE = 10.0
 """Equally likely units below which a tilted population rests on too few to be trusted."""
 
+FIRST_STEPS, ROUGHLY = 3, 4
+"""Steps to the first look; how many times fewer samples the rough looks have."""
+
 INSIDE = 1e-9
 """Share of the largest difference that tilting reaches by which searches stay below it."""
 
@@ -97,18 +100,36 @@ class Ask:
             least=max(2, math.ceil(math.log2(sides / level) - 1e-12)),
             most=MOST_UNITS,
             whole=True,
+            rough=self._is_rough,
         )
 
     def _differences(self, low: float, high: float) -> Crossing:
-        spread = self.place.observed.spread_at(self.place.observed.weights(0.0))
         return Crossing(
             wanted=self.sought.power,
             bar=self.test.bar,
-            place=first_difference(self.n_asked, spread, self.test, self.sought.power) or high,
+            place=self._first_difference(low, high),
             least=low + INSIDE * (high - low),
             most=high - INSIDE * (high - low),
             whole=False,
+            rough=self._is_rough,
         )
+
+    def _first_difference(self, low: float, high: float) -> float:
+        """Return about which difference is found, with the spread of units that differ by it."""
+        observed, strength, guess = self.place.observed, 0.0, high
+        for _ in range(FIRST_STEPS):
+            spread = observed.spread_at(observed.weights(strength))
+            guess = first_difference(self.n_asked, spread, self.test, self.sought.power)
+            found = observed.strength_of(self.place.side * min(max(guess, low), high))
+            if found is None:
+                break
+            strength = found
+        return guess
+
+    @property
+    def _is_rough(self) -> bool:
+        """Whether the first looks are of fewer samples: nothing is gained where power is exact."""
+        return self.place.observed.signs is None
 
     @property
     def n_asked(self) -> int:
@@ -182,11 +203,15 @@ def search(asks: Sequence[Ask], test: Judged, count: Count) -> None:
     wanted: list[tuple[Ask, Crossing | None, int, float, float]]
     wanted = [(ask, None, *point) for ask in asks for point in ask.first()]
     while wanted:
-        points = [Point(ask.place, strength, n_units) for ask, _, n_units, _, strength in wanted]
+        points = [
+            Point(ask.place, strength, n_units, test.n_samples // (ROUGHLY if crossing and crossing.rough else 1))
+            for ask, crossing, n_units, _, strength in wanted
+        ]
         for (ask, crossing, n_units, difference, _), (power, error) in zip(
             wanted, measured(points, test, count), strict=True
         ):
-            ask.curve[n_units, difference] = PowerAt(n_units, difference, power, error)
+            if crossing is None or not crossing.rough:
+                ask.curve[n_units, difference] = PowerAt(n_units, difference, power, error)
             if crossing is not None:
                 crossing.learn(power, error)
         wanted = [(ask, *looked) for ask in asks for looked in ask.next()]

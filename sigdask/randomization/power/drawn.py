@@ -81,17 +81,17 @@ def swaps(key: Key, *, first: int, stop: int, size: int) -> Iterator[NDArray[np.
     for start in range(first // step * step, stop, step):
         low, high = max(first, start), min(stop, start + step)
         if step >= KEPT:
-            bits = _kept(key, start, step, columns * COLUMN)[low - start : high - start, :size]
+            yield _kept(key, start, step, columns * COLUMN)[low - start : high - start, :size]
         else:
-            bits = _swaps(key, low, high - low, size)
-        yield bits.astype(np.float32)
+            yield _swaps(key, low, high - low, size)
 
 
-def _swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.bool_]:
-    return swap_bits(key, run=SWAPS_RUN, first=first, n_trials=n_trials, n_units=size, purpose=RESAMPLE)
+def _swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
+    bits = swap_bits(key, run=SWAPS_RUN, first=first, n_trials=n_trials, n_units=size, purpose=RESAMPLE)
+    return bits.astype(np.float32)
 
 
-@lru_cache(maxsize=64)
-def _kept(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.bool_]:
+@lru_cache(maxsize=48)
+def _kept(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
     """Return swaps that the samples of many pairs share."""
     return _swaps(key, first, n_trials, size)

@@ -20,7 +20,7 @@ from scipy import special
 
 from sigdask.counts.lattice import TIE
 from sigdask.randomization.power.drawn import draw, swaps
-from sigdask.randomization.power.observed import Observed
+from sigdask.randomization.power.observed import EXACT_32, Observed
 from sigdask.randomization.shuffles import Key
 
 Array = NDArray[np.float64]
@@ -37,7 +37,6 @@ RADEMACHER = 3.178
 MOST_NUMBERS = 2**22
 """Contributions of units to samples that are held at a time."""
 
-EXACT_32 = 2**24
 EXACT_64 = 2.0**53
 
 
@@ -148,8 +147,7 @@ class _Mean:
     @staticmethod
     def of(observed: Observed, places: NDArray[np.int64], alternative: str) -> _Mean:
         reach = float(np.abs(observed.apart).max(initial=0)) * places.shape[1]
-        number = np.float32 if reach < EXACT_32 else np.float64
-        apart: NDArray[Any] = observed.apart.astype(number)[places]
+        apart: NDArray[Any] = observed.apart.astype(np.float32 if reach < EXACT_32 else np.float64)[places]
         slack = observed.slack[places].sum(axis=1).astype(np.float64)
         if reach >= EXACT_64:
             slack = np.maximum(slack, np.abs(apart).sum(axis=1) * TIE)
@@ -178,7 +176,7 @@ class _Score:
     """The difference of any score of sums, scored again with each swap."""
 
     observed: Observed
-    apart: Array  # (n_samples, size, n_fields), what a swap moves from B to A
+    apart: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A
     totals: Array  # (n_samples, 2, n_fields)
     difference: Array
     slack: Array
@@ -186,20 +184,20 @@ class _Score:
 
     @staticmethod
     def of(observed: Observed, places: NDArray[np.int64], alternative: str) -> _Score:
-        drawn = observed.arguments[places]  # (n_samples, size, 2, n_fields)
-        totals = drawn.sum(axis=1)
+        totals = np.stack([observed.arguments[own].sum(axis=0) for own in places])  # (n_samples, 2, n_fields)
         form = observed.panel.metrics[0].form
         scores = form.score(totals)  # (n_samples, 2)
         side = {"greater": 1, "less": -1}.get(alternative, 0)
         slack = observed.roundoff(totals).sum(axis=1)
-        return _Score(observed, drawn[:, :, 1] - drawn[:, :, 0], totals, scores[:, 0] - scores[:, 1], slack, side)
+        apart = observed.moved[places]
+        return _Score(observed, apart, totals, scores[:, 0] - scores[:, 1], slack, side)
 
     def certain(self, _bar: float) -> NDArray[np.bool_]:
         return np.zeros(len(self.difference), np.bool_)
 
     def exceedances(self, some: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
-        apart = self.apart[some].astype(np.float64)  # (n_some, size, n_fields)
-        moved = swapped.astype(np.float64) @ apart.transpose(1, 0, 2).reshape(apart.shape[1], -1)
+        apart = self.apart[some]  # (n_some, size, n_fields)
+        moved = swapped.astype(apart.dtype, copy=False) @ apart.transpose(1, 0, 2).reshape(apart.shape[1], -1)
         moved = moved.reshape(len(swapped), *apart.shape[::2])  # (n_trials, n_some, n_fields)
         score, totals = self.observed.panel.metrics[0].form.score, self.totals[some]
         a, b = score(totals[:, 0] + moved), score(totals[:, 1] - moved)

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.lattice import COUNTS
 from sigdask.metrics.forms import gradient
 from sigdask.randomization.panels.scored_sums import as_arguments
 from sigdask.randomization.panels.sums import Panel
 from sigdask.statistics.power import tilting
 
 Array = NDArray[np.float64]
+
+EXACT_32 = 2**24
+"""Whole numbers below it are exact in 32 bits, and so are sums of them."""
+
+MOST_DRAWN = 2**16
+"""Contributions of units to a sample, at most."""
 
 MOST_KEPT = 2**22
 """Numbers of units' influences that are kept for many pairs; of further pairs they are made anew."""
@@ -83,6 +90,14 @@ class Observed:
     def arguments(self) -> Array:
         """What units add to the arguments of the score, shape (n_units, 2, n_fields)."""
         return self._arguments[self.order]
+
+    @cached_property
+    def moved(self) -> NDArray[Any]:
+        """What a swap of each unit moves from B to A, shape (n_units, n_fields), in 32 bits where those are exact."""
+        apart = self.arguments[:, 1] - self.arguments[:, 0]
+        counted = all(lattice == COUNTS for lattice in self.panel.lattices)
+        fits = counted and np.abs(apart).max(initial=0.0) * (MOST_DRAWN // apart.shape[1]) < EXACT_32
+        return apart.astype(np.float32 if fits else np.float64)
 
     @cached_property
     def slack(self) -> NDArray[np.int64]:

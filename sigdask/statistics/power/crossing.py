@@ -65,6 +65,8 @@ class Crossing:
         Where to look at all.
     whole : bool
         Numbers of units, which are whole, instead of differences.
+    rough : bool
+        Whether powers are measured roughly yet: what they find is looked at again, closely.
     """
 
     wanted: float
@@ -73,6 +75,7 @@ class Crossing:
     least: float
     most: float
     whole: bool
+    rough: bool = False
     below: Measured | None = None
     above: Measured | None = None
     looks: list[Measured] = field(default_factory=list)
@@ -94,10 +97,17 @@ class Crossing:
             self.answer = Estimate(math.inf, math.inf, math.inf)
         elif (here.at <= self.least and power >= self.wanted) or self._is_bracketed():
             self.answer = self._between()
-        elif error and abs(power - self.wanted) <= CLOSE * error and not (self.whole and here.at < SMALL):
+        elif error and abs(power - self.wanted) <= CLOSE * error:
             self.answer = self._from(here)
         else:
             self.place = self._next(here)
+        if self.rough and self.answer is not None:
+            self._look_closely(self.answer.value)
+
+    def _look_closely(self, value: float) -> None:
+        """Begin again where rough powers led."""
+        self.place = self._bounded(value)
+        self.rough, self.answer, self.below, self.above = False, None, None, None
 
     def _is_bracketed(self) -> bool:
         if self.below is None or self.above is None:
@@ -156,6 +166,3 @@ class Crossing:
 
 LEAST = 1e-4
 """Powers nearer to 0 and 1 tell no slope."""
-
-SMALL = 30
-"""Units below which no slope is trusted: one after the other is looked at."""
