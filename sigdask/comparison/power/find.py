@@ -16,18 +16,14 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Alternative
-from sigdask.randomization.kernels.dense import one_thread
 from sigdask.randomization.panels.build import Sharing
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.power.judged import last_round
+from sigdask.randomization.power.judged import is_judged
 from sigdask.randomization.power.observed import Pairs
 from sigdask.statistics.bounds import MAX_TRIALS
 
 SAMPLES, FEWER_SAMPLES, MANY = 2_000, 500, 100
 """Samples of each point; where comparisons are many."""
-
-MOST_SWAPS = 2**24
-"""Of one sample near the level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +74,14 @@ def find_powers(counts: Counts, wanted: Wanted, sought: Sought, how: How, count:
     placed = [*_placed(counts, wanted)]
     n = len(placed)
     level = how.alpha / n if how.adjust == "holm" else how.alpha
-    if last_round(level) > MOST_SWAPS:
+    if not is_judged(level):
         raise InputError(
             f"level {level:.3g}: samples near it take too many swaps to be judged; raise alpha, or compare fewer"
         )
     test = Judged(how.alternative, level, how.n_samples or (SAMPLES if n <= MANY else FEWER_SAMPLES))
     asks = [Ask(Place(pairs, row, _side(pairs, row, how.alternative)), sought, test) for pairs, row, _ in placed]
     _check(asks, [names for *_, names in placed], sought)
-    with one_thread():  # limited once: to limit and free it in every task costs more than the products
-        search(asks, test, count)
+    search(asks, test, count)
     found = tuple(ask.answer(names, counts.name, counts.unit) for ask, (*_, names) in zip(asks, placed, strict=True))
     return Powers(found, how.alpha, how.adjust, wanted.seed, tuple(_notes(found, how, level)))
 

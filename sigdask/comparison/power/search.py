@@ -16,6 +16,7 @@ from sigdask.comparison.power.points import (
     first_units,
     measured,
 )
+from sigdask.randomization.kernels.dense import one_thread
 from sigdask.statistics.power import tilting
 from sigdask.statistics.power.crossing import Crossing, Estimate
 
@@ -198,10 +199,16 @@ class Ask:
         return EXACT if self.reachable is None else self.place.method(int(looked))
 
 
-def search(asks: Sequence[Ask], test: Judged, count: Count) -> None:
-    """Look for all answers, in rounds."""
+def search(asks: Sequence[Ask], test: Judged, count: Count, *, asked: bool = True) -> None:
+    """Look for all answers, in rounds; without the points that are `asked` for themselves where these are not."""
+    with one_thread():  # limited once: to limit and free it in every task costs more than the products
+        _search(asks, test, count, asked=asked)
+
+
+def _search(asks: Sequence[Ask], test: Judged, count: Count, *, asked: bool) -> None:
     wanted: list[tuple[Ask, Crossing | None, int, float, float]]
-    wanted = [(ask, None, *point) for ask in asks for point in ask.first()]
+    wanted = [(ask, None, *point) for ask in asks for point in ask.first() if asked]
+    wanted += [] if asked else [(ask, *looked) for ask in asks for looked in ask.next()]
     while wanted:
         points = [
             Point(ask.place, strength, n_units, test.n_samples // (ROUGHLY if crossing and crossing.rough else 1))

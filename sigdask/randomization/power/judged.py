@@ -39,6 +39,9 @@ MOST_NUMBERS = 2**22
 
 EXACT_64 = 2.0**53
 
+MOST_SWAPS = 2**24
+"""Of one sample near the level."""
+
 
 class Statistic(Protocol):
     """Differences of samples, and how often swaps make them as extreme."""
@@ -112,6 +115,11 @@ def last_round(alpha: float) -> int:
     (4095, 32767)
     """
     return int(2 ** math.ceil(math.log2(ENOUGH / alpha)) - 1)
+
+
+def is_judged(level: float) -> bool:
+    """Say whether samples can be judged at a level: below, those near it take too many swaps."""
+    return last_round(level) <= MOST_SWAPS
 
 
 def _rounds(alpha: float) -> Iterator[int]:

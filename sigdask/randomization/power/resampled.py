@@ -45,7 +45,7 @@ class Resampled:
     strengths: NDArray[np.float64]
     sizes: NDArray[np.int64]
 
-    manner: ClassVar[Manner] = Manner(n_tails=1, grain=256, timed=4, vectorised=False)
+    manner: ClassVar[Manner] = Manner(n_tails=1, grain=256, timed=4)
     is_whole: ClassVar[bool] = False
     enumerated: ClassVar[bool] = False
 
