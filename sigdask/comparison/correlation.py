@@ -13,7 +13,7 @@ from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.statistics.classical import correlations
+from sigdask.statistics.classical.correlation import correlations
 
 FEW = 64
 """Pairs of which one is worth that many products of a matrix."""
