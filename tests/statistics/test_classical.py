@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from panel_of import rng_of
 from scipy import stats
@@ -37,6 +37,7 @@ def enumerated(d, side, zeros):
     return seen, Fraction(sum(map(extreme, sums)), len(sums))
 
 
+@settings(deadline=None)  # compiled on the first call
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.sampled_from(SIDES), st.sampled_from(RULES))
 def test_wilcoxon_is_exact_with_ties_and_zeros(d, side, zeros):
     seen, p = enumerated(d, side, zeros)
@@ -46,9 +47,10 @@ def test_wilcoxon_is_exact_with_ties_and_zeros(d, side, zeros):
     assert found.n[0] == sum(x != 0 for x in d)
 
 
+@settings(deadline=None)  # compiled on the first call
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=8), st.sampled_from(RULES))
 def test_zeros_that_are_not_listed_count_as_those_that_are(d, zeros):
-    listed, rest = wilcoxon([[*d, 0, 0, 0]], zeros=zeros), wilcoxon([d], zeros=zeros, n_more_zeros=3)
+    listed, rest = wilcoxon([[*d, 0, 0, 0]], zeros=zeros), wilcoxon([d], zeros=zeros, n_units=[len(d) + 3])
     assert (listed.statistic[0], listed.p_value[0]) == (rest.statistic[0], rest.p_value[0])
 
 
@@ -106,6 +108,7 @@ def test_t_of_what_does_not_vary_is_1_without_a_difference_and_none_with_one():
     assert two_sample_t([1.0, 1.0], [1.0, 1.0])[1] == 1.0
 
 
+@settings(deadline=None)  # compiled on the first call
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
 def test_chi_square_is_scipys_and_the_square_of_z(right_a, wrong_a, right_b, wrong_b):
     table = np.array([[right_a, wrong_a], [right_b, wrong_b]])

@@ -1,4 +1,4 @@
-"""The sign test, which on 0/1 scores of single items is McNemar's exact test: are wins and losses even?
+"""The sign test, which on 0/1 scores of single items is McNemar's exact test: half of what differs is won.
 
 What is the same for both systems is dropped. McNemar 1947; Conover 1999, section 3.4.
 """

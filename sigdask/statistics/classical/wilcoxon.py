@@ -23,6 +23,9 @@ Integers = NDArray[np.int64]
 EXACT_UP_TO = 100
 """Differences that are not zero up to which p is exact; of more it is that of a normal distribution."""
 
+DROPPED = -1
+"""Stands for the number of units where zeros are dropped before ranks are given."""
+
 MOST_NUMBERS = 2**19
 """Differences that are sorted at a time."""
 
@@ -50,7 +53,7 @@ def wilcoxon(
     alternative: str = "two-sided",
     *,
     zeros: str = "wilcox",
-    n_more_zeros: int = 0,
+    n_units: ArrayLike | None = None,
     tolerance: float = 0.0,
 ) -> SignedRanks:
     """Test whether differences lie evenly about zero.
@@ -66,8 +69,8 @@ def wilcoxon(
         Of the differences.
     zeros : {"wilcox", "pratt"}
         Whether zeros are dropped before ranks are given, or after.
-    n_more_zeros : int
-        Units in which none of the comparisons has a difference, and which are not listed.
+    n_units : int array, shape (n_comparisons,), optional
+        How many there are, where those without a difference are not all listed.
     tolerance : float
         Sizes that are no further apart are equal, and no larger ones zero.
 
@@ -79,10 +82,22 @@ def wilcoxon(
     """
     d = np.asarray(differences, np.float64)
     step = max(1, MOST_NUMBERS // max(d.shape[1], 1))
-    more = n_more_zeros if zeros == "pratt" else -1
-    parts = [_ranked(np.sort(d[k : k + step], axis=1), tolerance, more) for k in range(0, len(d), step)]
-    numbers = np.concatenate(parts) if parts else np.empty((0, 6))
-    return _tested(*numbers.T, alternative=alternative)
+    sizes = np.broadcast_to(d.shape[1] if n_units is None else np.asarray(n_units, np.int64), len(d))
+    some = (slice(k, k + step) for k in range(0, max(len(d), 1), step))
+    parts = [of_ordered(np.sort(d[own], axis=1), sizes[own], alternative, zeros, tolerance) for own in some]
+    return SignedRanks(
+        np.concatenate([part.statistic for part in parts]),
+        np.concatenate([part.p_value for part in parts]),
+        np.concatenate([part.n for part in parts]),
+    )
+
+
+def of_ordered(
+    ordered: Floats, n_units: Integers, alternative: str, zeros: str = "wilcox", tolerance: float = 0.0
+) -> SignedRanks:
+    """Return the same of differences that are in ascending order, not too many at a time."""
+    sizes = np.ascontiguousarray(n_units) if zeros == "pratt" else np.full(len(ordered), DROPPED)
+    return _tested(*_ranked(ordered, tolerance, sizes).T, alternative=alternative)
 
 
 def _tested(
@@ -101,7 +116,7 @@ def _tested(
 
 
 @compiled()
-def _ranked(ordered, tolerance, more_zeros):
+def _ranked(ordered, tolerance, n_units):
     """Rank the sizes of ordered differences and sum the ranks of positive ones.
 
     Parameters
@@ -110,8 +125,8 @@ def _ranked(ordered, tolerance, more_zeros):
         Each row ascending.
     tolerance : float
         Of sizes that are equal.
-    more_zeros : int
-        By Pratt's rule, zeros that are not listed; -1 for Wilcoxon's.
+    n_units : int64 array, shape (n_comparisons,)
+        By Pratt's rule, zeros included; `DROPPED` by Wilcoxon's.
 
     Returns
     -------
@@ -125,7 +140,7 @@ def _ranked(ordered, tolerance, more_zeros):
         own = ordered[row]
         down, up = own[: np.searchsorted(own, -tolerance)], own[np.searchsorted(own, tolerance, side="right") :]
         n = len(down) + len(up)
-        shift = len(own) - n + more_zeros if more_zeros >= 0 else 0
+        shift = 0 if n_units[row] == DROPPED else n_units[row] - n
         positive, squares = _sums(down, up, shift, tolerance, ranks)
         whole = float(n) * (n + 1) + 2.0 * shift * n
         found = out[row]
