@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigdask.statistics.exact import binomials, collapse, polynomial, tilted, windows
+from sigdask.statistics.exact import binomials, collapse, halves, polynomial, tilted, windows
 from sigdask.statistics.exact.found import Chosen, Refused
 from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
 
@@ -85,6 +85,8 @@ def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
         return
     yield Chosen("polynomial", "exact", polynomial.operations(steps), polynomial.n_bytes(steps))
     yield Chosen("dp", "certified", windows.operations(steps), windows.n_bytes(steps))
+    if n <= halves.MOST_UNITS:
+        yield Chosen("meet-in-the-middle", "exact", halves.operations(n), halves.n_bytes(n), halves.n_parts(n))
     yield Chosen("tilted-fft", "numeric", tilted.operations(steps), tilted.n_bytes(steps))
 
 

@@ -130,7 +130,7 @@ def _known_ties(d: Integers) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Quotients:
-    """The score is the mean of one or more quotients of sums: precision, F, Jaccard, micro-F, macro averages of few labels.
+    """The score is the mean of quotients of sums: one of precision, F, Jaccard, micro-F; a few of macro averages.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Quotients:
 
     @cached_property
     def vectors(self) -> Integers:
-        """What units move, shape (n_units, 2 * n_rows): numerators, then denominators; without units that move nothing."""
+        """What units move, shape (n_units, 2 * n_rows): numerators, then denominators; without those that move nothing."""
         d = np.hstack([self.above, self.below])
         return d[d.any(axis=1)]
 
