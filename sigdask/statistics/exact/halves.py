@@ -1,4 +1,4 @@
-"""Sums of real numbers by meeting in the middle: the sums of either half of the units, sorted, and pairs of them counted.
+"""Sums of real numbers, met in the middle: the sums of either half of the units are sorted, and pairs of them counted.
 
 Sums of a half are sorted as they are made, by merging those without a unit with those with it. The largest sizes are
 not in the halves: each choice of their signs is a part that is counted on its own, against the same halves, and parts

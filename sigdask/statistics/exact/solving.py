@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.exact import binomials, collapse, halves, polynomial, tilted, windows
+from sigdask.statistics.exact import binomials, bisection, collapse, grids, halves, polynomial, tilted, windows
+from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
 from sigdask.statistics.exact.planning import plan
 from sigdask.statistics.exact.problems import Integers, Problem, Quotients, Scored, Steps, Sums
@@ -128,10 +129,14 @@ def _with_ties(steps: Steps, reached: Tail, passed: Tail) -> tuple[Tail, Tail]:
 
 
 def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exact:
-    decision = collapse.Decision.of(problem)
+    decision = Decision.of(problem)
     n = len(problem.vectors)
+    table = None
+    if chosen.method == "bisection":
+        assert isinstance(problem, Quotients)
+        table = bisection.Table.of(problem, decision)
     if chosen.guarantee == "exact":
-        reached, passed, known = collapse.count(problem, check)
+        reached, passed, known = (*bisection.count(table, decision), 0) if table else collapse.count(problem, check)
         return counted(
             chosen,
             n,
@@ -142,5 +147,12 @@ def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exac
             zero=decision.zero,
             exact=decision.true is not None,
         )
-    reached, passed = collapse.tails(problem, check)
+    if chosen.method == "grid-dp":
+        assert isinstance(problem, Quotients)
+        reached, passed = grids.tails(problem, check)
+    elif table:
+        assert isinstance(problem, Quotients)
+        reached, passed = bisection.tails(problem, table, decision, check)
+    else:
+        reached, passed = collapse.tails(problem, check)
     return judged(chosen, n, reached, passed, negative=decision.negative, zero=decision.zero)
