@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from sigdask.options import CANDIDATES, RANKED
 
 if TYPE_CHECKING:
     from sigdask.formats.candidates import Columns
-    from sigdask.rankings import Evaluation
+    from sigdask.rankings import Candidates, Evaluation, RepeatedSamples
 
 asked: Callable[..., Any] = partial(declaring.option, of=RANKED)
 read: Callable[..., Any] = partial(declaring.option, of=CANDIDATES)
@@ -47,9 +48,12 @@ GROUPS = {
         asked("--alpha", type=float),
         asked("--confidence", type=float),
     ),
-    "Random samples": (
+    "Samples": (
         asked("--samples", type=whole, metavar="K"),
         asked("--sample-size", type=whole, metavar="N"),
+        click.option("--validate", is_flag=True, help="Files are repeated samples: do precisions vary as modelled?"),
+        click.option("--cutoff", "cutoffs", multiple=True, metavar="MEASURE=SCORE",
+                     help="Accept candidates from this score on, for --validate; else its --n best. May be repeated."),
     ),
     "Where to run": (
         asked("--cluster"),
@@ -68,11 +72,12 @@ EXAMPLES = (
     "sigdask rankings candidates.tsv --n 50,100,200",
     "sigdask rankings pairs.ds.gz --gold-column b.TP --baseline am.log.likelihood --n 50:2000:50 --json curve.json",
     "sigdask rankings candidates.tsv --samples 500 --sample-size 300",
+    "sigdask rankings part*.tsv --cutoff G2=32.5 --validate",
 )
 
 
 @grouped(GROUPS, EXAMPLES)
-@click.argument("files", nargs=-1, required=True, metavar="CANDIDATES")
+@click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")
 def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates: precision of the n best, and which measure is better.
 
@@ -83,9 +88,7 @@ def rankings(**options: Any) -> None:
     check_outputs(**files)
     if options["quiet"]:
         be_quiet()
-    if len(options["files"]) > 1:
-        raise InputError(f"{len(options['files'])} files of candidates: give one")
-    found = _evaluated(options)
+    found = _validated(options) if options["validate"] else _evaluated(options)
     if "-" not in (files["json"], files["csv"]):
         say(_rendered(found, everything=options["everything"], width=width()))
     write_json(files["json"], found.json_parts)
@@ -100,6 +103,10 @@ def _evaluated(options: dict[str, Any]) -> Evaluation:
     from sigdask import clusters, rankings
     from sigdask.rankings.asked import Asked
 
+    if len(options["files"]) > 1:
+        raise InputError(f"{len(options['files'])} files of candidates: give one, or --validate for repeated samples")
+    if options["cutoffs"]:
+        raise InputError("--cutoff is for --validate; --n says how many of the best are looked at")
     clusters.check(options["cluster"])
     how = {name: options[name] for name in RANKED if options.get(name) not in {None, ()}}
     Asked.of(**{name: value for name, value in how.items() if name not in {"cluster", "workers"}})
@@ -114,7 +121,40 @@ def _evaluated(options: dict[str, Any]) -> Evaluation:
     return found
 
 
-def _read(options: dict[str, Any], file: str) -> Any:
+def _validated(options: dict[str, Any]) -> RepeatedSamples:
+    """Read repeated samples and hold them against the model."""
+    from dataclasses import replace
+    from pathlib import Path
+
+    from sigdask import rankings
+    from sigdask.formats import candidates
+    from sigdask.formats.reading.files import differing
+
+    cutoffs = dict(_cutoff(text) for text in options["cutoffs"])
+    columns = _columns(options)
+    columns = replace(columns, one_of_many=True, measures=columns.measures or tuple(cutoffs))
+    if len({*options["files"]}) < len(options["files"]):
+        raise InputError("a file of samples is given twice")
+    names = differing([Path(file) for file in options["files"]])
+    samples = {names[Path(file)]: candidates.read(file, columns) for file in options["files"]}
+    found = rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
+    for text in found.notes:
+        note(text)
+    return found
+
+
+def _cutoff(text: str) -> tuple[str, float]:
+    measure, equals, score = text.rpartition("=")
+    try:
+        value = float(score)
+    except ValueError:
+        value = float("nan")
+    if not equals or not measure or not math.isfinite(value):
+        raise InputError(f"--cutoff {text}: expected MEASURE=SCORE, as G2=32.5")
+    return measure, value
+
+
+def _read(options: dict[str, Any], file: str) -> Candidates:
     from sigdask.formats import candidates
 
     return candidates.read(file, _columns(options), name=options["name"])
@@ -126,9 +166,13 @@ def _columns(options: dict[str, Any]) -> Columns:
     return Columns(**{("gold" if name == "gold_column" else name): options[name] for name in CANDIDATES})
 
 
-def _rendered(found: Evaluation, *, everything: bool, width: int | None = None) -> str:
+def _rendered(found: Evaluation | RepeatedSamples, *, everything: bool, width: int | None = None) -> str:
+    from sigdask.rankings import RepeatedSamples
+    from sigdask.report import repeated
     from sigdask.report.rankings import render
 
+    if isinstance(found, RepeatedSamples):
+        return repeated.render(found, width=width)
     return render(found, everything=everything, width=width)
 
 

@@ -133,6 +133,9 @@ class Candidates:
             if len(self.ids) != len(self):
                 raise InputError(f"{len(self.ids)} ids for {len(self)} candidates")
             check_unique(self.ids, "id")
+
+    def check_gold(self) -> None:
+        """Refuse candidates that are all true, or all false."""
         judged = self.gold[self.gold != UNKNOWN]
         if not len(judged) or judged.all() or not judged.any():
             what = "is judged" if not len(judged) else f"is {'true' if judged.all() else 'false'}"

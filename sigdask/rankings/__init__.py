@@ -13,8 +13,9 @@ from sigdask.options import HowRanked
 from sigdask.rankings.asked import Asked
 from sigdask.rankings.evaluation import Lists
 from sigdask.rankings.found import Evaluation
+from sigdask.rankings.validation import RepeatedSamples, validate
 
-__all__ = ["Candidates", "Evaluation", "evaluate"]
+__all__ = ["Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate"]
 
 
 def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> Evaluation:
@@ -66,6 +67,7 @@ def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> Evaluation
     [('good', 2, 1.0), ('good', 4, 0.75), ('poor', 2, 0.0), ('poor', 4, 0.0)]
     """
     where: dict[str, Any] = {name: options.pop(name, None) for name in ("cluster", "workers", "progress")}  # type: ignore[misc]
+    candidates.check_gold()
     lists = Lists(candidates, Asked.of(**options))
     jobs = lists.jobs
     where["cluster"] = where["cluster"] or "auto"

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from io import StringIO
+from itertools import chain
 from typing import Any
 
 from sigdask.statistics.ranked.repeated import Coverage, Dispersion
@@ -242,11 +243,12 @@ class Evaluation:
     def csv_lines(self) -> Iterator[str]:
         """Yield a table of precision and recall, the names of the columns first."""
         rows = self.precision or self.sampled
-        yield from _csv([[f.name for f in fields(rows[0])], *([*plain(row).values()] for row in rows)])
+        yield from csv_lines([f.name for f in fields(rows[0])], ([*plain(row).values()] for row in rows))
 
 
-def _csv(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    for row in rows:
+def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield the lines of a CSV table, the names of its columns first."""
+    for row in chain([names], rows):
         line = StringIO()
         csv.writer(line, lineterminator="\n").writerow(row)
         yield line.getvalue()

@@ -65,6 +65,8 @@ class Columns:
         Labels of what is true, where gold holds labels; all others are false.
     sampled : bool
         Gold is empty but for a random sample of the candidates.
+    one_of_many : bool
+        It is one sample of many, of which all candidates may be true, or false.
     decimal : {".", ","}, or None
         What parts decimals.
     most_unpacked : int or None
@@ -78,6 +80,7 @@ class Columns:
     ignore: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
     sampled: bool = False
+    one_of_many: bool = False
     decimal: str | None = None
     most_unpacked: int | None = None
 
@@ -111,6 +114,8 @@ def candidates_of(table: Table, asked: Columns, name: str, conventions: Conventi
     try:
         found = Candidates(tuple(names), gold, np.array(scores), frozenset(asked.smaller), ids, name, tuple(notes))
         found.check()
+        if not asked.one_of_many:
+            found.check_gold()
     except InputError as error:
         raise InputError(f"{table.path}: {error}") from None
     return found
