@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.request import AnyMetric, Wanted
+from sigdask.comparison.request import AnyMetric, Sureness, Wanted
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
 from sigdask.comparison.stopping.counted import Looked
@@ -181,6 +181,16 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         sets in which they replicate.
     beside : bool
         Show p with finer units exchanged, and with coarser ones where differences hang together.
+    interval : {"bootstrap", "inversion", "none"}, optional
+        Of each difference: the BCa interval of the paired bootstrap, for any metric of sums (of black boxes
+        percentiles); the differences that the randomization test of a mean does not reject; or none. By default, of
+        100 comparisons or fewer, Tango's score interval where items are scored 0 or 1 and exchanged by themselves,
+        else the bootstrap's. Units are resampled as they are exchanged, as a whole.
+    confidence : float
+        Of the intervals.
+    resamples : int, optional
+        Resamples of the bootstrap, 10,000 by default and 1,000 for black boxes; trials of the inverted test, by
+        default those of the test itself.
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
@@ -212,6 +222,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         trials=every["trials"],
         seed=every["seed"],
         beside=every["beside"],
+        sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
     )
     rule = _rule(every)
     grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
@@ -237,14 +248,17 @@ def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
 
 def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
-    jobs = study.jobs
+    of_intervals = study.interval_jobs
+    jobs = study.jobs[: len(study.jobs) - len(of_intervals)]
     rounds = Rounds(jobs)
     early = Early(rounds, rule, Looked.of([study]))
     with reached(every["cluster"], every["workers"]) as cluster:
         how: WhatCompared = {**every, "cluster": cluster}
         count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
+        resampled = _count(of_intervals, how) if of_intervals else []
     places = study.slots.first.numbered(jobs, rounds.at)
-    return study.results([rounds.tally(job) for job in jobs], lambda found: early.revised(found, places))
+    tallies = [*map(rounds.tally, jobs), *resampled]
+    return study.results(tallies, lambda found: early.revised(found, places))
 
 
 def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:

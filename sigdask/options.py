@@ -21,6 +21,7 @@ Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
+IntervalKind = Literal["bootstrap", "inversion", "none"]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -136,6 +137,24 @@ class HowCompared(TypedDict, total=False):
         Option(
             "End each comparison's counting early: besag-clifford[:h=N] gives p, confidence[:epsilon=E] decisions.",
             otherwise="count all trials",
+        ),
+    ]
+    interval: Annotated[
+        IntervalKind | None,
+        Option(
+            "Of each difference and its scores: BCa bootstrap of any metric, the test of a mean inverted, or none.",
+            otherwise="of 100 comparisons or fewer Tango's where items are scored 0 or 1, else bootstrap",
+        ),
+    ]
+    confidence: Annotated[float, Option("Of the intervals.", 0.95, above=0, below=1)]
+    resamples: Annotated[
+        int | None,
+        Option(
+            "Resamples of intervals.",
+            otherwise="10000; black boxes 1000; as many as trials to invert the test",
+            least=1,
+            most=MOST_TRIALS,
+            why=" (the stream has 2**48)",
         ),
     ]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]

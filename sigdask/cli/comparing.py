@@ -76,6 +76,9 @@ GROUPS = {
         option("--seed", type=int),
         option("--alpha", type=float),
         option("--stop", metavar="RULE"),
+        option("--interval"),
+        option("--confidence", type=float),
+        option("--resamples", type=whole, metavar="N"),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
     ),
     "Many comparisons": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,38 @@ from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
 
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
+
+
+@dataclass(frozen=True, slots=True)
+class Sureness:
+    """Which intervals of differences and scores are wanted.
+
+    Attributes
+    ----------
+    kind : {"auto", "bootstrap", "inversion"}
+        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's, of `MOST_BY_DEFAULT` comparisons or fewer.
+    confidence : float
+        Of the intervals.
+    resamples : int or None
+        Resamples; by default what the kind takes.
+    """
+
+    kind: Literal["auto", "bootstrap", "inversion"] = "auto"
+    confidence: float = 0.95
+    resamples: int | None = None
+
+    MOST_BY_DEFAULT: ClassVar[int] = 100
+
+    @staticmethod
+    def asked(kind: str | None, confidence: float, resamples: int | None) -> Sureness | None:
+        """Return what options ask for; None where no intervals are wanted."""
+        if kind == "none":
+            return None
+        return Sureness(cast("Any", kind or "auto"), confidence, resamples)
+
+    def is_wanted(self, n_comparisons: int) -> bool:
+        """Say whether so many comparisons have intervals."""
+        return self.kind != "auto" or n_comparisons <= self.MOST_BY_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +71,8 @@ class Wanted:
         As in `compare_sets`.
     beside : bool
         Show p with other units exchanged.
+    sureness : Sureness or None
+        Intervals that are wanted; None for none.
     """
 
     metrics: Sequence[AnyMetric]
@@ -49,6 +84,7 @@ class Wanted:
     trials: int | None = None
     seed: int = 0
     beside: bool = True
+    sureness: Sureness | None = None
 
     def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, names looked up."""

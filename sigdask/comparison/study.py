@@ -13,6 +13,7 @@ from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.comparisons import Slots, Standing
 from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
+from sigdask.comparison.intervals.sought import Sought
 from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
@@ -47,6 +48,8 @@ class Study:
         Level of the verdicts.
     seed : int
         Of the stream.
+    intervals : list of Sought, or None
+        Of each test set; None where none are wanted.
     """
 
     analyses: list[Analysis]
@@ -55,6 +58,7 @@ class Study:
     across: AcrossSets | None
     alpha: float
     seed: int
+    intervals: list[Sought] | None = None
 
     @property
     def jobs(self) -> list[Job]:
@@ -63,7 +67,13 @@ class Study:
             *(job for analysis in self.analyses for job in analysis.jobs),
             *(made.job for made, _ in self.families if made.job is not None),
             *([self.across.job] if self.across else []),
+            *self.interval_jobs,
         ]
+
+    @property
+    def interval_jobs(self) -> list[Job]:
+        """What of it is counted for intervals: the last."""
+        return [job for sought in self.intervals or () for job in sought.jobs]
 
     @property
     def slots(self) -> Slots:
@@ -85,6 +95,17 @@ class Study:
                 found.job[places] = job
                 job += 1
         return found
+
+    @property
+    def of_intervals(self) -> Standing:
+        """Where the counts of each comparison's interval stand, if it has one that is counted."""
+        if self.intervals is None:
+            return nowhere(sum(len(one.main.comparisons) for one in self.analyses))
+        found, before = [], len(self.jobs) - len(self.interval_jobs)
+        for sought in self.intervals:
+            found.append(shifted(sought.standing, before))
+            before += len(sought.jobs)
+        return joined(found)
 
     def _slots(self, k: int) -> Slots:
         """Return the slots of each test set's exchange number `k`, one test set after the other."""
@@ -114,6 +135,11 @@ class Study:
             analysis.table(Judging(alternative, self.alpha, n_sampled, failed), counted)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
         ]
+        if self.intervals is not None:
+            judged = [
+                replace(own, intervals=sought.columns(counted))
+                for own, sought in zip(judged, self.intervals, strict=True)
+            ]
         families = [(made.counted(counted), places) for made, places in self.families]
         found = _adjusted(revised(Table.joined(judged)), families, counted)
         notes = [
@@ -199,7 +225,18 @@ def prepare(
         own = asking.only(places)
         families.append((adjustment(chosen(adjust, own), own, sides[own.of_set[0]]), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Study(analyses, sides, families, across, alpha, asked[0][1].seed)
+    return Study(analyses, sides, families, across, alpha, asked[0][1].seed, _intervals(analyses, asked))
+
+
+def _intervals(
+    analyses: Sequence[Analysis], asked: Sequence[tuple[Counts, Wanted, Alternative]]
+) -> list[Sought] | None:
+    """Return the intervals that are sought of all test sets."""
+    n = sum(len(analysis.main.comparisons) for analysis in analyses)
+    sureness = asked[0][1].sureness
+    if sureness is None or not sureness.is_wanted(n):
+        return None
+    return [Sought.of(analysis.main, sureness) for analysis in analyses]
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

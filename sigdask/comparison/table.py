@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.notes import Note
 
 Floats = NDArray[np.float64]
@@ -240,6 +241,8 @@ class Table:
         Trials that a p was had with before; 0 where it was not, or with no fewer.
     notes : mapping of int to tuple of Note
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
+    intervals : Intervals or None
+        None where none were asked for.
     """
 
     alpha: float
@@ -281,6 +284,7 @@ class Table:
     beside: tuple[OtherUnit, ...] = ()
     stops: tuple[Stops, ...] = ()
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
+    intervals: Intervals | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)
