@@ -25,6 +25,7 @@ from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracte
 from sigdask.options import Adjust, HowCompared, WhatCompared, filled
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
+from sigdask.statistics.classical.names import asked as tests_asked
 from sigdask.statistics.stopping import Stopping, named
 
 
@@ -181,6 +182,10 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         sets in which they replicate.
     beside : bool
         Show p with finer units exchanged, and with coarser ones where differences hang together.
+    tests : str or sequence of str, optional
+        Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
+        "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
+        systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
     interval : {"bootstrap", "inversion", "none"}, optional
         Of each difference: the BCa interval of the paired bootstrap, for any metric of sums (of black boxes
         percentiles); the differences that the randomization test of a mean does not reject; or none. By default, of
@@ -222,6 +227,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         trials=every["trials"],
         seed=every["seed"],
         beside=every["beside"],
+        tests=tests_asked(every["tests"]),
         sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
     )
     rule = _rule(every)

@@ -139,6 +139,13 @@ class HowCompared(TypedDict, total=False):
             otherwise="count all trials",
         ),
     ]
+    tests: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "Classical tests beside p: t, sign, wilcoxon, wilcoxon:pratt, mcnemar; two-sample-t, binomial, chi2; all.",
+            otherwise="none",
+        ),
+    ]
     interval: Annotated[
         IntervalKind | None,
         Option(

@@ -71,6 +71,8 @@ class Wanted:
         As in `compare_sets`.
     beside : bool
         Show p with other units exchanged.
+    tests : tuple of str
+        Names of classical tests, as `statistics.classical.names.asked` gives them.
     sureness : Sureness or None
         Intervals that are wanted; None for none.
     """
@@ -84,6 +86,7 @@ class Wanted:
     trials: int | None = None
     seed: int = 0
     beside: bool = True
+    tests: tuple[str, ...] = ()
     sureness: Sureness | None = None
 
     def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
