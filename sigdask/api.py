@@ -186,11 +186,11 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
         systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
-    interval : {"bootstrap", "inversion", "none"}, optional
-        Of each difference: the BCa interval of the paired bootstrap, for any metric of sums (of black boxes
-        percentiles); the differences that the randomization test of a mean does not reject; or none. By default, of
-        100 comparisons or fewer, Tango's score interval where items are scored 0 or 1 and exchanged by themselves,
-        else the bootstrap's. Units are resampled as they are exchanged, as a whole.
+    interval : {"auto", "bootstrap", "inversion", "none"}, optional
+        Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (of black
+        boxes percentiles). "inversion": the differences that the randomization test of a mean does not reject. "auto":
+        Tango's score interval where items are scored 0 or 1 and exchanged by themselves, else the bootstrap's. By
+        default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a whole.
     confidence : float
         Of the intervals.
     resamples : int, optional

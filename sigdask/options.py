@@ -21,7 +21,7 @@ Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
-IntervalKind = Literal["bootstrap", "inversion", "none"]
+IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -149,8 +149,9 @@ class HowCompared(TypedDict, total=False):
     interval: Annotated[
         IntervalKind | None,
         Option(
-            "Of each difference and its scores: BCa bootstrap of any metric, the test of a mean inverted, or none.",
-            otherwise="of 100 comparisons or fewer Tango's where items are scored 0 or 1, else bootstrap",
+            "Of differences and scores: auto is Tango's where items are scored 0 or 1, else the BCa bootstrap; "
+            "inversion, of means, leaves out what the test rejects.",
+            otherwise="auto for 100 comparisons or fewer, else none",
         ),
     ]
     confidence: Annotated[float, Option("Of the intervals.", 0.95, above=0, below=1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ from sigdask.options import Method
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
 
 
+MOST_BY_DEFAULT = 100
+"""Comparisons that have intervals without being asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sureness:
     """Which intervals of differences and scores are wanted.
@@ -26,29 +30,31 @@ class Sureness:
     Attributes
     ----------
     kind : {"auto", "bootstrap", "inversion"}
-        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's, of `MOST_BY_DEFAULT` comparisons or fewer.
+        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
     confidence : float
         Of the intervals.
     resamples : int or None
         Resamples; by default what the kind takes.
+    most : int or None
+        Comparisons of which there are intervals at most, all or none; None for any number.
     """
 
     kind: Literal["auto", "bootstrap", "inversion"] = "auto"
     confidence: float = 0.95
     resamples: int | None = None
-
-    MOST_BY_DEFAULT: ClassVar[int] = 100
+    most: int | None = None
 
     @staticmethod
     def asked(kind: str | None, confidence: float, resamples: int | None) -> Sureness | None:
-        """Return what options ask for; None where no intervals are wanted."""
+        """Return what options ask for, by default intervals of few comparisons; None where none are wanted."""
         if kind == "none":
             return None
-        return Sureness(cast("Any", kind or "auto"), confidence, resamples)
+        most = MOST_BY_DEFAULT if kind is None else None
+        return Sureness(cast("Any", kind or "auto"), confidence, resamples, most)
 
     def is_wanted(self, n_comparisons: int) -> bool:
         """Say whether so many comparisons have intervals."""
-        return self.kind != "auto" or n_comparisons <= self.MOST_BY_DEFAULT
+        return self.most is None or n_comparisons <= self.most
 
 
 @dataclass(frozen=True, slots=True)

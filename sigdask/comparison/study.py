@@ -48,7 +48,7 @@ class Study:
         Level of the verdicts.
     seed : int
         Of the stream.
-    intervals : list of Sought, or None
+    intervals : list of (Sought or None)
         Of each test set; None where none are wanted.
     """
 
@@ -58,7 +58,7 @@ class Study:
     across: AcrossSets | None
     alpha: float
     seed: int
-    intervals: list[Sought] | None = None
+    intervals: list[Sought | None]
 
     @property
     def jobs(self) -> list[Job]:
@@ -73,7 +73,7 @@ class Study:
     @property
     def interval_jobs(self) -> list[Job]:
         """What of it is counted for intervals: the last."""
-        return [job for sought in self.intervals or () for job in sought.jobs]
+        return [job for sought in self.intervals if sought is not None for job in sought.jobs]
 
     @property
     def slots(self) -> Slots:
@@ -99,12 +99,11 @@ class Study:
     @property
     def of_intervals(self) -> Standing:
         """Where the counts of each comparison's interval stand, if it has one that is counted."""
-        if self.intervals is None:
-            return nowhere(sum(len(one.main.comparisons) for one in self.analyses))
         found, before = [], len(self.jobs) - len(self.interval_jobs)
-        for sought in self.intervals:
-            found.append(shifted(sought.standing, before))
-            before += len(sought.jobs)
+        for analysis, sought in zip(self.analyses, self.intervals, strict=True):
+            own = nowhere(len(analysis.main.comparisons)) if sought is None else sought.standing
+            found.append(shifted(own, before))
+            before += 0 if sought is None else len(sought.jobs)
         return joined(found)
 
     def _slots(self, k: int) -> Slots:
@@ -135,11 +134,10 @@ class Study:
             analysis.table(Judging(alternative, self.alpha, n_sampled, failed), counted)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
         ]
-        if self.intervals is not None:
-            judged = [
-                replace(own, intervals=sought.columns(counted))
-                for own, sought in zip(judged, self.intervals, strict=True)
-            ]
+        judged = [
+            own if sought is None else replace(own, intervals=sought.columns(counted))
+            for own, sought in zip(judged, self.intervals, strict=True)
+        ]
         families = [(made.counted(counted), places) for made, places in self.families]
         found = _adjusted(revised(Table.joined(judged)), families, counted)
         notes = [
@@ -225,18 +223,12 @@ def prepare(
         own = asking.only(places)
         families.append((adjustment(chosen(adjust, own), own, sides[own.of_set[0]]), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Study(analyses, sides, families, across, alpha, asked[0][1].seed, _intervals(analyses, asked))
-
-
-def _intervals(
-    analyses: Sequence[Analysis], asked: Sequence[tuple[Counts, Wanted, Alternative]]
-) -> list[Sought] | None:
-    """Return the intervals that are sought of all test sets."""
-    n = sum(len(analysis.main.comparisons) for analysis in analyses)
-    sureness = asked[0][1].sureness
-    if sureness is None or not sureness.is_wanted(n):
-        return None
-    return [Sought.of(analysis.main, sureness) for analysis in analyses]
+    wanted = [own.sureness for _, own, _ in asked]
+    intervals = [
+        Sought.of(analysis.main, own) if own is not None and own.is_wanted(len(asking)) else None
+        for analysis, own in zip(analyses, wanted, strict=True)
+    ]
+    return Study(analyses, sides, families, across, alpha, asked[0][1].seed, intervals)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

@@ -14,7 +14,7 @@ from sigdask import addresses
 from sigdask.clusters import Where
 from sigdask.comparison import comparisons
 from sigdask.comparison.comparisons import Standing
-from sigdask.comparison.request import Wanted, pairs_of
+from sigdask.comparison.request import Sureness, Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
 from sigdask.engine import Progress
@@ -151,4 +151,5 @@ def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any
         trials=test_set.trials,
         seed=plan.seed,
         tests=test_set.tests,
+        sureness=Sureness.asked(test_set.interval, test_set.confidence, test_set.resamples),
     )

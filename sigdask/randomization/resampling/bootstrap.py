@@ -33,7 +33,7 @@ MOST_NUMBERS = 2**20
 Floats = NDArray[np.float64]
 
 
-@known_as("Bootstrap", "panel", apart_from="origins ties widths")
+@known_as("Bootstrap", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
     """The resampled differences and scores of a panel's pairs and systems, counted as a whole.

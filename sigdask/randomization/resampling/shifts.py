@@ -39,7 +39,7 @@ NEAR = INNER // 64
 Floats = NDArray[np.float64]
 
 
-@known_as("Shifts", "panel", apart_from="origins widths")
+@known_as("Shifts", "panel origins widths")
 @dataclass(frozen=True, eq=False)
 class Shifts:
     """The shifts at which trials become as extreme as observed, of a panel's pairs under means, counted as a whole.

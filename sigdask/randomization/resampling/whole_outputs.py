@@ -31,7 +31,7 @@ AT_ONCE = 64
 Floats = NDArray[np.float64]
 
 
-@known_as("BootstrapOutputs", "panel", apart_from="origins ties widths")
+@known_as("BootstrapOutputs", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class BootstrapOutputs:
     """The resampled difference and scores of two systems under a black box: rows are a - b, a and b.
