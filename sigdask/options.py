@@ -22,6 +22,7 @@ Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
+IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -144,6 +145,25 @@ class HowCompared(TypedDict, total=False):
         Option(
             "Classical tests beside p: t, sign, wilcoxon, wilcoxon:pratt, mcnemar; two-sample-t, binomial, chi2; all.",
             otherwise="none",
+        ),
+    ]
+    interval: Annotated[
+        IntervalKind | None,
+        Option(
+            "Of differences and scores: auto is Tango's where items are scored 0 or 1, else the BCa bootstrap; "
+            "inversion, of means, leaves out what the test rejects.",
+            otherwise="auto for 100 comparisons or fewer, else none",
+        ),
+    ]
+    confidence: Annotated[float, Option("Of the intervals.", 0.95, above=0, below=1)]
+    resamples: Annotated[
+        int | None,
+        Option(
+            "Resamples of intervals.",
+            otherwise="10000; black boxes 1000; as many as trials to invert the test",
+            least=1,
+            most=MOST_TRIALS,
+            why=" (the stream has 2**48)",
         ),
     ]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
