@@ -61,7 +61,8 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
     for test_set in plan.test_sets:
         counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
         asked = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon:pratt"]}
-        assert list(outcome.results[test_set.name]) == list(compare_all(counts, cluster="none", **asked))
+        compared = compare_all(counts, cluster="none", **asked)
+        assert [r.tests for r in outcome.results[test_set.name]] == [r.tests for r in compared]
     assert run_plan(plan, cluster="none").n_changed == 0
     held = report(plan.store, plan.name).results
     assert {name: [r.tests for r in own] for name, own in held.items()} == {
@@ -76,7 +77,7 @@ def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
     outcome = run_plan(load_plan(path), cluster="none")
     assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
     header, *rows = (path.parent / "r.csv").read_text().splitlines()
-    assert header.endswith("chi2_statistic,chi2_p_value")
+    assert "chi2_statistic,chi2_p_value" in header
     assert {row.count(",") for row in rows} == {header.count(",")}
     assert [len(r["tests"]) for r in json.loads((path.parent / "r.json").read_text())["results"]] == [8] * 15 + [1] * 15
     assert "Classical tests" in (path.parent / "r.html").read_text()
