@@ -35,8 +35,8 @@ from sigdask.errors import InputError
 from sigdask.machine.compiled import compiled
 
 SCHEME = 1
-SWAP, RELABEL, BOOTSTRAP = 0, 1, 3
-"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap."""
+SWAP, RELABEL, BOOTSTRAP, SAMPLE = 0, 1, 3, 4
+"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap, 4 sample."""
 
 BLOCK = 4096
 """Consecutive trials that tallies are kept by."""
@@ -125,6 +125,24 @@ def counting_words(first: int, words: NDArray[np.uint32]) -> None:
     """
     words[0] = np.arange(first, first + words.shape[1], dtype=np.uint32)
     words[1:] = 0
+
+
+def sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.uint32]:
+    """Return a random number of each unit and trial; the units of the smallest ones are a random sample.
+
+    Unit u is output word u mod 4 of column u // 4, which is counter word 2.
+
+    Returns
+    -------
+    uint32 array, shape (n_trials, n_units)
+    """
+    words = np.empty((4, n_trials), np.uint32)
+    found = np.empty((n_trials, -(-n_units // 4) * 4), np.uint32)
+    purpose = np.uint32(run << 16 | SAMPLE << 24)
+    for column in range(found.shape[1] // 4):
+        philox(np.uint32(key[0]), np.uint32(key[1]), purpose, np.uint32(column), first, words)
+        found[:, 4 * column : 4 * column + 4] = words.T
+    return found[:, :n_units]
 
 
 def relabel_word(run: int) -> np.uint32:
