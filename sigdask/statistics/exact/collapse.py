@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.statistics.exact.cells import Cells
+from sigdask.statistics.exact.cells import Cells, Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Chosen, Tail
-from sigdask.statistics.exact.problems import Integers, Quotients, Scored
+from sigdask.statistics.exact.problems import Quotients, Scored
 
 MOST_CELLS = 2**34
 BLOCK = 2**16

@@ -173,14 +173,9 @@ def judged(chosen: Chosen, n: int, at_least: Tail, above: Tail, *, negative: boo
     if not closed and guarantee in {"exact", "bounds"}:
         near = all(tail.high - tail.low < CLOSE * tail.high for tail in found.values())
         guarantee = "certified" if near else "bounds"
-    return Exact(
-        chosen.method,
-        guarantee,
-        *(_floats(tail, closed=closed) for tail in found.values()),
-        n,
-        chosen.operations,
-        {name: Fraction(tail.high) for name, tail in found.items()} if closed else None,
-    )
+    limits = [_floats(tail, closed=closed) for tail in found.values()]
+    rationals = {name: Fraction(tail.high) for name, tail in found.items()} if closed else None
+    return Exact(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
 
 
 def _rest(p: float | Fraction, outwards: float) -> float | Fraction:

@@ -56,27 +56,29 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     >>> plan(Sums(np.array([1, -1, 1, 1, 0]))).method
     'binomial'
     """
-    ways = list(_until_cheap(_ways(problem)))
-    if not ways:
-        return Refused(_why_none(problem))
-    fitting = [w for w in ways if w.operations <= limits.operations and w.n_bytes <= limits.n_bytes]
+    known = list(_until_cheap(ways(problem)))
+    if not known:
+        assert not isinstance(problem, Sums)  # of which there is always a method
+        return Refused(collapse.why_none(problem))
+    fitting = [w for w in known if w.operations <= limits.operations and w.n_bytes <= limits.n_bytes]
     for guarantees in ORDER:
         among = [w for w in fitting if w.guarantee in guarantees]
         if among:
             return min(among, key=lambda w: w.operations)
-    least = min(ways, key=lambda w: (w.operations, w.n_bytes))
+    least = min(known, key=lambda w: (w.operations, w.n_bytes))
     return Refused(_why_not(least, limits), least)
 
 
-def _until_cheap(ways: Iterator[Chosen]) -> Iterator[Chosen]:
+def _until_cheap(known: Iterator[Chosen]) -> Iterator[Chosen]:
     """Yield ways until one costs no more than it does to look at the others."""
-    for way in ways:
+    for way in known:
         yield way
         if way.guarantee == "exact" and way.operations <= CHEAP:
             return
 
 
-def _ways(problem: Problem) -> Iterator[Chosen]:
+def ways(problem: Problem) -> Iterator[Chosen]:
+    """Yield every method that there is, whatever it takes."""
     if isinstance(problem, Quotients) and problem.as_sums is not None:
         problem = problem.as_sums
     if isinstance(problem, Sums):
@@ -113,10 +115,6 @@ def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:
         expected = 0.0 if bisection.is_exact(table.cells.n) else grids.log_p(problem, decision)
         guarantee: Guarantee = "exact" if bisection.is_exact(table.cells.n) else "certified"
         yield Chosen("bisection", guarantee, bisection.operations(table, expected), bisection.n_bytes(table, expected))
-
-
-def _why_none(problem: Problem) -> str:
-    return collapse.why_none(problem)
 
 
 def _why_not(least: Chosen, limits: Limits) -> str:
