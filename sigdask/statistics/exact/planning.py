@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigdask.statistics.exact import binomials, bisection, collapse, grids, halves, polynomial, tilted, windows
+from sigdask.statistics.exact import (
+    binomials,
+    bisection,
+    collapse,
+    grids,
+    halves,
+    lattice_bounds,
+    polynomial,
+    tilted,
+    windows,
+)
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Chosen, Guarantee, Refused
 from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
@@ -29,7 +39,7 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
-CHEAP = 2 * 10**5
+CHEAP = 3 * 10**6
 
 ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
 """Guarantees, the best first; exact and certified ones are alike as good."""
@@ -106,6 +116,8 @@ def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
     if n <= halves.MOST_UNITS:
         yield Chosen("meet-in-the-middle", "exact", halves.operations(n), halves.n_bytes(n), halves.n_parts(n))
     yield Chosen("tilted-fft", "numeric", tilted.operations(steps), tilted.n_bytes(steps))
+    coarse = lattice_bounds.Coarse.of(steps)
+    yield Chosen("lattice-bounds", "bounds", lattice_bounds.operations(coarse), lattice_bounds.n_bytes(coarse))
 
 
 def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:

@@ -6,7 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.exact import binomials, bisection, collapse, grids, halves, polynomial, tilted, windows
+from sigdask.statistics.exact import (
+    binomials,
+    bisection,
+    collapse,
+    grids,
+    halves,
+    lattice_bounds,
+    polynomial,
+    tilted,
+    windows,
+)
 from sigdask.statistics.exact.cells import Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
@@ -109,6 +119,8 @@ def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
         tails = [binomials.upper(steps.n, x) for x in steps.thresholds]
     elif chosen.method == "dp":
         tails = list(windows.tails(steps, check))
+    elif chosen.method == "lattice-bounds":
+        tails = list(lattice_bounds.tails(steps, check))
     else:
         tails = list(tilted.tails(steps, check))
     return judged(chosen, steps.n, *_with_ties(steps, *tails), negative=steps.negative, zero=steps.zero_is_reached)
