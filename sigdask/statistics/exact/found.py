@@ -62,6 +62,19 @@ class Chosen:
     n_parts: int = 1
 
 
+def about(number: float) -> str:
+    """Write a number that may be larger than any float.
+
+    Examples
+    --------
+    >>> about(3 * 10**9), about(10**400), about(12)
+    ('3.0e+09', '1e+400', '12')
+    """
+    if number < 10**4:
+        return str(number)
+    return f"{number:.1e}" if number < 10**300 else f"1e+{math.floor(math.log10(number))}"
+
+
 @dataclass(frozen=True, slots=True)
 class Refused:
     """There is no method within the limits.

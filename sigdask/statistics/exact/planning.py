@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sigdask.statistics.exact import (
     binomials,
     bisection,
+    boxes,
     collapse,
     grids,
     halves,
@@ -17,7 +18,7 @@ from sigdask.statistics.exact import (
     windows,
 )
 from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Chosen, Guarantee, Refused
+from sigdask.statistics.exact.found import Chosen, Guarantee, Refused, about
 from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
 
 
@@ -98,6 +99,9 @@ def ways(problem: Problem) -> Iterator[Chosen]:
         if isinstance(problem, Quotients) and one_row:
             yield from _ways_of_tables(problem)
         yield from collapse.ways(problem)
+        cost = boxes.cost(problem)
+        if cost is not None:
+            yield Chosen("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
         if isinstance(problem, Quotients) and one_row:
             yield Chosen("grid-dp", "certified", *grids.cost(problem))
 
@@ -131,6 +135,6 @@ def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:
 
 def _why_not(least: Chosen, limits: Limits) -> str:
     return (
-        f"{least.method} would take {least.operations:.2g} operations and {least.n_bytes / 1e6:.3g} MB, "
-        f"of {limits.operations:.2g} and {limits.n_bytes / 1e6:.3g} MB allowed"
+        f"{least.method} would take {about(least.operations)} operations and {about(least.n_bytes // 10**6)} MB, "
+        f"of {about(limits.operations)} and {about(limits.n_bytes // 10**6)} MB allowed"
     )

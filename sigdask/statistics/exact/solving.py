@@ -9,6 +9,7 @@ import numpy as np
 from sigdask.statistics.exact import (
     binomials,
     bisection,
+    boxes,
     collapse,
     grids,
     halves,
@@ -162,6 +163,8 @@ def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exac
 def _counts(problem: Quotients | Scored, decision: Decision, chosen: Chosen, check: Check) -> tuple[int, int, int]:
     if chosen.method == "bisection":
         return *bisection.count(_table(problem, decision), decision), 0
+    if chosen.method == "box-dp":
+        return boxes.count(problem, decision, check)
     return collapse.count(problem, check)
 
 
@@ -171,6 +174,8 @@ def _tails(problem: Quotients | Scored, decision: Decision, chosen: Chosen, chec
     if chosen.method == "grid-dp":
         assert isinstance(problem, Quotients)
         return grids.tails(problem, check)
+    if chosen.method == "box-dp":
+        return boxes.tails(problem, decision, check)
     return collapse.tails(problem, check)
 
 

@@ -22,7 +22,7 @@ RNG = np.random.default_rng(5)
 REAL = Sums(RNG.integers(-(2**45), 2**45, 40), slack=160)
 LONG = Sums(RNG.integers(-300, 301, 3000))
 COUNTS = Quotients(*RNG.integers(-3, 4, (2, 900, 1)), [[900], [950]], [[2000], [2100]])
-BLACK_BOX = Scored(RNG.integers(-9, 10, (60, 3)), np.full((2, 3), 900), lambda sums: sums[..., 0] / sums[..., 1])
+BLACK_BOX = Scored(RNG.integers(-9, 10, (60, 10)), np.full((2, 10), 900), lambda sums: sums[..., 0] / sums[..., 1])
 
 
 class StoppedError(Exception):
@@ -46,6 +46,18 @@ def test_where_there_is_no_method_that_is_said():
     assert refused.reason.startswith("60 discordant units")
     with pytest.raises(TooLargeError, match="60 discordant units"):
         solve(BLACK_BOX)
+
+
+def test_numbers_larger_than_any_float_are_refused_in_words():
+    several = RNG.integers(-(10**9), 10**9, (4000, 3))
+    for problem in (
+        Sums(RNG.integers(-(2**48), 2**48, 4000)),
+        Scored(several, several[:2], lambda sums: sums[..., 0]),
+        Scored(RNG.integers(-9, 10, (4000, 10)), np.ones((2, 10), np.int64), lambda sums: sums[..., 0]),
+    ):
+        refused = plan(problem, Limits(10**6, 10**6))
+        assert isinstance(refused, Refused)
+        assert "e+" in refused.reason
 
 
 def test_a_plan_is_a_function_of_the_data_alone():
