@@ -110,11 +110,22 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """Where the counts of comparisons stand: of the first and second run, and of all arrangements."""
+    """Where the counts of comparisons stand: of the first and second run, of all arrangements, of exact p-values."""
 
     first: Standing
     second: Standing
     exact: Standing
+    known: Standing
+
+    @staticmethod
+    def nowhere(n: int) -> Slots:
+        """Return the slots of comparisons that have no counts."""
+        return Slots(*(Standing(np.full(n, -1, np.int32), *np.zeros((2, n), np.int32)) for _ in range(4)))
+
+    @property
+    def each(self) -> tuple[Standing, ...]:
+        """All of them."""
+        return self.first, self.second, self.exact, self.known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +186,7 @@ def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) 
         n_items=n_items,
         n_units=n_units,
         n_discordant=n_discordant,
-        sampled=~enumerated | (asked.method == "both"),
+        sampled=(~enumerated | (asked.method == "both")) & (asked.method != "exact"),
         enumerated=enumerated,
         n_trials=np.where(is_box, asked.trials or outputs.DEFAULT_TRIALS, asked.trials or sums.DEFAULT_TRIALS),
     )
@@ -290,11 +301,4 @@ def _enumerated(
 ) -> NDArray[np.bool_]:
     """Decide which comparisons are counted by all arrangements: where these are few enough."""
     most = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
-    feasible = n_discordant <= most
-    if asked.method == "exact" and not feasible.all():
-        k = int(np.argmin(feasible))
-        raise InputError(
-            f"method exact: {n_discordant[k]} discordant units under {metrics[metric[k]].name}, at most {most[k]} are "
-            "enumerated; use --method auto, which samples the larger ones"
-        )
-    return feasible & (asked.method != "randomization")
+    return (n_discordant <= most) & (asked.method != "randomization")

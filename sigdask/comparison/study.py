@@ -12,7 +12,8 @@ from sigdask.comparison.across_sets import AcrossSets, across_sets
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.comparisons import Slots, Standing
-from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
+from sigdask.comparison.exact.known import with_exact
+from sigdask.comparison.exchange import Asking, joined, shifted
 from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
@@ -78,7 +79,7 @@ class Study:
     @property
     def of_families(self) -> Standing:
         """Where the counts of each comparison's family stand, if it has one."""
-        found = nowhere(sum(len(one.main.comparisons) for one in self.analyses))
+        found = Slots.nowhere(sum(len(one.main.comparisons) for one in self.analyses)).first
         job = sum(len(one.jobs) for one in self.analyses)
         for made, places in self.families:
             if made.job is not None:
@@ -92,8 +93,8 @@ class Study:
         for analysis in self.analyses:
             sizes = [len(one.jobs) for one in analysis.exchanges]
             n = len(analysis.main.comparisons)
-            own = analysis.exchanges[k].slots if k < len(sizes) else Slots(nowhere(n), nowhere(n), nowhere(n))
-            found.append([shifted(one, before + sum(sizes[:k])) for one in (own.first, own.second, own.exact)])
+            own = analysis.exchanges[k].slots if k < len(sizes) else Slots.nowhere(n)
+            found.append([shifted(one, before + sum(sizes[:k])) for one in own.each])
             before += sum(sizes)
         return Slots(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
 
@@ -115,7 +116,7 @@ class Study:
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
         ]
         families = [(made.counted(counted), places) for made, places in self.families]
-        found = _adjusted(revised(Table.joined(judged)), families, counted)
+        found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),
@@ -146,12 +147,12 @@ Families = Sequence[tuple[Adjustment, Integers]]
 def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
     """Put the adjusted p of families beside what was found."""
     columns = [column.copy() for column in (found.p_adjusted, found.p_adjusted_low, found.p_adjusted_high)]
+    low, high = (np.where(found.exact, found.p_value, limit) for limit in (found.p_low, found.p_high))
     for made, places in families:
-        own = made.p_values(found.p_value[places], found.p_low[places], found.p_high[places], tallies)
+        own = made.p_values(found.p_value[places], low[places], high[places], tallies)
         for column, values in zip(columns, own or (), strict=False):
             column[places] = values
-    p, low, high = columns
-    return replace(found, p_adjusted=p, p_adjusted_low=low, p_adjusted_high=high)
+    return replace(found, **dict(zip(("p_adjusted", "p_adjusted_low", "p_adjusted_high"), columns, strict=True)))
 
 
 def _some(found: Table, places: Integers) -> Table:

@@ -1,0 +1,147 @@
+"""Exact p-values, and parts of their counts, as trials: what tasks, stores and deadlines know to handle.
+
+A number is counted in bits: bit k of it is 1 in so many trials. So a tally of them is one of trials like any
+other (whole numbers, none above its trials, that add), whatever numbers they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.lattice import Lattice
+from sigdask.identity import known_as
+from sigdask.metrics.forms import Form
+from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.panels.scored_sums import as_arguments
+from sigdask.randomization.tallies import Manner, Tally
+from sigdask.statistics import exact
+from sigdask.statistics.exact import Chosen, Exact, Problem, Quotients, Scored, Sums
+
+VERSION = 1
+"""Raised when a correction changes exact values, so that none made before is used again."""
+
+BITS = 64
+N_LIMITS, N_COUNTS = 6, 2
+"""Numbers of a trial: both limits of three p-values; arrangements that reach the observed difference and that pass it."""
+
+SECONDS_AN_OPERATION, SECONDS_A_PAIR = 1e-9, 2e-4
+
+
+@known_as("Scoring", "form lattices")
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A form of integer sums, as a problem takes it: it travels to workers.
+
+    Attributes
+    ----------
+    form : Form
+        The score.
+    lattices : tuple of Lattice
+        What the integers stand for.
+    """
+
+    form: Form
+    lattices: tuple[Lattice, ...]
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        """Score integer sums, shape (..., n_fields)."""
+        return self.form.score(as_arguments(sums, self.lattices, range(len(self.lattices))))
+
+
+@known_as("ExactP", "problem", apart_from="chosen")
+@dataclass(frozen=True, eq=False)
+class ExactPanel:
+    """The exact p-values of one pair under one metric: of one trial, or of as many as its count has parts.
+
+    Attributes
+    ----------
+    problem : Problem
+        What units move, and what a score makes of it.
+    chosen : Chosen
+        How it is solved.
+    """
+
+    problem: Problem
+    chosen: Chosen
+
+    manner: ClassVar[Manner] = Manner(n_tails=N_LIMITS * BITS, grain=1, timed=1)
+    is_whole: ClassVar[bool] = True
+    enumerated: ClassVar[bool] = True
+    shape: ClassVar[tuple[int, int]] = (1, 1)
+
+    @property
+    def n_trials(self) -> int:
+        """Parts of the count, each a trial; 1 where it is solved at once."""
+        return self.chosen.n_parts
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays, about."""
+        arrays = (value for value in vars(self.problem).values() if isinstance(value, np.ndarray))
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def seconds_per_trial(self) -> float:
+        """What a trial takes, about: predicted, as to measure it would be to do all of it."""
+        return SECONDS_A_PAIR + SECONDS_AN_OPERATION * self.chosen.operations / self.n_trials
+
+    def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
+        """Solve it, or count some of its parts."""
+        counts = np.zeros(N_LIMITS * BITS, np.int64)
+        if self.n_trials == 1:
+            counts += _bits(exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64))
+            return Tally(n_trials, counts.reshape(1, 1, -1))
+        for part in range(first, first + n_trials):
+            found = exact.count_part(self.problem, self.chosen, part)
+            counts[: N_COUNTS * BITS] += _bits(np.array(found, np.uint64))
+        return Tally(n_trials, counts.reshape(1, 1, -1))
+
+    def found(self, tally: Tally) -> NDArray[np.float64]:
+        """Return both limits of the three p-values, shape (3, 2), once all is counted; NaN before."""
+        if tally.n_trials < self.n_trials:
+            return np.full((N_LIMITS // 2, 2), np.nan)
+        counts = tally.counts.reshape(-1, BITS)
+        if self.n_trials == 1:
+            return (counts.astype(np.uint64) << SHIFTS).sum(axis=1, dtype=np.uint64).view(np.float64).reshape(-1, 2)
+        reached, passed = (sum(int(n) << k for k, n in enumerate(row)) for row in counts[:N_COUNTS])
+        whole: Exact = exact.of_parts(self.problem, self.chosen, reached, passed)
+        return whole.limits
+
+    def guarantee(self, limits: NDArray[np.float64]) -> str:
+        """Return what is guaranteed of limits that were found."""
+        is_open = self.chosen.guarantee == "exact" and (limits[:, 0] != limits[:, 1]).any()
+        return "bounds" if is_open else self.chosen.guarantee
+
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ExactPanel:
+        """Return itself: it is counted as a whole."""
+        return self
+
+    def digests(self) -> Digests:
+        """Return what it is, by content, shape (1, 1): no seed, no alternative, no names."""
+        chosen = self.chosen
+        content = ("exact", VERSION, chosen.method, chosen.n_parts, *_content(self.problem))
+        return packed([bytes.fromhex(digest(content))]).reshape(1, 1)
+
+
+SHIFTS = np.arange(BITS, dtype=np.uint64)
+
+
+def _bits(numbers: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the bits of numbers, flat, the lowest of each first."""
+    return ((numbers[:, None] >> SHIFTS) & np.uint64(1)).astype(np.int64).ravel()
+
+
+def _content(problem: Problem) -> tuple[Any, ...]:
+    """Return what a problem is."""
+    if isinstance(problem, Sums):
+        return "sums", problem.differences, problem.slack
+    if isinstance(problem, Quotients):
+        sums = (problem.above, problem.below, problem.totals_above, problem.totals_below)
+        return "quotients", *sums, problem.zero_division
+    assert isinstance(problem, Scored)
+    return "scored", problem.differences, problem.totals, problem.score.__self__  # type: ignore[attr-defined]
