@@ -238,13 +238,16 @@ def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
 def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
     jobs = study.jobs
-    rounds = Rounds(jobs)
+    whole = [job for job in jobs if job.panel.is_whole]  # exact p-values, which no rule stops
+    rounds = Rounds([job for job in jobs if not job.panel.is_whole])
     early = Early(rounds, rule, Looked.of([study]))
     with reached(every["cluster"], every["workers"]) as cluster:
         how: WhatCompared = {**every, "cluster": cluster}
+        tallies = dict(zip(whole, _count(whole, {**how, "progress": None}), strict=True)) if whole else {}
         count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
     places = study.slots.first.numbered(jobs, rounds.at)
-    return study.results([rounds.tally(job) for job in jobs], lambda found: early.revised(found, places))
+    found = [tallies[job] if job in tallies else rounds.tally(job) for job in jobs]
+    return study.results(found, lambda table: early.revised(table, places))
 
 
 def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:

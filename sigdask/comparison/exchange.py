@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Asked, Comparisons, Slots, Standing, list_comparisons
-from sigdask.comparison.exact.known import Limits
+from sigdask.comparison.exact.known import Values
 from sigdask.comparison.exact.listing import limits_of, list_exact
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.counts import Counts
@@ -81,7 +81,7 @@ class Exchange:
         none = np.full((len(comparisons), 2), -1, np.int64)
         return Exchange(asked, comparisons, *list_jobs(comparisons, second_run=second_run), none)
 
-    def known(self, tallies: Tallies, alternative: Alternative) -> Limits:
+    def known(self, tallies: Tallies, alternative: Alternative) -> Values:
         """Return the exact p-values that are known under one alternative, of those that are not enumerated."""
         return limits_of(self.signs, self.slots.known, self.jobs, tallies, TAILS.index(alternative))
 

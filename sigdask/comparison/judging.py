@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Comparisons, Integers, Slots, Standing
 from sigdask.comparison.correlation import Correlated
-from sigdask.comparison.exact.known import Limits
+from sigdask.comparison.exact.known import Values
 from sigdask.comparison.table import AGREES, DISAGREES, NOT_APPLICABLE, Checked, Coded, Floats, Score, Table
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError, SigdaskError
@@ -63,7 +63,7 @@ class Judging:
     failed: Failed | None = None
 
     def table(
-        self, asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, known: Limits
+        self, asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, known: Values
     ) -> Table:
         """Return what was found of comparisons whose counts stand at `slots`, and of which exact values are known."""
         tail = TAILS.index(self.alternative)
@@ -161,7 +161,7 @@ class Judging:
         )
         return Checked(_verdicts(tested, fits), p, fit, why)
 
-    def _exact_value(self, known: Limits, counted: Counted, exact: NDArray[np.bool_]) -> Checked:
+    def _exact_value(self, known: Values, counted: Counted, exact: NDArray[np.bool_]) -> Checked:
         n = len(known.high)
         held = ~np.isnan(known.high) & ~exact & (counted.n_trials > 0)
         fit = np.full(n, np.nan)
@@ -172,7 +172,7 @@ class Judging:
 
 
 def p_values(
-    asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, alternative: Alternative, known: Limits
+    asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, alternative: Alternative, known: Values
 ) -> Floats:
     """Return p of each comparison alone, shape (n,): exact where that is known, else the bound."""
     tail = TAILS.index(alternative)
@@ -183,9 +183,9 @@ def p_values(
     return np.where(known.is_p, known.high, p)
 
 
-def _shares(whole: Counted) -> Limits:
+def _shares(whole: Counted) -> Values:
     """Return what counts of all arrangements say."""
-    return Limits.of_shares(np.where(whole.n_trials > 0, whole.n_extreme / np.maximum(whole.n_trials, 1), np.nan))
+    return Values.of_shares(np.where(whole.n_trials > 0, whole.n_extreme / np.maximum(whole.n_trials, 1), np.nan))
 
 
 def _judged(slots: Slots, sample: Counted, whole: Counted) -> tuple[Counted, NDArray[np.bool_]]:

@@ -22,7 +22,7 @@ ENUMERATION: By = ("enumeration", "exact")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
+class Values:
     """Exact p-values of one tail, or bounds of them: arrays of shape (n,).
 
     Attributes
@@ -38,15 +38,15 @@ class Limits:
     by: Coded[By | None]
 
     @staticmethod
-    def of_shares(share: Floats) -> Limits:
+    def of_shares(share: Floats) -> Values:
         """Return what shares of all arrangements are; NaN where these were not counted."""
-        return Limits(share, share, Coded((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
+        return Values(share, share, Coded((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
 
-    def where(self, kept: NDArray[np.bool_], other: Limits) -> Limits:
+    def where(self, kept: NDArray[np.bool_], other: Values) -> Values:
         """Return these where `kept`, else the others."""
         codes = np.where(kept, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
         by = Coded(codes, (*self.by.values, *other.by.values))
-        return Limits(np.where(kept, self.low, other.low), np.where(kept, self.high, other.high), by)
+        return Values(np.where(kept, self.low, other.low), np.where(kept, self.high, other.high), by)
 
     @property
     def is_p(self) -> NDArray[np.bool_]:
@@ -56,9 +56,12 @@ class Limits:
 
 
 def with_exact(table: Table) -> Table:
-    """Return a table whose p is the exact one where that is known well enough; what trials counted stays."""
-    known = Limits(table.exact_low, table.exact_high, table.exact_by).is_p
+    """Return a table whose p is the exact one where that is known well enough; what trials counted stays.
+
+    Where no trials were asked for, p is the upper bound however far the lower one is.
+    """
+    alone = (table.n_trials == 0) & ~np.isnan(table.exact_high)
+    known = alone | Values(table.exact_low, table.exact_high, table.exact_by).is_p
     p = np.where(known, table.exact_high, table.p_value)
-    alone = known & (table.n_trials == 0)
     low, high = (np.where(alone, p, limit) for limit in (table.p_low, table.p_high))
     return replace(table, exact=table.exact | known, p_value=p, p_low=low, p_high=high)

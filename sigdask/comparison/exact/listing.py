@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Comparisons, Standing
-from sigdask.comparison.exact.known import By, Limits
+from sigdask.comparison.exact.known import By, Values
 from sigdask.comparison.exact.problems import Reader
 from sigdask.comparison.exact.signs import binomial, n_tails
 from sigdask.comparison.table import Coded
@@ -21,12 +21,15 @@ from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.statistics import exact
-from sigdask.statistics.exact import Chosen, Problem, Refused
+from sigdask.statistics.exact import Chosen, Limits, Problem, Refused
 
 Integers = NDArray[np.int64]
 
 MOST_OPERATIONS = 10**8
 """Predicted operations of a test set and metric up to which auto adds exact values: a tenth of a second or so."""
+
+LIMITS = {"auto": Limits(operations=MOST_OPERATIONS), "both": Limits(), "exact": Limits()}
+"""What the method of one comparison may take."""
 
 OPERATIONS_A_PAIR = 2 * 10**5
 """What a pair costs beside its counting, in operations: most of this is Python."""
@@ -75,7 +78,7 @@ def list_exact(comparisons: Comparisons, method: Method, standing: Standing, job
     return signs
 
 
-def limits_of(signs: Integers, standing: Standing, jobs: Sequence[Job], tallies: Tallies, tail: int) -> Limits:
+def limits_of(signs: Integers, standing: Standing, jobs: Sequence[Job], tallies: Tallies, tail: int) -> Values:
     """Return the exact p-values that are known under one alternative, of what was listed."""
     n = len(signs)
     low, high, codes = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int32)
@@ -88,7 +91,7 @@ def limits_of(signs: Integers, standing: Standing, jobs: Sequence[Job], tallies:
             low[row], high[row] = limits[tail]
             by = job.panel.chosen.method, job.panel.guarantee(limits)
             codes[row] = values.setdefault(by, len(values))
-    found = Limits(low, high, Coded(codes, tuple(values)))
+    found = Values(low, high, Coded(codes, tuple(values)))
     closed = signs[:, 0] >= 0
     return binomial(signs, tail).where(closed, found) if closed.any() else found
 
@@ -127,7 +130,7 @@ class _Asked:
             return None
         found: list[tuple[int, ExactPanel]] = []
         for k, problem in self._problems(rest):
-            chosen = Refused(problem) if isinstance(problem, str) else exact.choose(problem)
+            chosen = Refused(problem) if isinstance(problem, str) else exact.plan(problem, LIMITS[method])
             if isinstance(chosen, Refused) or isinstance(problem, str):
                 self._refuse(method, k, chosen)
                 if method == "auto":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.exact.known import By, Limits
+from sigdask.comparison.exact.known import By, Values
 from sigdask.comparison.table import Coded
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.randomization.tallies import TAILS
@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 VALUES: tuple[By | None, ...] = (None, ("binomial", "exact"), ("binomial", "certified"))
 
 
-def binomial(signs: Integers, tail: int) -> Limits:
+def binomial(signs: Integers, tail: int) -> Values:
     """Return the exact p-values of wins and losses, shape (n, 2); of those below 0 nothing is known.
 
     Examples
@@ -36,7 +36,7 @@ def binomial(signs: Integers, tail: int) -> Limits:
         at = many[own]
         low[at], high[at] = limits_of(*signs[at[0]].tolist(), tail)
         codes[at] = 1 if low[at[0]] == high[at[0]] else 2
-    return Limits(low, high, Coded(codes, VALUES))
+    return Values(low, high, Coded(codes, VALUES))
 
 
 def limits_of(wins: int, losses: int, tail: int) -> tuple[float, float]:
