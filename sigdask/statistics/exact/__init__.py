@@ -1,12 +1,14 @@
 """Exact p-values of swapping, wherever the null distribution can be computed: no trial is sampled.
 
-`plan` chooses a method for a problem without computing anything, `solve` carries it out.
+`plan` chooses a method for a problem without computing anything, `solve` carries it out. Where `Chosen.n_parts` is more
+than 1, the count may as well be made in parts (`count_parts`), in any order and anywhere, which add up to what
+`of_parts` takes.
 """
 
 from sigdask.statistics.exact.found import TAILS, Chosen, Exact, Interval, Refused, TooLargeError
 from sigdask.statistics.exact.planning import Limits, plan
 from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Sums
-from sigdask.statistics.exact.solving import solve
+from sigdask.statistics.exact.solving import count_parts, of_parts, solve
 
 __all__ = [
     "TAILS",
@@ -20,6 +22,8 @@ __all__ = [
     "Scored",
     "Sums",
     "TooLargeError",
+    "count_parts",
+    "of_parts",
     "plan",
     "solve",
 ]

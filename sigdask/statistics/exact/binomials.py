@@ -11,6 +11,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.statistics.exact.found import Tail
 
@@ -88,6 +89,33 @@ def _series(n: int, k: int) -> Tail:
     error = UNIT * (3 * float(np.arange(len(each)) @ each) / total + 8) * (1 + 1e-6)
     low, high = _first(n, k)
     return Tail(low * total * (1 - error), high * (total + left) * (1 + error))
+
+
+def shares(n: int, low: int, high: int) -> tuple[NDArray[np.float64], float]:
+    """Return P(X = k) of k = low to high, and a bound of their relative error.
+
+    What is smaller than a float holds is 0, or nearly.
+    """
+    middle = min(max(n // 2, low), high)
+    first = sum(_first(n, middle)) / 2
+    up, down = np.arange(middle, high, dtype=np.float64), np.arange(middle, low, -1, dtype=np.float64)
+    above = np.cumprod(np.concatenate([[first], (n - up) / (up + 1)]))
+    below = np.cumprod(np.concatenate([[first], down / (n - down + 1)]))
+    return np.concatenate([below[:0:-1], above]), (3 * max(high - middle, middle - low) + 10) * UNIT * (1 + 1e-6)
+
+
+def uppers(n: int, k: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+    """Return P(X >= k) of many k, from 0 to n + 1, and a bound of their relative error."""
+    least, most = int(k.min()), int(min(k.max(), n))
+    if least > n:
+        return np.zeros(len(k)), 0.0
+    end = upper(n, most + 1)
+    own, error = shares(n, least, most)
+    beyond = (float(end.low) + float(end.high)) / 2
+    sums = np.append(np.cumsum(np.append(beyond, own[::-1]))[::-1], 0.0)  # of k = least to most + 1, and none
+    sums = np.where(np.arange(least, most + 3) > n, 0.0, sums)
+    spread = (float(end.high) - float(end.low)) / beyond if beyond else 0.0
+    return sums[np.minimum(k, n + 1) - least], max(error, spread) + (len(own) + 2) * UNIT
 
 
 def _first(n: int, k: int) -> tuple[float, float]:

@@ -23,6 +23,9 @@ Check = Callable[[], None]
 TAILS = ("greater", "less", "two-sided")
 """The alternatives, in the order of a tally's columns."""
 
+CLOSE = 1e-6
+"""Limits that differ by less than this share are as good as one number."""
+
 LEAST = math.ulp(0.0)
 """What a probability that is too small for a float is at most."""
 
@@ -166,11 +169,14 @@ def judged(chosen: Chosen, n: int, at_least: Tail, above: Tail, *, negative: boo
     greater, less = (other, at_least) if negative else (at_least, other)
     found = dict(zip(TAILS, (greater, less, double), strict=True))
     closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in found.values())
-    guarantee = chosen.guarantee if chosen.guarantee != "exact" or closed else "bounds"
+    guarantee: Guarantee = "exact" if closed else chosen.guarantee
+    if not closed and guarantee in {"exact", "bounds"}:
+        near = all(tail.high - tail.low < CLOSE * tail.high for tail in found.values())
+        guarantee = "certified" if near else "bounds"
     return Exact(
         chosen.method,
         guarantee,
-        *(_floats(tail) for tail in found.values()),
+        *(_floats(tail, closed=closed) for tail in found.values()),
         n,
         chosen.operations,
         {name: Fraction(tail.high) for name, tail in found.items()} if closed else None,
@@ -185,7 +191,10 @@ def _twice(p: float | Fraction) -> float | Fraction:
     return min(2 * p, Fraction(1) if isinstance(p, Fraction) else 1.0)
 
 
-def _floats(tail: Tail) -> Interval:
-    """Return limits as floats: the same of a fraction, never 0 above."""
+def _floats(tail: Tail, *, closed: bool) -> Interval:
+    """Return limits as floats: the nearest to a fraction that is known, else rounded outwards; never 0 above."""
     low, high = float(tail.low), float(tail.high)
+    if not closed:
+        low = math.nextafter(low, 0.0) if low != tail.low else low
+        high = math.nextafter(high, 1.0) if high != tail.high else high
     return Interval(min(max(low, 0.0), 1.0), min(max(high, LEAST), 1.0))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigdask.statistics.exact import binomials, collapse, polynomial, tilted, windows
-from sigdask.statistics.exact.found import Chosen, Refused
+from sigdask.statistics.exact import binomials, bisection, collapse, grids, halves, polynomial, tilted, windows
+from sigdask.statistics.exact.deciding import Decision
+from sigdask.statistics.exact.found import Chosen, Guarantee, Refused
 from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
 
 
@@ -27,6 +28,8 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+CHEAP = 2 * 10**5
 
 ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
 """Guarantees, the best first; exact and certified ones are alike as good."""
@@ -53,7 +56,7 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     >>> plan(Sums(np.array([1, -1, 1, 1, 0]))).method
     'binomial'
     """
-    ways = list(_ways(problem))
+    ways = list(_until_cheap(_ways(problem)))
     if not ways:
         return Refused(_why_none(problem))
     fitting = [w for w in ways if w.operations <= limits.operations and w.n_bytes <= limits.n_bytes]
@@ -65,13 +68,26 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     return Refused(_why_not(least, limits), least)
 
 
+def _until_cheap(ways: Iterator[Chosen]) -> Iterator[Chosen]:
+    """Yield ways until one costs no more than it does to look at the others."""
+    for way in ways:
+        yield way
+        if way.guarantee == "exact" and way.operations <= CHEAP:
+            return
+
+
 def _ways(problem: Problem) -> Iterator[Chosen]:
     if isinstance(problem, Quotients) and problem.as_sums is not None:
         problem = problem.as_sums
     if isinstance(problem, Sums):
         yield from _ways_of_sums(problem.steps)
     else:
+        one_row = isinstance(problem, Quotients) and problem.above.shape[1] == 1 and len(problem.vectors)
+        if isinstance(problem, Quotients) and one_row:
+            yield from _ways_of_tables(problem)
         yield from collapse.ways(problem)
+        if isinstance(problem, Quotients) and one_row:
+            yield Chosen("grid-dp", "certified", *grids.cost(problem))
 
 
 def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
@@ -85,7 +101,18 @@ def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
         return
     yield Chosen("polynomial", "exact", polynomial.operations(steps), polynomial.n_bytes(steps))
     yield Chosen("dp", "certified", windows.operations(steps), windows.n_bytes(steps))
+    if n <= halves.MOST_UNITS:
+        yield Chosen("meet-in-the-middle", "exact", halves.operations(n), halves.n_bytes(n), halves.n_parts(n))
     yield Chosen("tilted-fft", "numeric", tilted.operations(steps), tilted.n_bytes(steps))
+
+
+def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:
+    decision = Decision.of(problem)
+    table = bisection.Table.of(problem, decision)
+    if table is not None:
+        expected = 0.0 if bisection.is_exact(table.cells.n) else grids.log_p(problem, decision)
+        guarantee: Guarantee = "exact" if bisection.is_exact(table.cells.n) else "certified"
+        yield Chosen("bisection", guarantee, bisection.operations(table, expected), bisection.n_bytes(table, expected))
 
 
 def _why_none(problem: Problem) -> str:

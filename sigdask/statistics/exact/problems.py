@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Integers = NDArray[np.int64]
+from sigdask.statistics.exact.cells import Cells, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ def _known_ties(d: Integers) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Quotients:
-    """The score is the mean of one or more quotients of sums: precision, F, Jaccard, micro-F, macro averages of few labels.
+    """The score is the mean of quotients of sums: one of precision, F, Jaccard, micro-F; a few of macro averages.
 
     Attributes
     ----------
@@ -197,9 +197,14 @@ class Quotients:
 
     @cached_property
     def vectors(self) -> Integers:
-        """What units move, shape (n_units, 2 * n_rows): numerators, then denominators; without units that move nothing."""
+        """What units that move anything move, shape (n, 2 * n_rows): numerators, then denominators."""
         d = np.hstack([self.above, self.below])
         return d[d.any(axis=1)]
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The arrangements that can be told apart."""
+        return Cells.of(self.vectors)
 
     @cached_property
     def totals(self) -> Integers:
@@ -208,16 +213,18 @@ class Quotients:
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
         """Score sums of shape (..., 2 * n_rows)."""
-        above, below = np.split(np.asarray(sums, np.float64), 2, axis=-1)
+        taken = np.asarray(sums, np.float64)
+        n_rows = taken.shape[-1] // 2
+        above, below = taken[..., :n_rows], taken[..., n_rows:]
         undefined = below == 0
         scores = np.where(undefined, self.zero_division, above) / np.where(undefined, 1.0, below)
         return np.asarray(scores.sum(axis=-1) / above.shape[-1])
 
     def true_score(self, sums: NDArray[Any]) -> Fraction:
         """Score sums of shape (2 * n_rows,) without rounding; the sum, not the mean, of the quotients."""
-        above, below = np.split(np.asarray(sums, np.int64), 2)
-        none = Fraction(self.zero_division)
-        return sum((Fraction(int(n), int(d)) if d else none for n, d in zip(above, below, strict=True)), Fraction())
+        taken = np.asarray(sums).tolist()
+        rows = zip(taken[: len(taken) // 2], taken[len(taken) // 2 :], strict=True)
+        return sum((Fraction(n, d) if d else Fraction(self.zero_division) for n, d in rows), Fraction())
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,9 +250,14 @@ class Scored:
 
     @cached_property
     def vectors(self) -> Integers:
-        """What units move, without those that move nothing."""
+        """What units that move anything move, shape (n, n_fields)."""
         d = np.asarray(self.differences, np.int64)
         return d[d.any(axis=1)]
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The arrangements that can be told apart."""
+        return Cells.of(self.vectors)
 
 
 Problem = Sums | Quotients | Scored

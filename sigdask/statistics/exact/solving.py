@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sigdask.statistics.exact import binomials, collapse, polynomial, tilted, windows
+import numpy as np
+
+from sigdask.statistics.exact import binomials, bisection, collapse, grids, halves, polynomial, tilted, windows
+from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
 from sigdask.statistics.exact.planning import plan
-from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Steps, Sums
+from sigdask.statistics.exact.problems import Integers, Problem, Quotients, Scored, Steps, Sums
 
 
 def nothing() -> None:
@@ -50,19 +53,57 @@ def solve(problem: Problem, chosen: Chosen | None = None, *, check: Check = noth
     return _of_cells(problem, taken, check)
 
 
+def count_parts(problem: Problem, first: int, n: int, *, check: Check = nothing) -> Integers:
+    """Count some parts of a problem that is met in the middle; counts of all parts add up.
+
+    Parameters
+    ----------
+    problem : Sums
+        The question, with at most 62 units that differ.
+    first, n : int
+        The parts, of 0 to `Chosen.n_parts` - 1.
+    check : callable
+        As in `solve`.
+
+    Returns
+    -------
+    int64 array, shape (2,)
+        Arrangements that may reach the size of the observed difference, and that pass it for certain.
+    """
+    return np.array(halves.count(sums_of(problem).steps, first, n, check), np.int64)
+
+
+def of_parts(problem: Problem, chosen: Chosen, counts: Integers) -> Exact:
+    """Return what the counts of all parts, added up, say."""
+    reached, passed = np.asarray(counts, np.int64).tolist()
+    return _of_counts(sums_of(problem).steps, chosen, reached, passed)
+
+
+def sums_of(problem: Problem) -> Sums:
+    """Return a problem as one of sums, which it must be."""
+    own = problem.as_sums if isinstance(problem, Quotients) else problem
+    assert isinstance(own, Sums)
+    return own
+
+
+def _of_counts(steps: Steps, chosen: Chosen, reached: int, passed: int) -> Exact:
+    return counted(
+        chosen,
+        steps.n,
+        reached=reached,
+        passed=passed,
+        known=steps.known,
+        negative=steps.negative,
+        zero=steps.zero_is_reached,
+        exact=not steps.inexact,
+    )
+
+
 def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
     if chosen.method == "polynomial":
-        reached, passed = polynomial.count(steps, check)
-        return counted(
-            chosen,
-            steps.n,
-            reached=reached,
-            passed=passed,
-            known=steps.known,
-            negative=steps.negative,
-            zero=steps.zero_is_reached,
-            exact=not steps.inexact,
-        )
+        return _of_counts(steps, chosen, *polynomial.count(steps, check))
+    if chosen.method == "meet-in-the-middle":
+        return _of_counts(steps, chosen, *halves.count(steps, 0, chosen.n_parts, check))
     if chosen.method == "binomial":
         tails = [binomials.upper(steps.n, x) for x in steps.thresholds]
     elif chosen.method == "dp":
@@ -88,10 +129,14 @@ def _with_ties(steps: Steps, reached: Tail, passed: Tail) -> tuple[Tail, Tail]:
 
 
 def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exact:
-    decision = collapse.Decision.of(problem)
+    decision = Decision.of(problem)
     n = len(problem.vectors)
+    table = None
+    if chosen.method == "bisection":
+        assert isinstance(problem, Quotients)
+        table = bisection.Table.of(problem, decision)
     if chosen.guarantee == "exact":
-        reached, passed, known = collapse.count(problem, check)
+        reached, passed, known = (*bisection.count(table, decision), 0) if table else collapse.count(problem, check)
         return counted(
             chosen,
             n,
@@ -102,5 +147,12 @@ def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exac
             zero=decision.zero,
             exact=decision.true is not None,
         )
-    reached, passed = collapse.tails(problem, check)
+    if chosen.method == "grid-dp":
+        assert isinstance(problem, Quotients)
+        reached, passed = grids.tails(problem, check)
+    elif table:
+        assert isinstance(problem, Quotients)
+        reached, passed = bisection.tails(problem, table, decision, check)
+    else:
+        reached, passed = collapse.tails(problem, check)
     return judged(chosen, n, reached, passed, negative=decision.negative, zero=decision.zero)
