@@ -46,12 +46,15 @@ class Adjustment:
         Trials of the family: one number for all of it.
     job : Job or None
         What must be counted of the family.
+    for_exact : bool
+        It is taken as p-values are exact, and no adjustment was asked for.
     """
 
     method: Adjust
     family: Family | Relabelling | None = None
     n_trials: int = 0
     job: Job | None = None
+    for_exact: bool = False
 
     @staticmethod
     def by(method: Adjust, family: Family | Relabelling, n_trials: int) -> Adjustment:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.table import Coded, Subset
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method

@@ -62,9 +62,7 @@ class Judging:
     n_sampled: int
     failed: Failed | None = None
 
-    def table(
-        self, asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, known: Values
-    ) -> Table:
+    def table(self, asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, known: Values) -> Table:
         """Return what was found of comparisons whose counts stand at `slots`, and of which exact values are known."""
         tail = TAILS.index(self.alternative)
         sample = counted_at(slots.first, jobs, tallies, tail)

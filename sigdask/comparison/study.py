@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.across_sets import AcrossSets, across_sets
-from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
+from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, is_exact
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.comparisons import Slots, Standing
 from sigdask.comparison.exact.known import with_exact
@@ -198,7 +198,8 @@ def prepare(
     families = []
     for places in rows_of(numbered(asking.metric) if by_metric else np.zeros(len(asking), np.int64)):
         own = asking.only(places)
-        families.append((adjustment(chosen(adjust, own), own, sides[own.of_set[0]]), places))
+        made = adjustment(chosen(adjust, own), own, sides[own.of_set[0]])
+        families.append((replace(made, for_exact=adjust is None and is_exact(own)), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
     return Study(analyses, sides, families, across, alpha, asked[0][1].seed)
 

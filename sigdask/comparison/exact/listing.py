@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,8 +151,10 @@ class _Asked:
                 assert isinstance(panel, Panel)
                 problems = Reader.of(panel, int(c.column[at[0]])).problems(c.row[at].astype(np.int64))
             else:
-                problems = repeat(f"the score is {panel.kind}")
-            yield from zip(rest[own].tolist(), problems, strict=False)
+                problems = (
+                    f"{panel.kind} is enumerated or sampled, and {n} units differ" for n in c.n_discordant[at].tolist()
+                )
+            yield from zip(rest[own].tolist(), problems, strict=True)
 
     def _refuse(self, method: Method, k: int, why: Refused | Chosen) -> None:
         """Say why not all that was asked for can be had."""

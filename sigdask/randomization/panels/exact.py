@@ -1,7 +1,7 @@
 """Exact p-values, and parts of their counts, as trials: what tasks, stores and deadlines know to handle.
 
-A number is counted in bits: bit k of it is 1 in so many trials. So a tally of them is one of trials like any
-other (whole numbers, none above its trials, that add), whatever numbers they stand for.
+A number is told in bits, each counted by itself: what some trials give adds 0 or 1 to the count of each of its bits. So
+a tally of them is one of trials like any other (whole numbers, none above its trials, that add), whatever they stand for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.scored_sums import as_arguments
 from sigdask.randomization.tallies import Manner, Tally
 from sigdask.statistics import exact
-from sigdask.statistics.exact import Chosen, Exact, Problem, Quotients, Scored, Sums
+from sigdask.statistics.exact import Chosen, Problem, Quotients, Scored, Sums
 
 VERSION = 1
 """Raised when a correction changes exact values, so that none made before is used again."""
@@ -53,7 +53,7 @@ class Scoring:
         return self.form.score(as_arguments(sums, self.lattices, range(len(self.lattices))))
 
 
-@known_as("ExactP", "problem", apart_from="chosen")
+@known_as("Exact p", "problem", apart_from="chosen")
 @dataclass(frozen=True, eq=False)
 class ExactPanel:
     """The exact p-values of one pair under one metric: of one trial, or of as many as its count has parts.
@@ -92,25 +92,22 @@ class ExactPanel:
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
         """Solve it, or count some of its parts."""
-        counts = np.zeros(N_LIMITS * BITS, np.int64)
+        numbers = np.zeros(N_LIMITS, np.uint64)
         if self.n_trials == 1:
-            counts += _bits(exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64))
-            return Tally(n_trials, counts.reshape(1, 1, -1))
-        for part in range(first, first + n_trials):
-            found = exact.count_part(self.problem, self.chosen, part)
-            counts[: N_COUNTS * BITS] += _bits(np.array(found, np.uint64))
-        return Tally(n_trials, counts.reshape(1, 1, -1))
+            numbers[:] = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
+        else:
+            numbers[:N_COUNTS] = exact.count_parts(self.problem, first, n_trials)
+        return Tally(n_trials, ((numbers[:, None] >> SHIFTS) & ONE).astype(np.int64).reshape(1, 1, -1))
 
     def found(self, tally: Tally) -> NDArray[np.float64]:
         """Return both limits of the three p-values, shape (3, 2), once all is counted; NaN before."""
         if tally.n_trials < self.n_trials:
             return np.full((N_LIMITS // 2, 2), np.nan)
-        counts = tally.counts.reshape(-1, BITS)
+        bits = tally.counts.reshape(-1, BITS).astype(np.uint64)
+        numbers = (bits << SHIFTS).sum(axis=1, dtype=np.uint64)
         if self.n_trials == 1:
-            return (counts.astype(np.uint64) << SHIFTS).sum(axis=1, dtype=np.uint64).view(np.float64).reshape(-1, 2)
-        reached, passed = (sum(int(n) << k for k, n in enumerate(row)) for row in counts[:N_COUNTS])
-        whole: Exact = exact.of_parts(self.problem, self.chosen, reached, passed)
-        return whole.limits
+            return numbers.view(np.float64).reshape(-1, 2)
+        return exact.of_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
     def guarantee(self, limits: NDArray[np.float64]) -> str:
         """Return what is guaranteed of limits that were found."""
@@ -128,12 +125,7 @@ class ExactPanel:
         return packed([bytes.fromhex(digest(content))]).reshape(1, 1)
 
 
-SHIFTS = np.arange(BITS, dtype=np.uint64)
-
-
-def _bits(numbers: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the bits of numbers, flat, the lowest of each first."""
-    return ((numbers[:, None] >> SHIFTS) & np.uint64(1)).astype(np.int64).ravel()
+SHIFTS, ONE = np.arange(BITS, dtype=np.uint64), np.uint64(1)
 
 
 def _content(problem: Problem) -> tuple[Any, ...]:
