@@ -169,7 +169,7 @@ def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) 
     n_items, n_units = np.array([p.extent for p in panels], np.int64).reshape(-1, 2)[panel].T
     is_box = np.array([isinstance(m, BlackBox) for m in metrics], np.bool_)[metric]
     n_discordant = _n_discordant(panels, panel, row, column)
-    enumerated = _enumerated(asked, metrics, metric, n_discordant, is_box)
+    enumerated = _enumerated(asked.method, n_discordant, is_box)
     return Comparisons(
         counts=asked.counts,
         metrics=metrics,
@@ -291,13 +291,7 @@ def _n_discordant(
     return found
 
 
-def _enumerated(
-    asked: Asked,
-    metrics: Sequence[BoundMetric | BoundSets | BlackBox],
-    metric: NDArray[np.int32],
-    n_discordant: NDArray[np.int64],
-    is_box: NDArray[np.bool_],
-) -> NDArray[np.bool_]:
+def _enumerated(method: Method, n_discordant: NDArray[np.int64], is_box: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Decide which comparisons are counted by all arrangements: where these are few enough."""
     most = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
-    return (n_discordant <= most) & (asked.method != "randomization")
+    return (n_discordant <= most) & (method != "randomization")

@@ -60,7 +60,7 @@ class Exchange:
 
     @staticmethod
     def beside(counts: Counts, wanted: Wanted) -> Exchange:
-        """List what is counted with another unit, for contrast: by all arrangements where they are few, else by trials."""
+        """List what is counted with another unit, for contrast: all arrangements where they are few, else trials."""
         method: Method = "randomization" if wanted.method == "randomization" else "auto"
         return Exchange._sampled(counts, replace(wanted, method=method), second_run=False)
 

@@ -17,7 +17,7 @@ from sigdask.statistics.exact import Problem, Quotients, Scored, Sums
 Integers = NDArray[np.int64]
 
 SLACK_OF_SHUFFLED = 2
-"""A shuffled difference less the observed one is twice what the swapped units sum to, in whose steps panels have slack."""
+"""A shuffled difference less the observed one is twice the sum over swapped units, in whose steps panels have slack."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,8 @@
 """Exact p-values, and parts of their counts, as trials: what tasks, stores and deadlines know to handle.
 
-A number is told in bits, each counted by itself: what some trials give adds 0 or 1 to the count of each of its bits. So
-a tally of them is one of trials like any other (whole numbers, none above its trials, that add), whatever they stand for.
+A number is told in bits, each counted by itself: what some trials give adds 0 or 1 to the count of each of its bits.
+So a tally of them is one of trials like any other (whole numbers, none above its trials, that add), whatever they
+stand for.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ VERSION = 1
 
 BITS = 64
 N_LIMITS, N_COUNTS = 6, 2
-"""Numbers of a trial: both limits of three p-values; arrangements that reach the observed difference and that pass it."""
+"""Numbers of a trial: both limits of three p-values; arrangements that reach the observed difference, or pass it."""
 
 SECONDS_AN_OPERATION, SECONDS_A_PAIR = 1e-9, 2e-4
 
