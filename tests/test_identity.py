@@ -276,4 +276,4 @@ def test_a_plan_counts_nothing_again_that_an_earlier_version_has_kept(version, p
     new = Counter(label for digest, label in comparisons(store).items() if digest not in before)
     n_exact = new.pop("exact p", 0)  # which none of these versions had
     assert new.keys() == RECOUNTED.get(version, {}).get(part, {}).keys()
-    assert new or outcome.n_counted == n_exact
+    assert new or outcome.n_counted <= n_exact  # the gate counts some of them
