@@ -152,7 +152,8 @@ def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
         own = made.p_values(found.p_value[places], low[places], high[places], tallies)
         for column, values in zip(columns, own or (), strict=False):
             column[places] = values
-    return replace(found, **dict(zip(("p_adjusted", "p_adjusted_low", "p_adjusted_high"), columns, strict=True)))
+    p, p_low, p_high = columns
+    return replace(found, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high)
 
 
 def _some(found: Table, places: Integers) -> Table:

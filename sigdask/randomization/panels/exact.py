@@ -107,7 +107,7 @@ class ExactPanel:
         bits = tally.counts.reshape(-1, BITS).astype(np.uint64)
         numbers = (bits << SHIFTS).sum(axis=1, dtype=np.uint64)
         if self.n_trials == 1:
-            return numbers.view(np.float64).reshape(-1, 2)
+            return np.asarray(numbers.view(np.float64).reshape(-1, 2))
         return exact.of_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
     def guarantee(self, limits: NDArray[np.float64]) -> str:
