@@ -34,7 +34,8 @@ def binomial(signs: Integers, tail: int) -> Values:
     many = np.flatnonzero(total > EXACT_UP_TO)
     for own in rows_of(numbered(*signs[many].T)):
         at = many[own]
-        low[at], high[at] = limits_of(*signs[at[0]].tolist(), tail)
+        wins, losses = signs[at[0]].tolist()
+        low[at], high[at] = limits_of(wins, losses, tail)
         codes[at] = 1 if low[at[0]] == high[at[0]] else 2
     return Values(low, high, Coded(codes, VALUES))
 
