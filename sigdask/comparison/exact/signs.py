@@ -9,7 +9,7 @@ from sigdask.comparison.exact.known import By, Values
 from sigdask.comparison.table import Coded
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.randomization.tallies import TAILS
-from sigdask.statistics.classical import EXACT_UP_TO, sign_test
+from sigdask.statistics.classical.sign import EXACT_UP_TO, sign_test
 from sigdask.statistics.exact import binomials
 
 Integers = NDArray[np.int64]
