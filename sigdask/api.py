@@ -161,8 +161,9 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     alternative : {"two-sided", "greater", "less"}
         Of score_a - score_b.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random
-        trials otherwise.
+        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random trials
+        otherwise, and beside them exact p-values where a metric's take little time; both: wherever there are any;
+        exact: no trials, or an error that says what there is no exact p of.
     trials : int, optional
         Random trials; 1,048,576 by default, 10,000 for black boxes.
     seed : int
