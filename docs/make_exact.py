@@ -16,13 +16,12 @@ import numpy as np
 from scipy import stats
 
 from sigdask.api import compare_all
-from sigdask.comparison.exact.known import CLOSE
 from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.table import DISAGREES
 from sigdask.counts import Counts
 from sigdask.formats import Options, parse_map, read
-from sigdask.randomization.panels.exact import ExactPanel
+from sigdask.randomization.panels.exact import CLOSE, ExactPanel
 
 PAGE = Path(__file__).parent / "statistics.md"
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -11,13 +11,12 @@ from panel_of import rng_of
 import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.comparison.exact import listing
-from sigdask.comparison.exact.known import CLOSE
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
-from sigdask.randomization.panels.exact import ExactPanel
+from sigdask.randomization.panels.exact import CLOSE, ExactPanel
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import bound, interval
 

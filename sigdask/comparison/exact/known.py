@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.table import Coded, Table
+from sigdask.randomization.panels.exact import CLOSE
 
 Floats = NDArray[np.float64]
 By = tuple[str, str]
-
-CLOSE = 1e-6
-"""Of themselves that bounds may be apart for the upper one to be p."""
 
 SURE = ("exact", "certified")
 """Guarantees with which an exact value is p; what is numeric is held against the trials alone."""

@@ -23,6 +23,9 @@ from sigdask.randomization.tallies import Manner, Tally
 from sigdask.statistics import exact
 from sigdask.statistics.exact import Chosen, Problem, Quotients, Scored, Sums
 
+CLOSE = 1e-6
+"""Of themselves that limits of p may be apart and still tell it."""
+
 VERSION = 1
 """Raised when a correction changes exact values, so that none made before is used again."""
 
@@ -111,9 +114,11 @@ class ExactPanel:
         return exact.of_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
     def guarantee(self, limits: NDArray[np.float64]) -> str:
-        """Return what is guaranteed of limits that were found."""
-        is_open = self.chosen.guarantee == "exact" and (limits[:, 0] != limits[:, 1]).any()
-        return "bounds" if is_open else self.chosen.guarantee
+        """Return what is guaranteed of limits that were found: those that a count left hardly apart are as good as any."""
+        low, high = limits.T
+        if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
+            return self.chosen.guarantee
+        return "certified" if (high - low < CLOSE * high).all() else "bounds"
 
     def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ExactPanel:
         """Return itself: it is counted as a whole."""
