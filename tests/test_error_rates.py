@@ -93,7 +93,7 @@ SHORT = [
     "pairs: normal, 6", "pairs: grades 0 to 3, 10", "pairs: 0/1 at 8 %, 50", "pairs: t, 2.5 degrees, 20",
     "stopping: normal, 50", "checks: 0/1 at 60 %, r = 0.8, 50", "nights: 60 nights, 20 % with a loss, independent",
     "across sets: normal, three sets", "across sets: normal, one set of three differs",
-    "margins: 300 items, margin 0.01, wins 0 %",
+    "margins: 300 items, worse by 0.01, wins 0 %",
 ]  # fmt: skip
 
 

@@ -41,7 +41,7 @@ SHAPES: dict[str, Draw] = {
 def cases() -> list[Case]:
     """Return what is measured of margins."""
     return [
-        *(Case("margins", f"{n:,} items, margin {margin:g}, wins {100 * won:g} %",
+        *(Case("margins", f"{n:,} items, worse by {margin:g}, wins {100 * won:g} %",
                once(partial(_of_items, n, margin, won)), 1, 1) for n, margin, won in ITEMS),
         *(Case("margins", f"{n} units of {within}, margin {margin:g}, dependence {dependence:g}",
                partial(_of_clusters, (n, within, margin, won), dependence), 10_000, 500)
