@@ -15,11 +15,12 @@ from sigdask.comparison.found.result import Beside, Result
 from sigdask.comparison.results import ResultAcrossSets, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
+from sigdask.report import classical
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
 from sigdask.report.trials import trials_text
 from sigdask.statistics.bounds import interval
-from sigdask.statistics.classical import inflation
+from sigdask.statistics.classical.correlation import inflation
 from sigdask.statistics.rounding import limits_text, p_equals, p_text
 
 MOST_LETTERS = 20
@@ -90,6 +91,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
             f"{_summary(results)}; the {len(shown)} smallest p are shown (--all shows all, --json FILE keeps them)",
             "",
         ]
+    lines += classical.text(shown, results.alpha, width, everything=everything)
     lines += _rankings(results, width, everything=everything)
     lines += _together(results, width, everything=everything)
     lines += [line for text in trials_text(results) for line in (text, "")]
