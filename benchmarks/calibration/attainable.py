@@ -34,10 +34,10 @@ def attainable(d: NDArray[Any], alpha: float, alternative: Alternative, n_trials
     sides = 2 if alternative == "two-sided" else 1
     if len(d) <= ENUMERATED:
         return rejected(orbits(d, sides), alpha, n_trials).mean(axis=0)
-    if len(np.unique(np.abs(d[d != 0]))) > 1:
-        return np.full(d.shape[1], alpha)
+    size = np.abs(d)
+    alike = ((size == 0) | (size == size.max(axis=0))).all(axis=0)
     of_signs = np.array([signs(m, sides, alpha, n_trials) for m in range(len(d) + 1)])
-    return np.asarray(of_signs[np.count_nonzero(d, axis=0)])
+    return np.where(alike, of_signs[np.count_nonzero(d, axis=0)], alpha)
 
 
 def orbits(d: NDArray[Any], sides: int) -> NDArray[np.float64]:

@@ -15,6 +15,10 @@ from benchmarks.calibration.compared import compared, p_of, scores_of, seed_of
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import OF, SCENARIOS, SIZES, Rng, Scenario, thousandths
 from sigdask.comparison.table import DISAGREES
+from sigdask.statistics.classical.proportions import difference_of_shares
+from sigdask.statistics.classical.sign import sign_test
+from sigdask.statistics.classical.student import matched_t, two_sample_t
+from sigdask.statistics.classical.wilcoxon import wilcoxon
 
 ALPHA, N_TRIALS = 0.05, 999
 N_CLUSTERS, WITHIN = 50, 10
@@ -25,6 +29,7 @@ def cases() -> list[Case]:
     """Return what is measured of pairs."""
     return [
         *(Case("pairs", f"{s.row}, {n}", partial(size, s, n)) for s in SCENARIOS for n in SIZES),
+        *(Case("classical", f"{s.row}, {n}", partial(classical, s, n)) for s in SCENARIOS for n in SIZES),
         *(Case("stopping", f"{name}, 50", partial(stopping, OF[name])) for name in ("normal", "0/1 at 8 %")),
         *(Case("checks", f"{name}, 50", partial(checks, OF[name]), at_once=100) for name in ("normal", "0/1 at 60 %, r = 0.8")),
         *(Case("dependence", f"ICC {icc:g}", partial(clustered, icc), at_once=100) for icc in (0.0, 0.1, 0.3)),
@@ -46,6 +51,30 @@ def size(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -> Outcomes:
         p = p_of(counts, alternative=side, seed=seed_of(rng), **SAMPLED)
         found[f"sampled, {name}"] = Outcome(p <= ALPHA, attainable(d, ALPHA, side, N_TRIALS))
     return found
+
+
+def classical(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -> Outcomes:
+    """Say the same of the classical tests; of 0/1 scores McNemar's is the sign test, and chi-square the binomial one."""
+    a, b = scenario.draw(rng, n_units, n_sets)
+    d = a - b
+    with_zeros = stats.rankdata(np.abs(d), axis=0) * np.sign(d)
+    without = stats.rankdata(np.where(d == 0, np.inf, np.abs(d)), axis=0) * np.sign(d)
+    found = {
+        "t": Outcome(matched_t(d.T)[1] <= ALPHA),
+        "sign": _exact(sign_test((d > 0).sum(axis=0), (d < 0).sum(axis=0)), np.sign(d)),
+        "wilcoxon": _exact(wilcoxon(d.T).p_value, without),
+        "wilcoxon:pratt": _exact(wilcoxon(d.T, zeros="pratt").p_value, with_zeros),
+        "two-sample-t": Outcome(two_sample_t(a.T, b.T)[1] <= ALPHA),
+    }
+    if set(np.unique([a, b])) <= {0, 1}:
+        p = difference_of_shares(a.sum(axis=0), n_units, b.sum(axis=0), n_units)[1]
+        found["binomial, chi2"] = Outcome(p <= ALPHA)
+    return found
+
+
+def _exact(p: NDArray[np.float64], d: NDArray[Any]) -> Outcome:
+    """Hold an exact test against the size that its scores of these data can have."""
+    return Outcome(p <= ALPHA, attainable(d, ALPHA, "two-sided", None))
 
 
 def stopping(scenario: Scenario, rng: Rng, n_sets: int) -> Outcomes:

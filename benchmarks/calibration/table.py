@@ -15,6 +15,10 @@ BEGIN, END = (f"<!-- made by python -m benchmarks.calibration: {edge} -->" for e
 
 TITLES = {
     "pairs": ("systems of one mean, units", "Share of data sets in which a difference is found at 0.05."),
+    "classical": (
+        "systems of one mean, units",
+        "The same of the classical tests; the last take the systems for independent.",
+    ),
     "stopping": ("systems of one mean, units", "The same, with a rule to stop early."),
     "checks": ("systems of one mean, units", "Share of right counts that a cross-check holds for different."),
     "dependence": (
