@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.request import AnyMetric, Wanted
+from sigdask.comparison.request import AnyMetric, Sureness, Wanted
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
 from sigdask.comparison.stopping.counted import Looked
@@ -186,6 +186,16 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
         systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
+    interval : {"auto", "bootstrap", "inversion", "none"}, optional
+        Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (of black
+        boxes percentiles). "inversion": the differences that the randomization test of a mean does not reject. "auto":
+        Tango's score interval where items are scored 0 or 1 and exchanged by themselves, else the bootstrap's. By
+        default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a whole.
+    confidence : float
+        Of the intervals.
+    resamples : int, optional
+        Resamples of the bootstrap, 10,000 by default and 1,000 for black boxes; trials of the inverted test, by
+        default those of the test itself.
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
@@ -218,6 +228,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         seed=every["seed"],
         beside=every["beside"],
         tests=tests_asked(every["tests"]),
+        sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
     )
     rule = _rule(every)
     grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
@@ -243,14 +254,17 @@ def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
 
 def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
-    jobs = study.jobs
+    of_intervals = study.interval_jobs
+    jobs = study.jobs[: len(study.jobs) - len(of_intervals)]
     rounds = Rounds(jobs)
     early = Early(rounds, rule, Looked.of([study]))
     with reached(every["cluster"], every["workers"]) as cluster:
         how: WhatCompared = {**every, "cluster": cluster}
         count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
+        resampled = _count(of_intervals, how) if of_intervals else []
     places = study.slots.first.numbered(jobs, rounds.at)
-    return study.results([rounds.tally(job) for job in jobs], lambda found: early.revised(found, places))
+    tallies = [*map(rounds.tally, jobs), *resampled]
+    return study.results(tallies, lambda found: early.revised(found, places))
 
 
 def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:

@@ -215,20 +215,39 @@ Placing = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, NDA
 """The items of a subset -> panels, and the places of their pairs among those asked for."""
 
 
-def _placings(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox]) -> list[tuple[list[int], Placing]]:
+def with_every_unit(asked: Asked, listed: Comparisons) -> tuple[list[ComparedPanel], Places, Places, Places]:
+    """Return panels of the same comparisons that have concordant units as well, and where each stands in them.
+
+    Returns
+    -------
+    (list of panel, int32 array, int32 array, int32 array)
+        Panels, and of each comparison the place of its panel, its row and its column; arrays of shape (n,).
+    """
+    panels: list[ComparedPanel] = []
+    placings = _placings(asked, listed.metrics, every_unit=True)
+    grids = [_grid(asked, listed.metrics, placings, mask, panels) for mask in listed.masks]
+    panel, row, column = (np.concatenate([getattr(grid, n) for grid in grids]) for n in ("panel", "row", "column"))
+    return panels, panel, row, column
+
+
+def _placings(
+    asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
+) -> list[tuple[list[int], Placing]]:
     """Return the metrics that share panels, by their places, and what makes these: of one kind, on the same items."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for k, metric in enumerate(metrics):
         held = b"" if metric.held is None else np.packbits(metric.held).tobytes()
         groups.setdefault((k,) if isinstance(metric, BlackBox) else (type(metric), held), []).append(k)
-    return [(own, _placing(asked, [metrics[k] for k in own])) for own in groups.values()]
+    return [(own, _placing(asked, [metrics[k] for k in own], every_unit=every_unit)) for own in groups.values()]
 
 
-def _placing(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox]) -> Placing:
+def _placing(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool) -> Placing:
     counts, units, pairs = asked.counts, asked.units, asked.pairs
     if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
         sharing = build.Sharing.of(counts, summed, pairs)
-        return lambda mask: ((placed.panel, placed.of_pairs) for placed in sharing.panels(units, mask))
+        return lambda mask: (
+            (placed.panel, placed.of_pairs) for placed in sharing.panels(units, mask, every_unit=every_unit)
+        )
     if of_sets := [m for m in metrics if isinstance(m, BoundSets)]:
         return lambda mask: iter(build_sets(counts, units, of_sets, pairs, subset=mask))
     [box] = [m for m in metrics if isinstance(m, BlackBox)]

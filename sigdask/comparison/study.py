@@ -13,6 +13,7 @@ from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.comparisons import Slots, Standing
 from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
+from sigdask.comparison.intervals.sought import Sought
 from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
@@ -47,6 +48,8 @@ class Study:
         Level of the verdicts.
     seed : int
         Of the stream.
+    intervals : list of (Sought or None)
+        Of each test set; None where none are wanted.
     """
 
     analyses: list[Analysis]
@@ -55,6 +58,7 @@ class Study:
     across: AcrossSets | None
     alpha: float
     seed: int
+    intervals: list[Sought | None]
 
     @property
     def jobs(self) -> list[Job]:
@@ -63,7 +67,13 @@ class Study:
             *(job for analysis in self.analyses for job in analysis.jobs),
             *(made.job for made, _ in self.families if made.job is not None),
             *([self.across.job] if self.across else []),
+            *self.interval_jobs,
         ]
+
+    @property
+    def interval_jobs(self) -> list[Job]:
+        """What of it is counted for intervals: the last."""
+        return [job for sought in self.intervals if sought is not None for job in sought.jobs]
 
     @property
     def slots(self) -> Slots:
@@ -85,6 +95,16 @@ class Study:
                 found.job[places] = job
                 job += 1
         return found
+
+    @property
+    def of_intervals(self) -> Standing:
+        """Where the counts of each comparison's interval stand, if it has one that is counted."""
+        found, before = [], len(self.jobs) - len(self.interval_jobs)
+        for analysis, sought in zip(self.analyses, self.intervals, strict=True):
+            own = nowhere(len(analysis.main.comparisons)) if sought is None else sought.standing
+            found.append(shifted(own, before))
+            before += 0 if sought is None else len(sought.jobs)
+        return joined(found)
 
     def _slots(self, k: int) -> Slots:
         """Return the slots of each test set's exchange number `k`, one test set after the other."""
@@ -113,6 +133,10 @@ class Study:
         judged = [
             analysis.table(Judging(alternative, self.alpha, n_sampled, failed), counted)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
+        ]
+        judged = [
+            own if sought is None else replace(own, intervals=sought.columns(counted))
+            for own, sought in zip(judged, self.intervals, strict=True)
         ]
         families = [(made.counted(counted), places) for made, places in self.families]
         found = _adjusted(revised(Table.joined(judged)), families, counted)
@@ -199,7 +223,12 @@ def prepare(
         own = asking.only(places)
         families.append((adjustment(chosen(adjust, own), own, sides[own.of_set[0]]), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Study(analyses, sides, families, across, alpha, asked[0][1].seed)
+    wanted = [own.sureness for _, own, _ in asked]
+    intervals = [
+        Sought.of(analysis.main, own) if own is not None and own.is_wanted(len(asking)) else None
+        for analysis, own in zip(analyses, wanted, strict=True)
+    ]
+    return Study(analyses, sides, families, across, alpha, asked[0][1].seed, intervals)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

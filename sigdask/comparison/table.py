@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.notes import Note
 
 Floats = NDArray[np.float64]
@@ -274,6 +275,8 @@ class Table:
         One for each classical test that was asked for, in the order of their names.
     notes : mapping of int to tuple of Note
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
+    intervals : Intervals or None
+        None where none were asked for.
     """
 
     alpha: float
@@ -316,6 +319,7 @@ class Table:
     stops: tuple[Stops, ...] = ()
     tests: tuple[Tested, ...] = ()
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
+    intervals: Intervals | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)

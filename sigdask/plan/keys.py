@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 from sigdask.gate import Fdr
-from sigdask.options import OPTIONS, READING, Adjust, Align, Alternative, Decimal, Method, Missing
+from sigdask.options import OPTIONS, READING, Adjust, Align, Alternative, Decimal, IntervalKind, Method, Missing
 from sigdask.plan.model import Family
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -110,6 +110,9 @@ class TestSetKeys:
     method: Annotated[Method | None, of("method")] = None
     trials: Annotated[StrictInt | None, of("trials")] = None
     tests: Annotated[TextOrTexts | None, of("tests")] = None
+    interval: Annotated[IntervalKind | None, of("interval", "In plans by default none.")] = None
+    confidence: Annotated[Share | None, of("confidence")] = None
+    resamples: Annotated[StrictInt | None, of("resamples")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +245,9 @@ class PlanKeys:
     method: Annotated[Method, of("method")] = DEFAULT["method"]
     trials: Annotated[StrictInt | None, of("trials")] = None
     tests: Annotated[TextOrTexts | None, of("tests")] = None
+    interval: Annotated[IntervalKind, of("interval", "In plans by default none.")] = "none"
+    confidence: Annotated[Share, of("confidence")] = DEFAULT["confidence"]
+    resamples: Annotated[StrictInt | None, of("resamples")] = None
     seed: Annotated[StrictInt, of("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
     alpha: Annotated[Share, of("alpha")] = DEFAULT["alpha"]
     second_run: Annotated[StrictBool, of("second_run")] = DEFAULT["second_run"]

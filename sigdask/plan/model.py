@@ -13,7 +13,7 @@ from sigdask.clusters.description import Named
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, Method
+from sigdask.options import Adjust, Alternative, IntervalKind, Method
 from sigdask.statistics.stopping import Stopping
 
 Family = Literal["metric", "test-set", "plan"]
@@ -49,6 +49,8 @@ class TestSet:
         As in `compare_all`.
     tests : tuple of str
         Classical tests beside p.
+    interval, confidence, resamples
+        As in `compare_all`; plans have no intervals by default.
     """
 
     __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
@@ -67,6 +69,9 @@ class TestSet:
     method: Method
     trials: int | None
     tests: tuple[str, ...] = ()
+    interval: IntervalKind = "none"
+    confidence: float = 0.95
+    resamples: int | None = None
 
     def read(self) -> Counts:
         """Read the files into aligned counts, with the unit that is exchanged."""

@@ -129,6 +129,9 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key, tests: tup
         method=own.method or keys.method,
         trials=own.trials or keys.trials,
         tests=tests if own.tests is None else at.attempt((*key, "tests"), tests_asked, own.tests) or (),
+        interval=own.interval or keys.interval,
+        confidence=own.confidence or keys.confidence,
+        resamples=own.resamples or keys.resamples,
     )
     check_comparisons(found, own, key, at.complain)
     return found

@@ -237,6 +237,8 @@ def score_text(score: float) -> str:
 def _sentences(r: Result, alpha: float) -> Iterator[str]:
     where = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
     yield printable(f"{r.metric}{where}: {standing(r, alpha)}")
+    if r.interval is not None:
+        yield printable(f"    {size_text(r)}")
     for check in r.checks:
         if check.verdict != "not applicable":
             yield printable(f"    {check.name} {check.verdict}: {check.detail}")
@@ -253,6 +255,37 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
         yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: {_beside(b, alpha)}")
     for note in r.warnings:
         yield printable(f"    note: {note}")
+
+
+METHODS = {
+    "bootstrap-bca": "BCa bootstrap",
+    "bootstrap-percentile": "percentile bootstrap",
+    "tango": "Tango's score interval",
+    "inversion": "the test inverted",
+}
+"""Words for how intervals are had."""
+
+
+def size_text(r: Result) -> str:
+    """Say how large the difference is, and how sure that is."""
+    own = r.interval
+    assert own is not None
+    what = "trials" if own.method == "inversion" else "resamples"
+    drawn = "" if own.n_resamples is None else f", {own.n_resamples:,} {what}"
+    d = "" if r.paired_d is None else f"; paired d {r.paired_d:+.2f}"
+    return (
+        f"{r.a} - {r.b} = {_signed(r.difference)}, {100 * own.confidence:.4g} % interval {interval_text(r)} "
+        f"({METHODS.get(own.method, own.method)} by {r.unit}{drawn}){d}"
+    )
+
+
+def interval_text(r: Result) -> str:
+    """Write the ends of the difference's interval; nothing where there is none."""
+    return "" if r.interval is None else f"{_signed(r.interval.low)} to {_signed(r.interval.high)}"
+
+
+def _signed(score: float) -> str:
+    return format(score, "+.4f" if abs(score) < 1e6 else "+.6g")
 
 
 def standing(r: Result, alpha: float) -> str:

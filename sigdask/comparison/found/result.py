@@ -97,6 +97,32 @@ class ClassicalTest:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """How sure a difference is.
+
+    Attributes
+    ----------
+    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion"}
+        How it was had.
+    confidence : float
+        How often such intervals hold the true difference, as far as the method does what it promises.
+    low, high : float
+        Its ends; infinite where so few units reject no difference.
+    n_resamples : int or None
+        Resamples, or trials of the inverted test; None where none were drawn.
+    percentile : tuple of float, or None
+        Of the same resamples, the plain percentiles.
+    """
+
+    method: str
+    confidence: float
+    low: float
+    high: float
+    n_resamples: int | None = None
+    percentile: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One comparison: two systems, one metric, one test set (or subset).
 
@@ -119,7 +145,7 @@ class Result:
     alternative : {"two-sided", "greater", "less"}
         Of the difference.
     n_items, n_units, n_discordant : int
-        Items, units, and units that differ in the metric's own fields.
+        Items, units, and units that differ in the metric's own fields: those that discordance leaves to a test.
     method : {"approximate", "exact"}
         Random trials, or all arrangements.
     n_trials, n_extreme : int
@@ -153,6 +179,12 @@ class Result:
         How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
     tests : tuple of ClassicalTest
         The classical tests that were asked for.
+    interval : Interval or None
+        Of the difference; None where none was asked for, or there is none.
+    score_a_interval, score_b_interval : tuple of float, or None
+        Of both scores, by the same resamples; by Wilson's method where the difference has Tango's.
+    paired_d : float or None
+        Standardised difference: over the standard deviation of what units contribute to it.
     """
 
     test_set: str
@@ -186,6 +218,10 @@ class Result:
     stopped: Stopped | None = None
     p_adjusted_interval: tuple[float, float] | None = None
     tests: tuple[ClassicalTest, ...] = ()
+    interval: Interval | None = None
+    score_a_interval: tuple[float, float] | None = None
+    score_b_interval: tuple[float, float] | None = None
+    paired_d: float | None = None
 
     def __repr__(self) -> str:
         return line_text(self)
