@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 import sigdask
 from sigdask.api import compare_all
-<<<<<<< HEAD
-from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Result, SecondRun, Stopped
-=======
-from sigdask.comparison.found.result import Beside, Exact, Interval, Result, SecondRun, Stopped
->>>>>>> main
+from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
 from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
@@ -93,14 +89,11 @@ def results(draw):
         notes=tuple(Note(*one) for one in draw(st.lists(NOTES, max_size=2))),
         signature=draw(st.none() | NAMES), stopped=stopped,
         p_adjusted_interval=None if adjusted is None else draw(st.none() | st.tuples(P, P)),
-<<<<<<< HEAD
         tests=draw(st.sampled_from([(), (SIGN,), (T, SIGN, CHI2)])),
-=======
         interval=draw(st.none() | st.builds(Interval, st.sampled_from(["bootstrap-bca", "tango"]), P, P, P,
                                             st.none() | st.integers(1, 9), st.none() | st.tuples(P, P))),
         score_a_interval=draw(st.none() | st.tuples(P, P)), score_b_interval=draw(st.none() | st.tuples(P, P)),
         paired_d=draw(st.none() | P),
->>>>>>> main
     )  # fmt: skip
 
 
