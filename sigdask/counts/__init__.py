@@ -114,7 +114,7 @@ class Counts:
     extracted: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_names(self.systems)
+        check_names(self.systems, least=1)
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:
@@ -337,7 +337,7 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(predictions))
+        check_names(tuple(predictions), least=1)
         n_items = one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
         right, given = Factor.of(gold), [Factor.of(column) for column in predictions.values()]
         labels = tuple(right.levels)

@@ -12,6 +12,9 @@ Philox4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as ea
 - unit u is bit u mod 32 of output word (u mod 128) // 32 in column u // 128.
 
 Relabelling needs several words a unit: there word 2 is the unit and word 3 the number of the call.
+
+Permuting needs about a word an item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
+call's four in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order (`kernels.permute`).
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ from sigdask.machine.compiled import compiled
 SCHEME = 1
 SWAP, RELABEL = 0, 1
 """Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap."""
+
+PERMUTE = 2
+"""Purpose of a stream that permutes labels over the items."""
 
 BLOCK = 4096
 """Consecutive trials that tallies are kept by."""
@@ -121,6 +127,11 @@ def counting_words(first: int, words: NDArray[np.uint32]) -> None:
 def relabel_word(run: int) -> np.uint32:
     """Return run and purpose of a relabelling, as they stand in counter word 1."""
     return np.uint32(run << 16 | RELABEL << 24)
+
+
+def permute_word(run: int) -> np.uint32:
+    """Return run and purpose of a permutation, as they stand in counter word 1."""
+    return np.uint32(run << 16 | PERMUTE << 24)
 
 
 @compiled()
