@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
     from sigdask.formats.frames import as_counts
-    from sigdask.labelling.asking import independence, independence_all
+    from sigdask.comparison.labelling.asking import independence, independence_all
     from sigdask.metrics import black_box, metric
     from sigdask.overnight import run_plan
     from sigdask.plan import Plan, load_plan
@@ -56,8 +56,8 @@ _HOMES = {
     "compare": "api",
     "compare_all": "api",
     "compare_sets": "api",
-    "independence": "labelling.asking",
-    "independence_all": "labelling.asking",
+    "independence": "comparison.labelling.asking",
+    "independence_all": "comparison.labelling.asking",
     "load_plan": "plan",
     "metric": "metrics",
     "read": "formats",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Files": (
-        click.option("--gold", metavar="FILE", help="The labelling that every FILE is held against, instead of the last."),
+        click.option("--gold", metavar="FILE", help="What every FILE is held against, instead of the last."),
         click.option("--format", "format_", default="labels", show_default=True, help="See `sigdask formats`."),
         option("--id", "id_column", metavar="COLUMN"),
         option("--gold-column", metavar="COLUMN"),
@@ -39,9 +39,7 @@ GROUPS = {
         permuting("--seed", type=int),
         permuting("--alpha", type=float),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
-        click.option(
-            "--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its permutations."
-        ),
+        click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of its stream's address."),
     ),
     "Where to run": (
         option("--cluster"),
@@ -74,7 +72,7 @@ def independence(**options: Any) -> None:
     The labels of the last FILE are permuted over the items, and each other FILE is scored against them: by precision
     as the one that gives labels, by recall against those of the last. A single FILE is a table with a column gold.
     """
-    from sigdask.labelling.asking import independence_all
+    from sigdask.comparison.labelling.asking import independence_all
     from sigdask.report.independence import render
 
     check_outputs(json=options["json_file"])

@@ -54,6 +54,11 @@ class Margins:
         """Return in how many items of some labels they can agree."""
         return sum(min(self.given[label], self.meant[label]) for label in part)
 
+    def may_vary(self, label: int) -> bool:
+        """Say whether arrangements differ in how many items of a label agree."""
+        a, b = self.given[label], self.meant[label]
+        return min(a, b) > max(a + b - self.n_items, 0)
+
 
 def arrangements(strata: Sequence[Margins], parts: Sequence[Sequence[int]]) -> Numbers:
     """Count arrangements by the agreements in each part of the labels.

@@ -38,7 +38,10 @@ def shares_by_enumeration(strata, parts):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(STRATUM, min_size=1, max_size=2), st.sampled_from([[[0]], [[0, 1]], [[0, 1, 2]], [[2], [0, 1]], [[0], [1], [2]]]))
+@given(
+    st.lists(STRATUM, min_size=1, max_size=2),
+    st.sampled_from([[[0]], [[0, 1]], [[0, 1, 2]], [[2], [0, 1]], [[0], [1], [2]]]),
+)
 def test_arrangements_are_those_of_all_permutations(strata, parts):
     numbers = arrangements([margins(own) for own in strata], parts)
     total = numbers.sum()

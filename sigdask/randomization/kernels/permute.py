@@ -5,7 +5,7 @@ in turn, from its last item down, takes its draws from the words at counters (t,
 (Lemire 2019), a rejected word is followed by the next one. So a permutation is addressed as a swap is: a pure function
 of seed, test set, run and trial.
 """
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001, ANN201
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations

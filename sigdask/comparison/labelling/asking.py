@@ -15,10 +15,10 @@ from sigdask.comparison.request import AnyMetric
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import InputError
-from sigdask.labelling.exact import ExactP, exact_p
-from sigdask.labelling.observed import Labellings
-from sigdask.labelling.results import Independence, Independences
-from sigdask.labelling.scores import Score, score_of
+from sigdask.comparison.labelling.exact import ExactP, exact_p
+from sigdask.comparison.labelling.observed import Labellings
+from sigdask.comparison.labelling.results import Independence, Independences
+from sigdask.comparison.labelling.scores import Score, score_of
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import HowPermuted, filled_permuted
 from sigdask.randomization.jobs import Job
@@ -120,7 +120,8 @@ def independence_all(
     chosen = [metrics] if isinstance(metrics, str) else list(metrics)
     if not chosen:
         raise InputError("no metric given; `sigdask metrics` lists them")
-    asked = _Asked.of(counts, [_bound(one, counts) for one in chosen], reference, within, how)
+    own = Labellings.of(counts, how["seed"], within)
+    asked = _Asked.of(counts, own, [_bound(one, counts) for one in chosen], reference, within, how)
     jobs = asked.jobs()
     tallies = count_jobs(
         jobs, cluster=how["cluster"], workers=how["workers"], progress=how["progress"],
@@ -150,12 +151,12 @@ class _Asked:
     @staticmethod
     def of(
         counts: Counts,
+        own: Labellings,
         metrics: Sequence[BoundMetric | BoundSets | BlackBox],
         reference: str,
         within: str | None,
         how: HowPermuted,
     ) -> _Asked:
-        own = Labellings.of(counts, how["seed"], within)
         systems = range(len(own.names))
         margins, agreed = [own.margins(s) for s in systems], [own.agreed(s) for s in systems]
         scores = tuple(tuple(score_of(m, own.labels, margins[s], agreed[s]) for m in metrics) for s in systems)
@@ -234,7 +235,7 @@ class _Asked:
 
     def _warnings(self, score: Score, low: float, high: float, p: float) -> list[str]:
         alpha = self.how["alpha"]
-        if not score.agreeing.parts:
+        if score.is_fixed:
             return ["every arrangement scores the same: p says nothing"]
         if low <= alpha < high:
             needed = trials_to_decide(p, alpha)

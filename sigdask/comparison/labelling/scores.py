@@ -41,11 +41,14 @@ class Score:
         all arrangements.
     agreeing : Agreeing
         How arrangements are compared with it.
+    is_fixed : bool
+        Whether no arrangement scores otherwise.
     """
 
     value: float
     expected: float
     agreeing: Agreeing
+    is_fixed: bool
 
 
 def score_of(
@@ -75,8 +78,11 @@ def score_of(
     weights = _weights(metric.form, fixed, columns)
     if weights is None:
         limits = _limits(value, expected, 2 * float(TIE) * (2 * abs(expected) + abs(value)))
-        return Score(value, expected, Agreeing(columns, limits, metric.form, fixed))
-    return Score(value, expected, _weighted(_of_two(weights), agreed, frequent, strata))
+        agreeing = Agreeing(columns, limits, metric.form, fixed)
+    else:
+        agreeing = _weighted(_of_two(weights), agreed, frequent, strata)
+    counting = [k for part in agreeing.parts for k in part]
+    return Score(value, expected, agreeing, is_fixed=not any(own.may_vary(k) for own in strata for k in counting))
 
 
 def _sums(

@@ -94,5 +94,7 @@ class Labellings:
 
     def _table(self, codes: NDArray[np.int32]) -> list[list[int]]:
         n = len(self.labels)
-        found: list[list[int]] = np.bincount(self.stratum * n + codes, minlength=self.n_strata * n).reshape(-1, n).tolist()
+        found: list[list[int]] = (
+            np.bincount(self.stratum * n + codes, minlength=self.n_strata * n).reshape(-1, n).tolist()
+        )
         return found
