@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sigdask.api import compare, compare_all, compare_sets
     from sigdask.comparison.found.result import Result
+    from sigdask.comparison.labelling.asking import independence, independence_all
     from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
     from sigdask.formats.frames import as_counts
-    from sigdask.comparison.labelling.asking import independence, independence_all
     from sigdask.metrics import black_box, metric
     from sigdask.overnight import run_plan
     from sigdask.plan import Plan, load_plan

@@ -39,7 +39,7 @@ GROUPS = {
         permuting("--seed", type=int),
         permuting("--alpha", type=float),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
-        click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of its stream's address."),
+        click.option("--name", default="", metavar="TESTSET", help="The test set's name, of its stream's address."),
     ),
     "Where to run": (
         option("--cluster"),

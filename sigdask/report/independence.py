@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sigdask.comparison.results import made_by
 from sigdask.comparison.labelling.results import Independence, Independences
+from sigdask.comparison.results import made_by
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
 from sigdask.report.terminal import p_cell, score_text

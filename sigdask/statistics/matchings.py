@@ -187,12 +187,14 @@ def _shifted(c: Numbers, axis: int) -> Numbers:
     rows *= signs
     for length in range(m + 1, 1, -1):
         np.add.accumulate(rows[:length], axis=0, out=rows[:length])
-    return np.moveaxis((rows * signs)[::-1], 0, axis)
+    found: Numbers = np.moveaxis((rows * signs)[::-1], 0, axis)
+    return found
 
 
 def _convolved(p: Numbers, q: Numbers) -> Numbers:
     if p.size == 1:
-        return q * p.reshape(-1)[0]
+        one: Numbers = q * p.reshape(-1)[0]
+        return one
     found: Numbers = np.zeros([a + b - 1 for a, b in zip(p.shape, q.shape, strict=True)], object)
     for at in np.ndindex(q.shape):
         if q[at]:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from sigdask import metrics as known
 from sigdask.comparison.found.result import Exact, SecondRun
-from sigdask.comparison.request import AnyMetric
-from sigdask.counts import Counts
-from sigdask.engine import count_jobs
-from sigdask.errors import InputError
 from sigdask.comparison.labelling.exact import ExactP, exact_p
 from sigdask.comparison.labelling.observed import Labellings
 from sigdask.comparison.labelling.results import Independence, Independences
 from sigdask.comparison.labelling.scores import Score, score_of
+from sigdask.comparison.request import AnyMetric
+from sigdask.counts import Counts
+from sigdask.engine import count_jobs
+from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import HowPermuted, filled_permuted
 from sigdask.randomization.jobs import Job
@@ -201,15 +201,18 @@ class _Asked:
     def _judged(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
         score, exact = self.scores[s][m], self.exact.get((s, m))
         counted = [int(t.counts[s, m, TAILS.index(self.how["alternative"])]) for t in tallies]
+        checks: list[Check] = []
+        n_trials: int | None
+        n_extreme: int | None
         if counted:
-            n_trials, n_extreme = tallies[0].n_trials, counted[0]
-            p = float(bounds.bound(n_extreme, n_trials))
-            low, high = map(float, bounds.interval(n_extreme, n_trials))
-            checks = [*_second(counted, n_trials, n_sampled), *_exact_value(exact, n_extreme, n_trials, n_sampled)]
+            n_trials, n_extreme = n, k = tallies[0].n_trials, counted[0]
+            p = float(bounds.bound(k, n))
+            low, high = map(float, bounds.interval(k, n))
+            checks = [*_second(counted, n, n_sampled), *_exact_value(exact, k, n, n_sampled)]
         else:
             assert exact is not None
-            n_trials, n_extreme, p, checks = exact.n_arrangements, exact.n_extreme, float(exact.p), []
-            low = high = p
+            n_trials, n_extreme = exact.n_arrangements, exact.n_extreme
+            low = high = p = float(exact.p)
         return Independence(
             test_set=self.counts.name,
             a=self.labellings.names[s],

@@ -13,11 +13,11 @@ from scipy import stats
 from sklearn import metrics as scikit
 
 import sigdask
+from sigdask.comparison.labelling.observed import Labellings
+from sigdask.comparison.labelling.scores import score_of
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import InputError
-from sigdask.comparison.labelling.observed import Labellings
-from sigdask.comparison.labelling.scores import score_of
 from sigdask.metrics import find
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import Permuted
