@@ -25,6 +25,7 @@ from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracte
 from sigdask.options import Adjust, HowCompared, WhatCompared, filled
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
+from sigdask.statistics.classical.names import asked as tests_asked
 from sigdask.statistics.stopping import Stopping, named
 
 
@@ -181,6 +182,10 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         sets in which they replicate.
     beside : bool
         Show p with finer units exchanged, and with coarser ones where differences hang together.
+    tests : str or sequence of str, optional
+        Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
+        "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
+        systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
@@ -212,6 +217,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         trials=every["trials"],
         seed=every["seed"],
         beside=every["beside"],
+        tests=tests_asked(every["tests"]),
     )
     rule = _rule(every)
     grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]

@@ -138,6 +138,13 @@ class HowCompared(TypedDict, total=False):
             otherwise="count all trials",
         ),
     ]
+    tests: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "Classical tests beside p: t, sign, wilcoxon, wilcoxon:pratt, mcnemar; two-sample-t, binomial, chi2; all.",
+            otherwise="none",
+        ),
+    ]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
     cluster: Annotated[
         str | Any,

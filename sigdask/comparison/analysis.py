@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.classical.tested import tested
 from sigdask.comparison.comparisons import left_out
 from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.judging import Judging, p_values
@@ -43,12 +44,15 @@ class Analysis:
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
         Subset, systems and metric of what is not compared, as one of the systems has no item of it.
+    tests : tuple of str
+        Names of the classical tests beside.
     """
 
     main: Exchange
     dependences: tuple[Hanging, ...]
     others: tuple[Exchange, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
+    tests: tuple[str, ...] = ()
 
     @staticmethod
     def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Analysis:
@@ -64,7 +68,7 @@ class Analysis:
         )
         others = tuple(Exchange.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
         without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
-        return Analysis(main, dependences, others, tuple(without))
+        return Analysis(main, dependences, others, tuple(without), wanted.tests)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
@@ -79,7 +83,8 @@ class Analysis:
     def table(self, judging: Judging, tallies: Tallies) -> Table:
         """Judge the counts of `jobs`."""
         main, *others = (judging.table(one.comparisons, one.slots, one.jobs, tallies) for one in self.exchanges)
-        return replace(main, dependence=self.dependences, beside=tuple(map(_beside, others)))
+        tests = tested(self.main.comparisons, self.tests, judging.alternative)
+        return replace(main, dependence=self.dependences, beside=tuple(map(_beside, others)), tests=tests)
 
     def p_values(self, tallies: Tallies, alternative: Alternative) -> Floats:
         """Return p of each comparison alone, of one alternative."""

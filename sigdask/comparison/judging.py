@@ -19,7 +19,7 @@ from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import bounds, crosscheck
-from sigdask.statistics.classical import sign_test
+from sigdask.statistics.classical.sign import sign_test
 
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""

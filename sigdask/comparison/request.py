@@ -39,6 +39,8 @@ class Wanted:
         As in `compare_sets`.
     beside : bool
         Show p with other units exchanged.
+    tests : tuple of str
+        Names of classical tests, as `statistics.classical.names.asked` gives them.
     """
 
     metrics: Sequence[AnyMetric]
@@ -50,6 +52,7 @@ class Wanted:
     trials: int | None = None
     seed: int = 0
     beside: bool = True
+    tests: tuple[str, ...] = ()
 
     def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, names looked up."""

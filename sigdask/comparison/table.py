@@ -193,6 +193,38 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Tested:
+    """What one classical test found of each row.
+
+    Attributes
+    ----------
+    name : str
+        Of the test, one of `statistics.classical.names`.
+    statistic, p_value : float64 array, shape (n,)
+        NaN where there is none.
+    n : int64 array, shape (n,)
+        Observations that it takes, of both samples where there are two; 0 where it does not fit.
+    n_dropped : int64 array, shape (n,)
+        Those without a difference that it drops.
+    detail : Coded of str
+        How it was had, or why it does not fit the score, with "{dropped}" for `n_dropped`; empty where it was not asked
+        for.
+    """
+
+    name: str
+    statistic: Floats
+    p_value: Floats
+    n: Integers
+    n_dropped: Integers
+    detail: Coded[str]
+
+    @property
+    def is_asked(self) -> NDArray[np.bool_]:
+        """Of which rows it was asked for."""
+        return np.array([text != "" for text in self.detail.values], np.bool_)[self.detail.codes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """What was found of comparisons: arrays of shape (n,), a row for each.
 
@@ -238,6 +270,8 @@ class Table:
         One for each rule; no row is in two.
     seen_with : int64
         Trials that a p was had with before; 0 where it was not, or with no fewer.
+    tests : tuple of Tested
+        One for each classical test that was asked for, in the order of their names.
     notes : mapping of int to tuple of Note
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
     """
@@ -280,6 +314,7 @@ class Table:
     dependence: tuple[Hanging, ...] = ()
     beside: tuple[OtherUnit, ...] = ()
     stops: tuple[Stops, ...] = ()
+    tests: tuple[Tested, ...] = ()
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -148,4 +148,5 @@ def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any
         method=test_set.method,
         trials=test_set.trials,
         seed=plan.seed,
+        tests=test_set.tests,
     )

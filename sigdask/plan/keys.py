@@ -109,6 +109,7 @@ class TestSetKeys:
     alternative: Annotated[Alternative | None, of("alternative")] = None
     method: Annotated[Method | None, of("method")] = None
     trials: Annotated[StrictInt | None, of("trials")] = None
+    tests: Annotated[TextOrTexts | None, of("tests")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +241,7 @@ class PlanKeys:
     alternative: Annotated[Alternative, of("alternative")] = DEFAULT["alternative"]
     method: Annotated[Method, of("method")] = DEFAULT["method"]
     trials: Annotated[StrictInt | None, of("trials")] = None
+    tests: Annotated[TextOrTexts | None, of("tests")] = None
     seed: Annotated[StrictInt, of("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
     alpha: Annotated[Share, of("alpha")] = DEFAULT["alpha"]
     second_run: Annotated[StrictBool, of("second_run")] = DEFAULT["second_run"]

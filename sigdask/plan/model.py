@@ -47,6 +47,8 @@ class TestSet:
         Systems to compare; None with no baseline is all pairs.
     alternative, method, trials
         As in `compare_all`.
+    tests : tuple of str
+        Classical tests beside p.
     """
 
     __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
@@ -64,6 +66,7 @@ class TestSet:
     alternative: Alternative
     method: Method
     trials: int | None
+    tests: tuple[str, ...] = ()
 
     def read(self) -> Counts:
         """Read the files into aligned counts, with the unit that is exchanged."""

@@ -33,6 +33,7 @@ from sigdask.plan.keys import (
 )
 from sigdask.plan.lines import Key
 from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
+from sigdask.statistics.classical.names import asked as tests_asked
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
 DATABASES = ("sqlite", "postgresql")
@@ -78,8 +79,10 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
     """
     at = _Place(path.parent, complaints)
     is_whole = not complaints
+    tests = at.attempt(("tests",), tests_asked, keys.tests) or ()
     test_sets = tuple(
-        _test_set(own, keys, at, ("test_set", number)) for own, number in zip(keys.test_set, numbers, strict=True)
+        _test_set(own, keys, at, ("test_set", number), tests)
+        for own, number in zip(keys.test_set, numbers, strict=True)
     )
     plan = Plan(
         path=path,
@@ -108,7 +111,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
     return plan
 
 
-def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet:
+def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key, tests: tuple[str, ...]) -> TestSet:
     baseline, pairs = _pairs(own.pairs or keys.pairs)
     metrics = own.metrics or keys.metrics or ()
     found = TestSet(
@@ -125,6 +128,7 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet
         alternative=own.alternative or keys.alternative,
         method=own.method or keys.method,
         trials=own.trials or keys.trials,
+        tests=tests if own.tests is None else at.attempt((*key, "tests"), tests_asked, own.tests) or (),
     )
     check_comparisons(found, own, key, at.complain)
     return found

@@ -19,7 +19,7 @@ from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
 from sigdask.report.trials import trials_text
 from sigdask.statistics.bounds import interval
-from sigdask.statistics.classical import inflation
+from sigdask.statistics.classical.correlation import inflation
 from sigdask.statistics.rounding import limits_text, p_equals, p_text
 
 MOST_LETTERS = 20

@@ -116,6 +116,7 @@ def test_no_name_reaches_a_terminal_as_a_command(tmp_path):
             assert "pwned" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_file_whose_name_is_not_utf8_is_named_and_taken_where_the_system_has_a_name(tmp_path):
     odd = os.fsdecode(b"s\xe9.txt")
     (tmp_path / odd).write_text("1\n2\n3\n4\n")
@@ -247,6 +248,7 @@ def test_worker_processes_give_the_same_json_as_this_process(files):
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_interrupting_says_so_without_a_traceback(files):
     import signal
     import time
@@ -273,6 +275,7 @@ def test_the_example_file_is_what_its_script_makes():
     assert YEH.read_text() == "\n".join(rows()) + "\n"
 
 
+@pytest.mark.slow
 def test_the_digits_example_ends_in_an_answer(tmp_path):
     made = subprocess.run(
         [sys.executable, "-m", "sigdask.examples.digits", tmp_path], capture_output=True, text=True, check=False

@@ -36,6 +36,7 @@ def many(n_items=60, n_systems=5, seed=2, **more):
     return Counts.from_scores(scores, **more)
 
 
+@pytest.mark.slow
 def test_an_exact_oracle_from_the_public_function(oracles):
     results = compare_all(five_topics(), metrics=["mean"], adjust="tukey")
     expected = [

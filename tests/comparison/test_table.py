@@ -87,6 +87,7 @@ def results(draw):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), max_size=5), st.data())
 def test_rows_come_back_from_columns_as_they_were(rows, data):

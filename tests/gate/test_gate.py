@@ -340,6 +340,7 @@ def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_p
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.slow
 def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
     waits = "import time; time.sleep(1.5); open('late', 'w')"
     command = ("sh", "-c", '"$0" -c "$1" & sleep 60', sys.executable, waits)

@@ -131,6 +131,7 @@ def test_margins_of_0_1_scores_take_no_trials(folder):
     assert [rule["findings"][0]["smallest_margin"] < 0.1 for rule in written["rules"]] == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["signal", "deadline"])
 def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, how):
     scores(folder, 0.0)
@@ -170,6 +171,7 @@ def slow_when_asked(outputs, gold):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGTERM", "the deadline"])
 def test_the_spread_of_a_slow_black_box_is_left_in_time(folder, how, monkeypatch):
     scores(folder, 0.0)

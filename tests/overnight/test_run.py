@@ -169,6 +169,7 @@ def test_enumerated_pairs_are_kept_and_resumed_like_the_others(tmp_path):
     assert run_plan(load_plan(path), cluster="none").n_counted == 0
 
 
+@pytest.mark.slow
 def test_a_metric_that_fails_on_one_set_leaves_the_others_counted(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=2)
@@ -291,6 +292,7 @@ def test_a_second_driver_is_refused_with_status_2(plan):
     assert f"process {os.getpid()}" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_written_loses_nothing(tmp_path):
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("root writes anything, and there is no setpriv to be someone else")
@@ -330,6 +332,7 @@ def as_nobody(folder, tmp_path, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_room(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -402,6 +405,7 @@ def wait_for_tallies(folder):
     wait_for_run(folder, "tallies")
 
 
+@pytest.mark.slow
 def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
@@ -506,6 +510,7 @@ def test_json_tells_the_family_of_each_test_set(tmp_path):
     assert found["family"] is None
 
 
+@pytest.mark.slow
 def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
     found = []
     slow = replace(plan, test_sets=tuple(replace(t, trials=2**40) for t in plan.test_sets))

@@ -286,6 +286,7 @@ def test_a_driver_that_lost_its_lease_cannot_commit(where):
         assert store.prefixes(ids, 0).n_trials.tolist() == [0]
 
 
+@pytest.mark.slow
 def test_a_lease_shows_signs_of_life(where, monkeypatch):
     monkeypatch.setattr(lease, "BEAT", 0.05)
     with open_store(where, "p") as store:
@@ -520,6 +521,7 @@ def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
         open_to_write(str(tmp_path / "x.sqlite"))
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_nothing_and_is_waited_for(server):
     import threading
 

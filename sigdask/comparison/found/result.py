@@ -71,6 +71,32 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassicalTest:
+    """What a classical test finds of the same two systems.
+
+    Attributes
+    ----------
+    name : str
+        As it is asked for.
+    statistic, p_value : float or None
+        None where the test does not fit the score.
+    n : int or None
+        Observations that it takes, of both samples where there are two.
+    assumes_independence : bool
+        Whether it takes the two systems for independent: for contrast only.
+    detail : str
+        How it was had, or why it does not fit.
+    """
+
+    name: str
+    statistic: float | None
+    p_value: float | None
+    n: int | None
+    assumes_independence: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One comparison: two systems, one metric, one test set (or subset).
 
@@ -125,6 +151,8 @@ class Result:
         How the scorer library counted, in its own words.
     stopped : Stopped or None
         How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
+    tests : tuple of ClassicalTest
+        The classical tests that were asked for.
     """
 
     test_set: str
@@ -157,6 +185,7 @@ class Result:
     signature: str | None = None
     stopped: Stopped | None = None
     p_adjusted_interval: tuple[float, float] | None = None
+    tests: tuple[ClassicalTest, ...] = ()
 
     def __repr__(self) -> str:
         return line_text(self)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
 from sigdask.comparison.found.parts import merged
-from sigdask.comparison.found.result import Result, Stopped
+from sigdask.comparison.found.result import ClassicalTest, Result, Stopped
 from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
-from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table
+from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table, Tested
 from sigdask.statistics.crosscheck import CHECKS, Check, count_fits
 
 
@@ -39,6 +39,7 @@ def table_of(results: Sequence[Result], alpha: float) -> Table:
         dependence=_dependence(results),
         beside=_beside(results),
         stops=_stops(results),
+        tests=_tests(results),
     )
     return _with_words(table, results)
 
@@ -162,6 +163,22 @@ def _stops_of(results: Sequence[Result], rule: str, epsilon: float | None, h: in
         n_counted_extreme=np.array(
             [0 if s is None else r.n_extreme for s, r in zip(found, results, strict=True)], np.int64
         ),
+    )
+
+
+def _tests(results: Sequence[Result]) -> tuple[Tested, ...]:
+    names = merged(tuple(test.name for test in r.tests) for r in results)
+    return tuple(_tested(name, [{t.name: t for t in r.tests}.get(name) for r in results]) for name in names)
+
+
+def _tested(name: str, tests: Sequence[ClassicalTest | None]) -> Tested:
+    return Tested(
+        name=name,
+        statistic=np.array([None if t is None else t.statistic for t in tests], np.float64),
+        p_value=np.array([None if t is None else t.p_value for t in tests], np.float64),
+        n=np.array([0 if t is None else t.n or 0 for t in tests], np.int64),
+        n_dropped=np.zeros(len(tests), np.int64),  # which stands in the words
+        detail=Coded.of("" if t is None else t.detail for t in tests),
     )
 
 

@@ -15,9 +15,12 @@ from sigdask.statistics.crosscheck import KNOWN_DIGITS, of_arrangements, of_runs
 from sigdask.statistics.rounding import limits_text, p_equals, rounded_up
 
 if TYPE_CHECKING:
-    from sigdask.comparison.table import Checked, Table
+    from sigdask.comparison.table import Checked, Table, Tested
 
 SECOND_RUN = "second run"
+
+DROPPED = "{dropped}"
+"""Stands in what a test says for the number of observations that it drops."""
 
 NOT_REACHED = Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p")
 NOT_FOUND = Note("stop-unknown", "the trial to stop at is not looked for yet: p is the largest that it can be")
@@ -61,6 +64,15 @@ def _known(table: Table, checked: Checked, rows: NDArray[np.intp]) -> Sequence[s
         of_arrangements(p, k, n) if exact else of_trials(p, k, n, fit)
         for p, k, n, fit, exact in zip(known, extreme, trials, fits, table.exact[rows].tolist(), strict=True)
     ]
+
+
+def of_test(own: Tested) -> list[str]:
+    """Return what a classical test says of each row; nothing where it was not asked for."""
+    said = own.detail.listed()
+    told = np.array([DROPPED in text for text in own.detail.values], np.bool_)[own.detail.codes]
+    for row, n in zip(np.flatnonzero(told).tolist(), own.n_dropped[told].tolist(), strict=True):
+        said[row] = said[row].replace(DROPPED, f"{n:,}")
+    return said
 
 
 def p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found import sentences
-from sigdask.comparison.found.result import Beside, Exact, Result, SecondRun, Stopped
+from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Result, SecondRun, Stopped
+from sigdask.statistics.classical.names import INDEPENDENT
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
 
@@ -37,7 +38,7 @@ def results(table: Table) -> Iterator[Result]:
         table.p_adjusted_high.tolist(), optional(table.r12), strict=True,
     )  # fmt: skip
     notes, runs, exact, stopped = sentences.notes(table), _second_runs(table), _exact(table), _stopped(table)
-    checks, dependence, beside = _checks(table), _dependence(table), _beside(table)
+    checks, dependence, beside, tests = _checks(table), _dependence(table), _beside(table), _tests(table)
     for row, (
         test_set, subset, unit, a, b, metric, score_a, score_b, difference, alternative, n_items, n_units,
         n_discordant, how, n_trials, n_extreme, p, low, high, p_adjusted, adjusted_low, adjusted_high, r12,
@@ -73,6 +74,7 @@ def results(table: Table) -> Iterator[Result]:
             signature=metric.signature,
             stopped=stopped.get(row),
             p_adjusted_interval=None if adjusted_low is None else (adjusted_low, adjusted_high),
+            tests=tuple(tests.get(row, ())),
         )
 
 
@@ -138,6 +140,17 @@ def _beside(table: Table) -> dict[int, list[Beside]]:
         for row, values in enumerate(zip(*columns, strict=True)):
             if values[1]:
                 found.setdefault(row, []).append(Beside(*values))
+    return found
+
+
+def _tests(table: Table) -> dict[int, list[ClassicalTest]]:
+    found: dict[int, list[ClassicalTest]] = {}
+    for own in table.tests:
+        columns = optional(own.statistic), optional(own.p_value), own.n.tolist(), sentences.of_test(own)
+        for row, (statistic, p, n, detail) in enumerate(zip(*columns, strict=True)):
+            if detail:
+                made = ClassicalTest(own.name, statistic, p, None if p is None else n, own.name in INDEPENDENT, detail)
+                found.setdefault(row, []).append(made)
     return found
 
 
