@@ -18,6 +18,9 @@ output word s mod 4 of the call at (trial t, purpose 3, word 2 = s // 4, word 3 
 is the place floor(word * n_units / 2**32) among the units in canonical order. A place is drawn with a
 probability that is off 1 / n_units by less than n_units / 2**32 of itself: less than 1 in 4,000 for a
 million units, which moves no interval.
+
+Permuting needs about a word an item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
+call's four in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order (`kernels.permute`).
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from sigdask.errors import InputError
 from sigdask.machine.compiled import compiled
 
 SCHEME = 1
-SWAP, RELABEL, BOOTSTRAP, SAMPLE = 0, 1, 3, 4
+SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE = range(5)
 """Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap, 4 sample."""
 
 BLOCK = 4096
@@ -194,6 +197,11 @@ def _draw(k0, k1, c1, first, out):  # type: ignore[no-untyped-def]  # noqa: ANN0
             for j in range(SLOTS):
                 for c in range((left - j + SLOTS - 1) // SLOTS):
                     row[np.int64(np.uint64(words[j, c]) * np.uint64(n) >> np.uint64(32))] += 1
+
+
+def permute_word(run: int) -> np.uint32:
+    """Return run and purpose of a permutation, as they stand in counter word 1."""
+    return np.uint32(run << 16 | PERMUTE << 24)
 
 
 @compiled()
