@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.comparing import read
+from sigdask.cli.comparing import read_systems
 from sigdask.cli.declaring import grouped, option, whole
 from sigdask.cli.progress import progress
 from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
@@ -121,6 +121,6 @@ def _read(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
     if gold is not None and options["gold_column"] is None and not files:
         raise InputError("no labelling given beside --gold; name a file")
     within = () if options["within"] is None else (options["within"],)
-    counts, format_ = read({**UNUSED, **options, "systems": files, "gold": gold, "unit": within}, steps)
+    counts, format_ = read_systems({**UNUSED, **options, "systems": files, "gold": gold, "unit": within}, steps)
     note(f"read as {format_}: {counts.n_systems} labelling{'s' * (counts.n_systems > 1)}, {counts.n_items:,} items")
     return counts, reference
