@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sigdask.api import compare, compare_all, compare_sets, power
     from sigdask.comparison.found.result import Result
+    from sigdask.comparison.labelling.asking import independence, independence_all
     from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -34,6 +35,8 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_sets",
+    "independence",
+    "independence_all",
     "load_plan",
     "metric",
     "power",
@@ -54,6 +57,8 @@ _HOMES = {
     "compare": "api",
     "compare_all": "api",
     "compare_sets": "api",
+    "independence": "comparison.labelling.asking",
+    "independence_all": "comparison.labelling.asking",
     "load_plan": "plan",
     "metric": "metrics",
     "power": "api",

@@ -76,6 +76,10 @@ GROUPS = {
         option("--seed", type=int),
         option("--alpha", type=float),
         option("--stop", metavar="RULE"),
+        option("--tests", metavar="NAME,...|all"),
+        option("--interval"),
+        option("--confidence", type=float),
+        option("--resamples", type=whole, metavar="N"),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
     ),
     "Many comparisons": (
@@ -237,8 +241,10 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     """Return what is asked of the comparison; refused before anything is read where it cannot be."""
     from sigdask import clusters
     from sigdask.options import OPTIONS, WhatCompared, filled
+    from sigdask.statistics.classical import names
 
     clusters.check(options["cluster"])
+    names.asked(options["tests"])
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 

@@ -92,7 +92,7 @@ class Losses:
             mask = np.array([value == subset for value in self.counts.group(self.by)])
         found: dict[int, tuple[Pairs, int]] = {}
         units = Units.of(self.counts, self.seed)
-        for placed in Sharing.of(self.counts, [metric], pairs).panels(units, mask, whole=True):
+        for placed in Sharing.of(self.counts, [metric], pairs).panels(units, mask, every_unit=True):
             own = Pairs(placed.panel)
             found |= {k: (own, row) for row, k in enumerate(placed.of_pairs.tolist())}
         return [found[k] for k in range(len(results))]

@@ -120,7 +120,7 @@ def _placed(counts: Counts, wanted: Wanted) -> Iterator[tuple[Pairs, int, tuple[
                 "counts, of which samples can be summed; not for sets over all items, nor for black boxes"
             )
         found = np.zeros(len(pairs), object)
-        for placed in Sharing.of(counts, [metric], pairs).panels(units, whole=True):
+        for placed in Sharing.of(counts, [metric], pairs).panels(units, every_unit=True):
             if placed.panel.n_units < 2:
                 raise InputError(f"{placed.panel.n_units} unit: power is told by how units differ; two are the least")
             own = Pairs(placed.panel)
