@@ -32,7 +32,7 @@ def pairs_of(values, form=MEAN):
     counts = Counts(tuple("abcdef"[: values.shape[1]]), fields, len(values))
     systems = np.array([*itertools.combinations(range(values.shape[1]), 2)])
     [placed] = Sharing.of(counts, [BoundMetric("m", tuple(fields), form)], systems).panels(
-        Units.of(counts, 0), whole=True
+        Units.of(counts, 0), every_unit=True
     )
     return Pairs(placed.panel)
 
