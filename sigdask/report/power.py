@@ -186,14 +186,19 @@ def _beside(powers: Powers) -> Iterator[str]:
             if len(powers) > 1
             else f"note: rests on few units: {few}"
         )
-    notes: dict[str, list[str]] = {}
-    for one in powers:
-        if one.note is not None:
-            notes.setdefault(one.note, []).append(f"{one.a} and {one.b}")
-    shown = [*notes.items()][:SHOWN]
-    for text, pairs in shown if len(powers) > 1 or powers[0].needed is not None else ():
-        yield printable(f"note: {listed(pairs, NOTED, '; ')}: {text}")
-    if len(notes) > SHOWN:
-        yield f"note: {len(notes) - SHOWN:,} further notes are in --json"
+    yield from map(printable, _said_of_pairs(powers))
     for note in powers.notes:
         yield f"note: {note}"
+
+
+def _said_of_pairs(powers: Powers) -> Iterator[str]:
+    """Yield what is to be said of some pairs, those together of which it is the same but for its numbers."""
+    if len(powers) == 1 and powers[0].needed is None:  # said already
+        return
+    alike: dict[str, list[Power]] = {}
+    for one in powers:
+        if one.note is not None:
+            alike.setdefault(one.note.partition(":")[0], []).append(one)
+    for text, own in alike.items():
+        pairs = listed([f"{one.a} and {one.b}" for one in own], NOTED, "; ")
+        yield f"note: {pairs}: {own[0].note if len(own) == 1 else text}"
