@@ -98,6 +98,12 @@ def test_a_difference_beyond_the_largest_is_not_reached():
     assert tilting.reachable(d, lambda w: float(w @ d), -1) == pytest.approx(-0.5)
 
 
+def test_the_difference_that_all_units_have_is_reached_whatever_rounding_does():
+    d = np.full(30, 0.1)
+    assert tilting.strength_of(d, lambda w: float(w @ d) - 1e-17, 0.1) == 0.0
+    assert tilting.strength_of(d, lambda w: float(w @ d), 0.1001) is None
+
+
 def test_a_search_among_units_ends_at_the_first_that_has_the_power():
     for true in (7, 33, 420, 123_456):
         search = Crossing(0.8, 1.96, 50, 6, 10**9, whole=True)

@@ -23,6 +23,9 @@ FIRST, LAST = -6, 40
 CONCENTRATED = 1e-12
 """Share of the weight beyond the units of largest influence at which stronger tilts change nothing."""
 
+ROUNDING = 1e-11
+"""Share of a difference by which rounding may miss it, as where all units differ by it."""
+
 
 def weights(influences: Array, strength: float) -> Array:
     """Return the probabilities of the units, shape (n_units,).
@@ -74,7 +77,8 @@ def strength_of(influences: Array, difference: Callable[[Array], float], wanted:
     from scipy.optimize import brentq
 
     def missing(strength: float) -> float:
-        return difference(weights(influences, strength)) - wanted
+        left = difference(weights(influences, strength)) - wanted
+        return 0.0 if abs(left) <= ROUNDING * abs(wanted) else left
 
     start = missing(0.0)
     if start == 0:
