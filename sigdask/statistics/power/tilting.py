@@ -77,16 +77,15 @@ def strength_of(influences: Array, difference: Callable[[Array], float], wanted:
     from scipy.optimize import brentq
 
     def missing(strength: float) -> float:
-        left = difference(weights(influences, strength)) - wanted
-        return 0.0 if abs(left) <= ROUNDING * abs(wanted) else left
+        return difference(weights(influences, strength)) - wanted
 
-    start = missing(0.0)
-    if start == 0:
+    start, close = missing(0.0), ROUNDING * abs(wanted)
+    if abs(start) <= close:
         return 0.0
     before = 0.0
     for strength in _path(influences, -1 if start > 0 else 1):
         here = missing(strength)
-        if here == 0:
+        if abs(here) <= close:
             return strength
         if (here > 0) != (start > 0):
             return float(brentq(missing, before, strength, xtol=1e-300, rtol=1e-13))
