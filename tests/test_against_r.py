@@ -8,7 +8,11 @@ import pytest
 from panel_of import rng_of
 
 from sigdask.api import compare, compare_all
+from sigdask.comparison.comparisons import bind
+from sigdask.comparison.request import Wanted
 from sigdask.formats import Options, parse_map, read
+from sigdask.randomization.panels.build import Sharing
+from sigdask.randomization.panels.sums import Units
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 RSCRIPT = shutil.which("Rscript")
@@ -134,3 +138,46 @@ def test_the_tests_of_30_000_right_and_wrong_answers_are_rs(shared_data):
         assert own["binomial"].p_value == own["chi2"].p_value == pytest.approx(shares, rel=1e-9)
         assert own["chi2"].statistic == pytest.approx(statistic, rel=1e-9)
         assert side != "two-sided" or own["chi2"].p_value == pytest.approx(p, rel=1e-9)
+
+
+RESAMPLES = 20_000
+NEAR = 5 * np.sqrt(2 * 0.025 * 0.975 / RESAMPLES) / 0.0584
+"""Five Monte Carlo errors of the difference of two ends, in standard errors: 0.0584 is the normal density at 1.96."""
+
+
+def boots(values, statistic, file):
+    """Ends of percentile and BCa intervals of R's boot, of columns by unit, and its standard error."""
+    np.savetxt(file, values, fmt="%.17g")
+    return r(
+        f"suppressMessages(library(boot)); set.seed(1); d <- as.matrix(read.table('{file}'));"
+        f"f <- function(d, i) {{ s <- colSums(d[i,]); {statistic} }}; b <- boot(d, f, {RESAMPLES});"
+        "L <- empinf(data=d, statistic=f, type='jack', stype='i');"
+        "ci <- boot.ci(b, type=c('perc', 'bca'), L=L);"
+        "cat(sprintf('%.17g', c(ci$percent[4:5], ci$bca[4:5], sd(b$t))))"
+    )
+
+
+def test_intervals_of_real_topic_means_are_those_of_boot(shared_data, tmp_path):
+    scores = read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv").field("score")[:, [124, 125]]
+    *ends, error = boots(scores, "(s[1] - s[2]) / nrow(d)", tmp_path / "d")
+    found = compare(*scores.T, interval="bootstrap", resamples=RESAMPLES, trials=10).interval
+    got = (*found.percentile, found.low, found.high)
+    assert got == pytest.approx(tuple(ends), abs=NEAR * error + 1e-12)
+
+
+@pytest.mark.slow
+def test_intervals_of_real_f1_by_sentence_are_those_of_boot(shared_data, tmp_path):
+    folder = shared_data / "seqlab_wnut17"
+    files = (folder / "submissions" / name for name in ("mic-cis.txt", "flytxt"))
+    counts = read(*files, gold=folder / "emerging.test.annotated", format="conll")
+    [metric] = [bind(m, counts) for m in Wanted(metrics=["f1"]).found(counts)]
+    [placed] = Sharing.of(counts, [metric], np.array([[0, 1]])).panels(Units.of(counts, 0), every_unit=True)
+    panel = placed.panel
+    fields = panel.values.astype(int)[:, :, list(panel.metrics[0].fields)]
+    form = panel.ratio(0)
+    above, below = (np.array(w[0]) for w in (form.numerators, form.denominators))
+    columns = np.column_stack([fields[:, s] @ w for s in (0, 1) for w in (above, below)])
+    *ends, error = boots(columns, "s[1] / s[2] - s[3] / s[4]", tmp_path / "d")
+    [found] = compare_all(counts, metrics=["f1"], interval="bootstrap", resamples=RESAMPLES, trials=10)
+    got = (*found.interval.percentile, found.interval.low, found.interval.high)
+    assert got == pytest.approx(tuple(ends), abs=NEAR * error)

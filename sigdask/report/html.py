@@ -28,6 +28,7 @@ from sigdask.report.terminal import (
     citation,
     confidence,
     how,
+    interval_cell,
     is_adjusted,
     p_cell,
     score_text,
@@ -128,6 +129,7 @@ def page(
         several=len(np.unique(table.test_set.codes)) > 1,
         subsets=any(table.subset.values),
         adjusted=is_adjusted(table),
+        sure=table.intervals is not None,
         citations=list(dict.fromkeys(citation(results) for _, results in shown)),
         curve=_curve(table) if len(table) >= FEWEST_IN_CURVE else None,
     )
@@ -139,7 +141,14 @@ def _template() -> Any:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"p": p_cell, "limits": _limits, "score": score_text, "how": how, "letters": _letters}
+    environment.filters |= {
+        "p": p_cell,
+        "limits": _limits,
+        "sure": interval_cell,
+        "score": score_text,
+        "how": how,
+        "letters": _letters,
+    }
     return environment.from_string(files("sigdask.report").joinpath("page.html").read_text(encoding="utf-8"))
 
 

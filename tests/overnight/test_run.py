@@ -136,7 +136,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     for k in range(20):
         np.savetxt(folder / f"system{k}.txt", rng.random(30).round(2), fmt="%.2f")
     (folder / "night.toml").write_text(
-        'trials = 5000\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
+        'trials = 5000\nmethod = "randomization"\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
     )
     first = run_plan(load_plan(folder / "night.toml"), cluster="none")
     assert first.n_counted == 190 * 2 * 5000
@@ -166,11 +166,10 @@ def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     twin = [",".join([*row, "twin" if k == 0 else row[2]]) for k, row in enumerate(rows)]
     (folder / "set0.csv").write_text("\n".join(twin) + "\n")
     outcome = run_plan(load_plan(path), cluster="none")
-    assert outcome.n_counted == 3 * 2 * 20_000 + 1  # three distinct pairs, and the twins' one arrangement
+    assert outcome.n_counted == (3 + 1) * 2 * 20_000  # three distinct pairs, and the twins
     by_pair = {(r.a, r.b): r.n_extreme for r in outcome.results["set0"]}
-    compared = compare_all(
-        read(folder / "set0.csv", options=Options(name="set0")), metrics=["mean"], seed=3, trials=20_000
-    )
+    data = read(folder / "set0.csv", options=Options(name="set0"))
+    compared = compare_all(data, metrics=["mean"], seed=3, trials=20_000, method="randomization")
     assert by_pair == {(r.a, r.b): r.n_extreme for r in compared}
 
 

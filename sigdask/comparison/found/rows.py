@@ -15,7 +15,7 @@ from sigdask.comparison.found.result import ClassicalTest, Result, Stopped
 from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table, Tested
-from sigdask.statistics.crosscheck import CHECKS, Check, count_fits
+from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, count_fits_within
 
 
 def table_of(results: Sequence[Result], alpha: float) -> Table:
@@ -104,9 +104,11 @@ def _checked(name: str, results: Sequence[Result], checks: Sequence[Check | None
 
 
 def _fit(name: str, result: Result, check: Check | None) -> float | None:
-    if check is None or check.p_value is None or name == SECOND_RUN or result.method == "exact":
+    whole = result.method == "exact" and result.p_interval[0] == result.p_interval[1]
+    if check is None or check.p_value is None or name == SECOND_RUN or whole or not result.n_trials:
         return None
-    return float(count_fits(result.n_extreme, result.n_trials, check.p_value)) if result.n_trials else None
+    low = result.exact.p_lo if name == EXACT_VALUE and result.exact is not None else check.p_value
+    return float(count_fits_within(result.n_extreme, result.n_trials, low, check.p_value))
 
 
 def _dependence(results: Sequence[Result]) -> tuple[Hanging, ...]:
@@ -192,10 +194,10 @@ def _intervals(results: Sequence[Result]) -> Intervals | None:
         return np.array([get(r) or (None, None) for r in results], np.float64).T
 
     nothing = no_intervals(len(results))
-    plain_low, plain_high = ends(lambda r: r.interval and r.interval.percentile)
+    plain_low, plain_high = ends(lambda r: r.interval.percentile if r.interval else None)
     a_low, a_high = ends(lambda r: r.score_a_interval)
     b_low, b_high = ends(lambda r: r.score_b_interval)
-    low, high = ends(lambda r: r.interval and (r.interval.low, r.interval.high))
+    low, high = ends(lambda r: (r.interval.low, r.interval.high) if r.interval else None)
     return replace(
         nothing,
         method=Coded.of("" if r.interval is None else r.interval.method for r in results),
