@@ -57,7 +57,7 @@ def _number(statistic: float | None) -> str:
     """Write a statistic: sums of ranks may be large, and end in halves."""
     if statistic is None:
         return ""
-    return f"{statistic:.4g}" if abs(statistic) < 1000 else f"{statistic:,.1f}"
+    return f"{statistic:.4g}" if abs(statistic) < 1000 else f"{statistic:,.1f}".removesuffix(".0")
 
 
 def _cost(r: Result) -> str:
