@@ -161,8 +161,9 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     alternative : {"two-sided", "greater", "less"}
         Of score_a - score_b.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random
-        trials otherwise.
+        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random trials
+        otherwise, and beside them exact p-values where a metric's take little time; both: wherever there are any;
+        exact: no trials, or an error that says what there is no exact p of.
     trials : int, optional
         Random trials; 1,048,576 by default, 10,000 for black boxes.
     seed : int
@@ -254,17 +255,17 @@ def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
 
 def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
-    of_intervals = study.interval_jobs
-    jobs = study.jobs[: len(study.jobs) - len(of_intervals)]
-    rounds = Rounds(jobs)
+    jobs = study.jobs
+    whole = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
+    rounds = Rounds([job for job in jobs if not job.panel.is_whole])
     early = Early(rounds, rule, Looked.of([study]))
     with reached(every["cluster"], every["workers"]) as cluster:
         how: WhatCompared = {**every, "cluster": cluster}
         count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
-        resampled = _count(of_intervals, how) if of_intervals else []
+        tallies = dict(zip(whole, _count(whole, how), strict=True)) if whole else {}
     places = study.slots.first.numbered(jobs, rounds.at)
-    tallies = [*map(rounds.tally, jobs), *resampled]
-    return study.results(tallies, lambda found: early.revised(found, places))
+    found = [tallies[job] if job in tallies else rounds.tally(job) for job in jobs]
+    return study.results(found, lambda table: early.revised(table, places))
 
 
 def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:

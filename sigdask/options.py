@@ -113,7 +113,13 @@ class HowCompared(TypedDict, total=False):
     """How two systems or more are compared; typed keyword arguments of `compare`."""
 
     alternative: Annotated[Alternative, Option("Of score A - score B.", "two-sided")]
-    method: Annotated[Method, Option("auto enumerates 20 or fewer discordant units (black boxes: 12).", "auto")]
+    method: Annotated[
+        Method,
+        Option(
+            "auto samples, and takes exact p-values where these cost little; exact draws no trials; both draws them too.",
+            "auto",
+        ),
+    ]
     trials: Annotated[
         int | None,
         Option(

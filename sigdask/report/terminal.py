@@ -15,6 +15,7 @@ from sigdask.comparison.found.result import Beside, Result
 from sigdask.comparison.results import ResultAcrossSets, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
+from sigdask.report import classical
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
 from sigdask.report.trials import trials_text
@@ -93,6 +94,7 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
             f"{_summary(results)}; the {len(shown)} smallest p are shown (--all shows all, --json FILE keeps them)",
             "",
         ]
+    lines += classical.text(shown, results.alpha, width, everything=everything)
     lines += _rankings(results, width, everything=everything)
     lines += _together(results, width, everything=everything)
     lines += [line for text in trials_text(results) for line in (text, "")]
