@@ -1,4 +1,4 @@
-"""Live R beside sigdask: p.adjust, permutation tests of coin, and the classical tests on real data."""
+"""Live R beside sigdask: p.adjust, permutation tests of coin, the classical tests on real data, tests of independence."""
 
 import shutil
 import subprocess
@@ -9,6 +9,7 @@ from panel_of import rng_of
 
 from sigdask.api import compare, compare_all
 from sigdask.comparison.comparisons import bind
+from sigdask.comparison.labelling.asking import independence
 from sigdask.comparison.request import Wanted
 from sigdask.formats import Options, parse_map, read
 from sigdask.randomization.panels.build import Sharing
@@ -181,3 +182,44 @@ def test_intervals_of_real_f1_by_sentence_are_those_of_boot(shared_data, tmp_pat
     [found] = compare_all(counts, metrics=["f1"], interval="bootstrap", resamples=RESAMPLES, trials=10)
     got = (*found.interval.percentile, found.interval.low, found.interval.high)
     assert got == pytest.approx(tuple(ends), abs=NEAR * error)
+
+
+def two_labellings(n, seed):
+    rng = rng_of(seed)
+    gold = rng.integers(0, 2, n)
+    return np.where(rng.random(n) < 0.3, gold, rng.integers(0, 2, n)), gold
+
+
+@pytest.mark.parametrize("side", ["greater", "less"])
+def test_two_labels_are_independent_as_fisher_test_has_it(side):
+    a, b = two_labellings(70, seed=8)
+    out = r(
+        f"cat(sprintf('%.17g', fisher.test({vector(a.tolist())}, {vector(b.tolist())}, alternative='{side}')$p.value))"
+    )
+    assert independence(a, b, metric="kappa", alternative=side).p_value == pytest.approx(out[0], rel=1e-10)
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_labels_are_independent_as_coins_exact_distribution_has_it(blocks):
+    a, b = two_labellings(48, seed=9)
+    strata = np.arange(48) % blocks
+    formula = "a ~ b" if blocks == 1 else "a ~ b | s"
+    script = (
+        f"suppressMessages(library(coin)); d <- data.frame(a={vector(a.tolist())}, b=factor({vector(b.tolist())}), "
+        f"s=factor({vector(strata.tolist())}));"
+        f"for (side in c('greater', 'less', 'two.sided')) cat(sprintf('%.17g ', pvalue(independence_test({formula}, data=d, "
+        "distribution='exact', alternative=side))))"
+    )
+    less, greater, two_sided = r(script)  # coin sums over the items of the first level of b
+    for side, p in (("greater", greater), ("less", less), ("two-sided", two_sided)):
+        found = independence(a, b, within=[f"s{k}" for k in strata], alternative=side)
+        assert found.p_value == pytest.approx(p, rel=1e-9)
+
+
+def test_agreement_within_strata_is_the_exact_test_of_mantel_and_haenszel():
+    a, b = two_labellings(60, seed=10)
+    strata = [k % 3 for k in range(60)]
+    table = f"table({vector(a.tolist())}, {vector(b.tolist())}, {vector(strata)})"
+    out = r(f"cat(sprintf('%.17g', mantelhaen.test({table}, exact=TRUE, alternative='greater')$p.value))")
+    found = independence(a, b, metric="f1[1]", within=[f"s{k}" for k in strata])
+    assert found.p_value == pytest.approx(out[0], rel=1e-9)

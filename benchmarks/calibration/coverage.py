@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.compared import MEAN, compared, counts_of, interleaved, scores_of, seed_of
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
-from benchmarks.calibration.real import DATA, SETS, taken
+from benchmarks.calibration.real import DATA, taken
 from benchmarks.calibration.scenarios import OF, Rng, thousandths
 from sigdask.comparison.intervals.columns import TANGO, Intervals
 from sigdask.counts import Counts
@@ -58,7 +58,13 @@ def coverage(draw: Callable[[Rng, int], Drawn], rng: Rng, n_sets: int) -> Outcom
     """Say which intervals hold the true difference."""
     counts, form, true = draw(rng, n_sets)
     unit = next(iter(counts.groups), "item")
-    how: dict[str, Any] = {"form": form, "unit": unit, "seed": seed_of(rng), "method": "randomization", "trials": N_TRIALS}
+    how: dict[str, Any] = {
+        "form": form,
+        "unit": unit,
+        "seed": seed_of(rng),
+        "method": "randomization",
+        "trials": N_TRIALS,
+    }
     resampled = intervals(counts, interval="bootstrap", resamples=N_RESAMPLES, **how)
     found = {
         "percentile": (resampled.plain_low, resampled.plain_high),
