@@ -9,9 +9,12 @@ from scipy import stats
 
 import sigdask
 from sigdask import Counts, compare, compare_all
+from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.intervals.alone import interval_of, intervals_of
-from sigdask.comparison.request import Sureness
+from sigdask.comparison.intervals.sought import Sought
+from sigdask.comparison.request import Sureness, Wanted
 from sigdask.errors import InputError
+from sigdask.randomization.tallies import Tally
 
 
 def real(n, seed=1):
@@ -180,3 +183,15 @@ def test_json_csv_and_frames_hold_intervals():
     frame = results.to_frame()
     assert frame.interval_low[0] == own.low
     assert frame.paired_d[0] == results[0].paired_d == row["paired_d"]
+
+
+def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_none():
+    counts = Counts.from_scores(dict(zip("ab", real(40), strict=True)))
+    exchange = Exchange.of(counts, Wanted(metrics=["mean"]).bind(counts), second_run=False)
+    sought = Sought.of(exchange, Sureness(resamples=5000))
+    [job] = sought.jobs
+    nothing = sought.columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
+    assert (nothing.method[0], nothing.why[0], nothing.n_resamples[0]) == ("", "no resample is counted yet", 0)
+    assert nothing.paired_d[0] > 0
+    some = sought.columns({job: job.panel.tally(run=0, first=0, n_trials=300)})
+    assert (some.method[0], some.n_resamples[0]) == ("bootstrap-bca", 300)
