@@ -195,3 +195,14 @@ def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_n
     assert nothing.paired_d[0] > 0
     some = sought.columns({job: job.panel.tally(run=0, first=0, n_trials=300)})
     assert (some.method[0], some.n_resamples[0]) == ("bootstrap-bca", 300)
+
+
+def test_intervals_beside_adjusted_p_are_said_to_be_of_each_comparison_alone():
+    rng = rng_of(4)
+    scores = {f"s{k}": rng.normal(0.25 * (k == 0), 1, 60).round(2) for k in range(8)}
+    found = compare_all(scores, trials=2000)
+    apart = sum((r.interval.low > 0 or r.interval.high < 0) and r.p_adjusted > 0.05 for r in found)
+    notes = [note for note in found.notes if note.kind == "intervals-alone"]
+    assert [note.numbers["n_comparisons"] for note in notes] == ([apart] if apart else [])
+    assert apart > 0
+    assert "intervals-alone" not in {note.kind for note in compare_all(scores, trials=2000, adjust="none").notes}
