@@ -15,6 +15,7 @@ from sigdask.statistics.exact import (
     lattice_bounds,
     polynomial,
     tilted,
+    tilted_grids,
     windows,
 )
 from sigdask.statistics.exact.deciding import Decision
@@ -104,6 +105,8 @@ def ways(problem: Problem) -> Iterator[Chosen]:
             yield Chosen("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
         if isinstance(problem, Quotients) and one_row:
             yield Chosen("grid-dp", "certified", *grids.cost(problem))
+            if tilted_grids.is_smooth(problem):
+                yield Chosen("grid-fft", "numeric", *tilted_grids.cost(problem))
 
 
 def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
