@@ -39,7 +39,7 @@ def is_smooth(problem: Quotients) -> bool:
 
 def lengths(grid: Grid) -> tuple[int, int]:
     """Return the lengths of the transform."""
-    widths, largest = grid.sizes[-1], np.abs(grid.steps).max(axis=0)
+    widths, largest = grid.sizes[-1], np.abs(grid.kinds).max(axis=0)
     needed = np.minimum(REACH * np.sqrt(grid.variances[-1]) + 2 * largest + 64, widths + 1)
     first, second = (fft.next_fast_len(math.ceil(n)) for n in needed)
     return first, second + second % 2
@@ -47,17 +47,16 @@ def lengths(grid: Grid) -> tuple[int, int]:
 
 def cost(problem: Quotients) -> tuple[int, int]:
     """Return about how many nanoseconds it takes, and the bytes."""
-    grid = Grid.of(problem.vectors)
+    grid = Grid.of(problem.cells)
     first, second = lengths(grid)
-    counts = np.unique(grid.steps, axis=0, return_counts=True)[1]
-    products = sum(int(m).bit_length() + 2 for m in counts)
+    products = sum(m.bit_length() + 2 for m in grid.counts.tolist())
     return first * second * (5 * products + 2 * NANOSECONDS), 60 * first * second + 200 * BLOCK
 
 
 def tails(problem: Quotients, check: Check) -> tuple[Tail, Tail]:
     """Return P(T >= |t|) and P(T > |t|), each between limits as claimed."""
-    grid, decision = Grid.of(problem.vectors), Decision.of(problem)
-    steps, counts = np.unique(grid.steps, axis=0, return_counts=True)
+    grid, decision = Grid.of(problem.cells), Decision.of(problem)
+    steps, counts = grid.kinds, grid.counts
     theta = _tilt(problem, grid, steps, counts, decision)
     n = lengths(grid)
     slopes = np.tanh(steps @ theta)
@@ -180,8 +179,8 @@ def _sums(
 
 def _bound(grid: Grid, signed: Integers) -> Reals:
     """Return a bound of the logarithm of the probability of signed sums, which are sub-Gaussian."""
-    steps = grid.steps.astype(np.float64)
-    inverse = np.linalg.pinv(steps.T @ steps)
+    kinds = grid.kinds.astype(np.float64)
+    inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)
     return np.asarray(-0.5 * ((signed @ inverse) * signed).sum(axis=1))
 
 
