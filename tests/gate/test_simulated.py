@@ -28,17 +28,12 @@ SETS = Counts.from_scores({"new": NEW.round(3), "worse": WORSE.round(3), "base":
 
 
 def test_the_simulated_loss_is_near_the_normal_one_where_differences_are_near_normal():
-    plain, simulated = (
-        verdict_of(SETS, NotWorse(0.05, detectable=how)).rules[0].findings for how in ("normal", "simulated")
-    )
-    for one, other in zip(plain, simulated, strict=True):
+    plain, simulated = (verdict_of(SETS, NotWorse(0.05, detectable=how)) for how in ("normal", "simulated"))
+    for one, other in zip(plain.rules[0].findings, simulated.rules[0].findings, strict=True):
         assert (one.key, one.passed, one.p_value) == (other.key, other.passed, other.p_value)
         assert other.detectable == pytest.approx(one.detectable, rel=0.15)
         assert other.detectable != one.detectable
-        assert other.text.endswith("(simulated)")
-    assert "would be detected with power 0.8 (simulated)" in render(
-        verdict_of(SETS, NotWorse(0.05, detectable="simulated"))
-    )
+    assert render(simulated).count("would be detected with power 0.8 (simulated)") == 2
 
 
 def test_of_0_1_scores_it_is_the_loss_that_the_sign_test_finds():
