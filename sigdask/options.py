@@ -116,7 +116,7 @@ class HowCompared(TypedDict, total=False):
     method: Annotated[
         Method,
         Option(
-            "auto samples, and takes exact p-values where these cost little; exact draws no trials; both draws them too.",
+            "auto: trials, and exact p-values where these cost little; both: wherever there are any; exact: no trials.",
             "auto",
         ),
     ]
