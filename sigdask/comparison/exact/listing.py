@@ -24,8 +24,8 @@ from sigdask.statistics.exact import Chosen, Limits, Problem, Refused
 
 Integers = NDArray[np.int64]
 
-MOST_OPERATIONS = 10**8
-"""Predicted operations of a test set and metric up to which auto adds exact values: a tenth of a second or so."""
+MOST_OPERATIONS = 2 * 10**8
+"""Predicted operations of a test set and metric up to which auto adds exact values: a fifth of a second or so."""
 
 LIMITS = {"auto": Limits(operations=MOST_OPERATIONS), "both": Limits(), "exact": Limits()}
 """What the method of one comparison may take."""
