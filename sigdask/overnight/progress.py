@@ -50,8 +50,11 @@ class Watch:
             here = here[np.argsort(result[here], kind="stable")]
             cells[number] = place[here], wanted[here], result[here]
         of_p = ledger.spots(jobs, batch.of_p)
-        made = Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0)
-        return replace(made, kept=made.now(ledger).counted)
+        return Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0).as_kept(ledger)
+
+    def as_kept(self, ledger: Ledger) -> Watch:
+        """Return it with what the ledger has now as what the store had."""
+        return replace(self, kept=self.now(ledger).counted)
 
     def now(self, ledger: Ledger) -> Progress:
         """Return how far it is."""

@@ -53,14 +53,13 @@ def bca_shares(below: Floats, acceleration: Floats, confidence: float) -> tuple[
     [0.025, 0.975]
     """
     alpha = level_of(confidence)
-    bias = special.ndtri(below)
+    quantile = special.ndtri(below)
+    bias = np.where(np.isfinite(quantile), quantile, np.nan)
     shares = []
     for z in special.ndtri([alpha / 2, 1 - alpha / 2]):
         moved = bias + z
         room = 1 - acceleration * moved
-        is_defined = np.isfinite(bias) & (room > 0)
-        safe = np.where(is_defined, moved / np.where(room > 0, room, 1.0) + bias, np.nan)
-        shares.append(np.asarray(special.ndtr(safe)))
+        shares.append(np.where(room > 0, special.ndtr(bias + moved / np.where(room > 0, room, 1.0)), np.nan))
     low, high = shares
     is_defined = np.isfinite(low) & np.isfinite(high)
     return np.where(is_defined, low, np.nan), np.where(is_defined, high, np.nan)

@@ -51,6 +51,38 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     assert again.results == outcome.results
 
 
+def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_path):
+    without = load_plan(write_plan(tmp_path / "night", trials=4096))
+    first = run_plan(without, cluster="none")
+    assert all(r.tests == () for results in first.results.values() for r in results)
+    plan = load_plan(write_plan(tmp_path / "night", trials=4096, more='tests = ["t,sign", "wilcoxon:pratt"]'))
+    outcome = run_plan(plan, cluster="none")  # what an earlier night found had none: asked for, they are new
+    assert (outcome.n_counted, outcome.n_changed) == (0, 30)
+    for test_set in plan.test_sets:
+        counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
+        asked = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon:pratt"]}
+        compared = compare_all(counts, cluster="none", **asked)
+        assert [r.tests for r in outcome.results[test_set.name]] == [r.tests for r in compared]
+    assert run_plan(plan, cluster="none").n_changed == 0
+    held = report(plan.store, plan.name).results
+    assert {name: [r.tests for r in own] for name, own in held.items()} == {
+        name: [r.tests for r in own] for name, own in outcome.results.items()
+    }
+
+
+def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
+    path = write_plan(tmp_path / "night", trials=4096, more='tests = "all"')
+    with path.open("a") as file:
+        file.write('tests = "t"\n[report]\ncsv = "r.csv"\njson = "r.json"\nhtml = "r.html"\n')
+    outcome = run_plan(load_plan(path), cluster="none")
+    assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
+    header, *rows = (path.parent / "r.csv").read_text().splitlines()
+    assert "chi2_statistic,chi2_p_value" in header
+    assert {row.count(",") for row in rows} == {header.count(",")}
+    assert [len(r["tests"]) for r in json.loads((path.parent / "r.json").read_text())["results"]] == [8] * 15 + [1] * 15
+    assert "Classical tests" in (path.parent / "r.html").read_text()
+
+
 def test_the_store_keeps_each_comparison_once(plan):
     run_plan(plan, cluster="threads", workers=2)
     rows = tallies_in(plan.path.parent / "night.sqlite")

@@ -194,10 +194,10 @@ def _intervals(results: Sequence[Result]) -> Intervals | None:
         return np.array([get(r) or (None, None) for r in results], np.float64).T
 
     nothing = no_intervals(len(results))
-    plain_low, plain_high = ends(lambda r: r.interval and r.interval.percentile)
+    plain_low, plain_high = ends(lambda r: r.interval.percentile if r.interval else None)
     a_low, a_high = ends(lambda r: r.score_a_interval)
     b_low, b_high = ends(lambda r: r.score_b_interval)
-    low, high = ends(lambda r: r.interval and (r.interval.low, r.interval.high))
+    low, high = ends(lambda r: (r.interval.low, r.interval.high) if r.interval else None)
     return replace(
         nothing,
         method=Coded.of("" if r.interval is None else r.interval.method for r in results),

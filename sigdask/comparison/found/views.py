@@ -161,7 +161,7 @@ def _sure(table: Table) -> dict[int, dict[str, Any]]:
     own = table.intervals
     if own is None:
         return {}
-    listed = (optional(own.confidence), own.low.tolist(), own.high.tolist(), own.n_resamples.tolist())
+    listed = (own.confidence.tolist(), own.low.tolist(), own.high.tolist(), own.n_resamples.tolist())
     columns = zip(own.method.listed(), *listed, strict=True)
     percentile, a, b = (
         [None if low is None else (low, high) for low, high in zip(optional(low), high.tolist(), strict=True)]

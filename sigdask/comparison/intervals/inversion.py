@@ -72,7 +72,7 @@ class InvertedByAll:
     row: Integers
     column: Integers
     confidence: float
-    job: None = None
+    job: Job | None = None
 
     def enter(self, columns: Intervals, why: dict[int, str], _tallies: Tallies) -> None:
         """Put what was found into the rows of columns."""

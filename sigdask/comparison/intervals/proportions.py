@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.intervals.columns import METHODS, TANGO, Intervals
 from sigdask.comparison.intervals.effects import enter_effects
-from sigdask.randomization.jobs import Tallies
+from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.jackknife import Jackknife
 from sigdask.randomization.resampling.shifts import numerators_and_weights, worth_of
@@ -46,7 +46,7 @@ class MatchedItems:
     row: Integers
     column: Integers
     confidence: float
-    job: None = None
+    job: Job | None = None
 
     def enter(self, columns: Intervals, _why: dict[int, str], _tallies: Tallies) -> None:
         """Put what was found into the rows of columns."""

@@ -36,18 +36,17 @@ NO_MEAN = "the test can be inverted for means alone: what a shift of the differe
 
 
 class Group(Protocol):
-    """Comparisons of one panel whose intervals are had in the same way.
+    """Comparisons of one panel whose intervals are had in the same way."""
 
-    Attributes
-    ----------
-    own : int64 array, shape (n_own,)
-        The comparisons.
-    job : Job or None
-        What must be counted for them.
-    """
+    @property
+    def own(self) -> Integers:
+        """The comparisons, shape (n_own,)."""
+        ...
 
-    own: Integers
-    job: Job | None
+    @property
+    def job(self) -> Job | None:
+        """What must be counted for them."""
+        ...
 
     def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
         """Put what was found into the rows of columns, and what is to be known of it beside."""

@@ -122,7 +122,7 @@ class Bootstrap:
         i, j = self.panel.pairs.T
         step = max(1, MOST_NUMBERS // scores.shape[1])
         each = [(scores[i[k : k + step]] - scores[j[k : k + step]]).std(axis=1) for k in range(0, len(i), step)]
-        return np.nan_to_num(np.concatenate([*each, scores.std(axis=1)]))
+        return np.asarray(np.nan_to_num(np.concatenate([*each, scores.std(axis=1)])))
 
     def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Bootstrap:
         """Return itself: it is counted as a whole."""

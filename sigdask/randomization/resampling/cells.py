@@ -84,7 +84,7 @@ def _cell(off, tie, scale):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
         return TIED
     far = far * scale + GUARD
     if far < INNER:
-        k = np.int64(far)
+        k = int(far)
     elif far >= INNER * 2.0**OCTAVES:
         k = SIDE - 1
     else:
@@ -93,7 +93,7 @@ def _cell(off, tie, scale):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
         while far >= 2.0:
             far /= 2.0
             octave += 1
-        k = INNER + octave * PARTS + np.int64((far - 1.0) * PARTS)
+        k = INNER + octave * PARTS + int((far - 1.0) * PARTS)
     return TIED + 1 + k if off > 0 else TIED - 1 - k
 
 

@@ -47,7 +47,7 @@ class WeightedSums:
         n_units, n_systems, n_fields = panel.values.shape
         seen: dict[bytes, int] = {}
         place = np.empty((n_systems, n_fields), np.int64)
-        kept = []
+        kept: list[NDArray[Any]] = []
         for s in range(n_systems):
             for f in range(n_fields):
                 column = np.ascontiguousarray(panel.values[:, s, f])
