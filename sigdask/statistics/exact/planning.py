@@ -121,7 +121,8 @@ def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
         yield Chosen("meet-in-the-middle", "exact", halves.operations(n), halves.n_bytes(n), halves.n_parts(n))
     yield Chosen("tilted-fft", "numeric", tilted.operations(steps), tilted.n_bytes(steps))
     coarse = lattice_bounds.Coarse.of(steps)
-    yield Chosen("lattice-bounds", "bounds", lattice_bounds.operations(coarse), lattice_bounds.n_bytes(coarse))
+    if coarse.step > 1 and coarse.steps.n:
+        yield Chosen("lattice-bounds", "bounds", lattice_bounds.operations(coarse), lattice_bounds.n_bytes(coarse))
 
 
 def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:
