@@ -24,6 +24,7 @@ Kind = Literal[
     "few-units",  # a test of so few units says little
     "family-undecided",  # intervals of adjusted p straddle alpha
     "caveat",  # what the adjustment itself is known not to hold
+    "exact-by-holm",  # exact p are adjusted by Holm, as nothing else was asked for
     "skewed",  # differences of units are too skewed for studentised max-T
     "missing",  # two systems without a common item are not compared
     "dependence",  # differences hang together within groups that are not exchanged whole

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sigdask import metrics as known
 from sigdask.comparison.comparisons import bind
 from sigdask.counts import Counts
+from sigdask.counts.checks import check_names
 from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
@@ -113,6 +114,7 @@ class Wanted:
 
 def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
     """Return the pairs of systems compared, as indices, shape (n_pairs, 2)."""
+    check_names(counts.systems)
     place = {name: k for k, name in enumerate(counts.systems)}
     for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
         if name not in place:

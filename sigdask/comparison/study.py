@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.across_sets import AcrossSets, across_sets
-from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
+from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, is_exact
 from sigdask.comparison.analysis import Analysis
-from sigdask.comparison.comparisons import Slots, Standing
-from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
+from sigdask.comparison.comparisons import Slots, Standing, nowhere
+from sigdask.comparison.exact.known import with_exact
+from sigdask.comparison.exchange import Asking, joined, shifted
 from sigdask.comparison.intervals.sought import Sought
 from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.notes import Note, distinct
@@ -112,8 +113,8 @@ class Study:
         for analysis in self.analyses:
             sizes = [len(one.jobs) for one in analysis.exchanges]
             n = len(analysis.main.comparisons)
-            own = analysis.exchanges[k].slots if k < len(sizes) else Slots(nowhere(n), nowhere(n), nowhere(n))
-            found.append([shifted(one, before + sum(sizes[:k])) for one in (own.first, own.second, own.exact)])
+            own = analysis.exchanges[k].slots if k < len(sizes) else Slots.nowhere(n)
+            found.append([shifted(one, before + sum(sizes[:k])) for one in own.each])
             before += sum(sizes)
         return Slots(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
 
@@ -139,7 +140,7 @@ class Study:
             for own, sought in zip(judged, self.intervals, strict=True)
         ]
         families = [(made.counted(counted), places) for made, places in self.families]
-        found = _adjusted(revised(Table.joined(judged)), families, counted)
+        found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),
@@ -170,12 +171,13 @@ Families = Sequence[tuple[Adjustment, Integers]]
 def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
     """Put the adjusted p of families beside what was found."""
     columns = [column.copy() for column in (found.p_adjusted, found.p_adjusted_low, found.p_adjusted_high)]
+    low, high = (np.where(found.exact, found.p_value, limit) for limit in (found.p_low, found.p_high))
     for made, places in families:
-        own = made.p_values(found.p_value[places], found.p_low[places], found.p_high[places], tallies)
+        own = made.p_values(found.p_value[places], low[places], high[places], tallies)
         for column, values in zip(columns, own or (), strict=False):
             column[places] = values
-    p, low, high = columns
-    return replace(found, p_adjusted=p, p_adjusted_low=low, p_adjusted_high=high)
+    p, p_low, p_high = columns
+    return replace(found, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high)
 
 
 def _some(found: Table, places: Integers) -> Table:
@@ -221,7 +223,8 @@ def prepare(
     families = []
     for places in rows_of(numbered(asking.metric) if by_metric else np.zeros(len(asking), np.int64)):
         own = asking.only(places)
-        families.append((adjustment(chosen(adjust, own), own, sides[own.of_set[0]]), places))
+        made = adjustment(chosen(adjust, own), own, sides[own.of_set[0]])
+        families.append((replace(made, for_exact=adjust is None and is_exact(own)), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
     wanted = [own.sureness for _, own, _ in asked]
     intervals = [

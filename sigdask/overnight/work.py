@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ class Batch:
         """Make a batch of test sets, in the order of the study."""
         sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
         slots = (study.slots, *study.beside)
-        standings = [standing for own in slots for standing in (own.first, own.second, own.exact)]
-        of_p = _first_of(study.slots.first, study.slots.exact)
+        standings = [standing for own in slots for standing in own.each]
+        of_p = reduce(_first_of, (slots[0].first, slots[0].exact, slots[0].known))
         standings += [study.of_families, study.of_intervals]
         return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), of_p, tuple(standings))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask import clusters
@@ -21,6 +21,7 @@ from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons
+from sigdask.plan.candidates import ranked
 from sigdask.plan.complaints import Complaint, nearest, shown
 from sigdask.plan.keys import (
     BaselineKeys,
@@ -105,6 +106,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
             at.path(("report", "parquet"), keys.report.parquet, paths.writable),
         ),
         gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
+        rankings=ranked(keys, at.folder, at.complain),
     )
     if is_whole:
         check_across(plan, at.complain)
@@ -284,7 +286,8 @@ def _rule(rule: Any, keys: PlanKeys) -> Rule:
         return NonInferior(margin=rule.margin, **shared)
     if isinstance(rule, EquivalentKeys):
         return Equivalent(margin=rule.margin, **shared)
-    return NotWorse(adjust=rule.adjust or ("holm" if keys.adjust in {None, "none"} else "plan"), **shared)
+    adjust: Literal["holm", "plan", "none"] = "holm" if keys.adjust in {None, "none"} else "plan"
+    return NotWorse(adjust=rule.adjust or adjust, detectable=rule.detectable, **shared)
 
 
 def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:

@@ -148,11 +148,21 @@ class Lists:
     @property
     def jobs(self) -> list[Job]:
         """What must be counted."""
-        label = f"rankings{f' of {self.candidates.name}' if self.candidates.name else ''}"
-        found = [Job(panel, self.asked.trials, label=label) for panel in self.exchanges]
-        if self.samples is not None:
-            found.append(Job(self.samples, self.samples.n_samples, label=f"samples of {label}"))
-        return found
+        return [*self.exchange_jobs, *self.sample_jobs]
+
+    @cached_property
+    def exchange_jobs(self) -> list[Job]:
+        """What is counted by exchange of ranks."""
+        return [Job(panel, self.asked.trials, label=self._label) for panel in self.exchanges]
+
+    @cached_property
+    def sample_jobs(self) -> list[Job]:
+        """What is drawn."""
+        return [] if self.samples is None else [Job(self.samples, self.samples.n_samples, label=self._label)]
+
+    @property
+    def _label(self) -> str:
+        return f"rankings{f' of {self.candidates.name}' if self.candidates.name else ''}"
 
     def evaluation(self, tallies: Sequence[Tally]) -> Evaluation:
         """Return what is found, with the tallies of `jobs`."""
@@ -173,8 +183,8 @@ class Lists:
             validation=() if drawn is None or len(drawn) < FEWEST_SAMPLES else tuple(self._validation(drawn)),
             ties=TIES[ties].format(seed=asked.seed),
             seed=asked.seed,
-            n_trials=asked.trials if counted else 0,
-            n_samples=asked.samples or 0,
+            n_trials=counted[0].n_trials if counted else 0,
+            n_samples=0 if drawn is None else len(drawn),
             sample_size=asked.sample_size or 0,
             alpha=asked.alpha,
             confidence=asked.confidence,

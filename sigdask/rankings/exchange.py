@@ -32,7 +32,7 @@ SCALING_RUN, SCALING_TRIALS = 255, 1024
 """Swaps apart from those that are counted, from which deviations of average precision are taken: known to 2 %."""
 
 
-@known_as("ExchangedRanks", "key orders gold pairs cutoffs scales")
+@known_as("ExchangedRanks", "key orders gold pairs cutoffs", apart_from="scales")
 @dataclass(frozen=True, eq=False)
 class ExchangedRanks:
     """Hypotheses that two measures are as good: each pair at each n, or each pair by average precision.

@@ -69,14 +69,23 @@ Inputs = Mapping[str, Mapping[str, str]]
 """Test set, to the files that were read and their digests."""
 
 NOTHING: Inputs = {}
+NO_TEXTS: Mapping[str, str] = {}
 
 
 def write_page(
-    path: Path, sets: Mapping[str, Results], title: str, *, gate: str | None = None, inputs: Inputs = NOTHING
+    path: Path,
+    sets: Mapping[str, Results],
+    title: str,
+    *,
+    gate: str | None = None,
+    inputs: Inputs = NOTHING,
+    candidates: Mapping[str, str] = NO_TEXTS,
 ) -> None:
-    """Write results as a page, whole or not at all; `sets`, `gate` and `inputs` as in `page`."""
+    """Write results as a page, whole or not at all; `sets`, `gate`, `inputs` and `candidates` as in `page`."""
     created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    write_whole(path, page(sets, title=f"sigdask: {title}", created=created, gate=gate, inputs=inputs))
+    write_whole(
+        path, page(sets, title=f"sigdask: {title}", created=created, gate=gate, inputs=inputs, candidates=candidates)
+    )
 
 
 def page(
@@ -87,6 +96,7 @@ def page(
     gate: str | None = None,
     created: str = "",
     inputs: Inputs = NOTHING,
+    candidates: Mapping[str, str] = NO_TEXTS,
 ) -> str:
     """Return a page.
 
@@ -104,6 +114,8 @@ def page(
         When, as it is to be printed.
     inputs : mapping of str to mapping of str to str
         Files that a plan's run read, by test set, with their digests.
+    candidates : mapping of str to str
+        What is said of rankings of candidates, by name.
     """
     shown = [(name, results) for name, results in sets.items() if len(results)]
     table = Table.joined([results.table for _, results in shown]) if shown else Table.of((), 0.05)
@@ -119,6 +131,7 @@ def page(
         n_alarming=len(alarming),
         gate=gate,
         inputs=inputs,
+        candidates=candidates,
         sets=[_section(name, results, room) for name, results in shown],
         rows=listed,
         tests=[*classical.lines(tested[:MOST_TESTED], table.alpha)],

@@ -40,7 +40,7 @@ def test_tests_are_those_that_were_asked_for_in_their_order():
     assert compare([1, 2, 4], [0, 0, 1], tests="sign").tests == (
         ClassicalTest("sign", 3.0, 0.25, 3, assumes_independence=False, detail="exact; 0 without a difference dropped"),
     )
-    with pytest.raises(InputError, match="tests: no test 'anova'"):
+    with pytest.raises(InputError, match="no classical test 'anova'; expected t, sign"):
         compare([1, 2], [0, 0], tests="anova")
 
 
@@ -239,7 +239,7 @@ def test_tests_are_in_json_tables_and_data_frames(tmp_path):
     assert results.to_frame()["wilcoxon:pratt_statistic"].tolist() == [r.tests[3].statistic for r in results]
     results.to_csv(tmp_path / "r.csv")
     header = (tmp_path / "r.csv").read_text().splitlines()[0]
-    assert header.endswith("chi2_statistic,chi2_p_value")
+    assert "chi2_statistic,chi2_p_value" in header
     results.to_parquet(tmp_path / "r.parquet")
     without = compare_all(first, metrics=["mean"], trials=99)
     assert json.loads(without.to_json())["results"][0]["tests"] == []

@@ -147,13 +147,13 @@ class Result:
     n_items, n_units, n_discordant : int
         Items, units, and units that differ in the metric's own fields: those that discordance leaves to a test.
     method : {"approximate", "exact"}
-        Random trials, or all arrangements.
+        How p was had: by random trials, or exactly.
     n_trials, n_extreme : int
         Trials (or arrangements), and those at least as extreme as observed.
     p_value : float
-        (n_extreme + 1) / (n_trials + 1), or the exact n_extreme / n_trials.
+        (n_extreme + 1) / (n_trials + 1), or the exact p.
     p_interval : tuple of float
-        99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
+        99 % Clopper-Pearson interval of the exact p, by the trials; both ends equal p where none were random.
     p_adjusted : float or None
         Adjusted for the family.
     p_adjusted_interval : tuple of float, or None
@@ -164,7 +164,7 @@ class Result:
     second_run : SecondRun or None
         The cross-check by a second run.
     exact : Exact or None
-        The exact value, where one is at hand.
+        The exact p, or bounds of it, where it can be had.
     checks : tuple of Check
         Cross-checks and their verdicts.
     dependence : tuple of Dependence
@@ -243,7 +243,7 @@ class Result:
 
     def is_undecided(self, alpha: float) -> bool:
         """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
-        return self.p_interval[0] <= alpha < self.p_interval[1]
+        return self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1]
 
     @property
     def n_asked(self) -> int:
@@ -261,7 +261,7 @@ class Result:
 
     def decision(self, alpha: float) -> bool | None:
         """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
-        if self.stopped is not None and self.stopped.rule == "confidence-sequence":
+        if self.stopped is not None and self.stopped.rule == "confidence-sequence" and self.method != "exact":
             return self.stopped.is_significant
         if self.p_adjusted is not None:
             return bool(self.p_adjusted <= alpha)

@@ -15,7 +15,7 @@ from sigdask.comparison.found.result import ClassicalTest, Result, Stopped
 from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table, Tested
-from sigdask.statistics.crosscheck import CHECKS, Check, count_fits
+from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, count_fits_within
 
 
 def table_of(results: Sequence[Result], alpha: float) -> Table:
@@ -104,9 +104,11 @@ def _checked(name: str, results: Sequence[Result], checks: Sequence[Check | None
 
 
 def _fit(name: str, result: Result, check: Check | None) -> float | None:
-    if check is None or check.p_value is None or name == SECOND_RUN or result.method == "exact":
+    whole = result.method == "exact" and result.p_interval[0] == result.p_interval[1]
+    if check is None or check.p_value is None or name == SECOND_RUN or whole or not result.n_trials:
         return None
-    return float(count_fits(result.n_extreme, result.n_trials, check.p_value)) if result.n_trials else None
+    low = result.exact.p_lo if name == EXACT_VALUE and result.exact is not None else check.p_value
+    return float(count_fits_within(result.n_extreme, result.n_trials, low, check.p_value))
 
 
 def _dependence(results: Sequence[Result]) -> tuple[Hanging, ...]:

@@ -63,7 +63,7 @@ def _known(table: Table, checked: Checked, rows: NDArray[np.intp]) -> Sequence[s
     fits = p_values(checked.fit[rows])
     return [
         of_arrangements(p, k, n) if exact else of_trials(p, k, n, fit)
-        for p, k, n, fit, exact in zip(known, extreme, trials, fits, table.exact[rows].tolist(), strict=True)
+        for p, k, n, fit, exact in zip(known, extreme, trials, fits, table.enumerated[rows].tolist(), strict=True)
     ]
 
 
@@ -108,7 +108,7 @@ def _undefined(table: Table) -> Said:
 
 
 def _not_reached(table: Table) -> Said:
-    yield from ((row, NOT_REACHED) for row in np.flatnonzero(table.n_trials == 0).tolist())
+    yield from ((row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & ~table.exact).tolist())
 
 
 def _undecided(table: Table) -> Said:

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.comparisons import Standing, with_every_unit
-from sigdask.comparison.exchange import Exchange, nowhere
+from sigdask.comparison.comparisons import Standing, nowhere, with_every_unit
+from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.intervals.columns import FLOATS, METHODS, Intervals
 from sigdask.comparison.intervals.inversion import Inverted, InvertedByAll
 from sigdask.comparison.intervals.proportions import MatchedItems, are_matched
