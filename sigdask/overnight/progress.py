@@ -67,6 +67,9 @@ class Watch:
             done, wanted_all = done + int(have[once].sum()), wanted_all + int(wanted[once].sum())
             finished[results[have < wanted]] = False
         runs, places = self.first
-        reached = sum(int((ledger.n_trials[run][places[runs == run]] > 0).sum()) for run in self.cells)
+        reached = int(np.count_nonzero(places < 0))  # of which p is had without counting
+        reached += sum(
+            int((ledger.n_trials[run][places[(runs == run) & (places >= 0)]] > 0).sum()) for run in self.cells
+        )
         kept = min(self.kept, done)  # less than the store had where a rule stopped before
         return Progress(self.name, self.n_results, reached, int(finished.sum()), kept, done - kept, wanted_all)

@@ -332,8 +332,8 @@ class _Driver:
         )
         if early is not None:
             complete &= early.is_found(of_p.place)
-        comparison = self.ledger.ids[of_p.place]
-        table = _with_looks(results.table, looks[of_p.place])
+        comparison, seen = (np.append(own, none)[of_p.place] for own, none in ((self.ledger.ids, -1), (looks, 0)))
+        table = _with_looks(results.table, seen)
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _of_metrics(table, failing)))
         return results, Found(table.take(scored), comparison[scored], complete[scored])
 

@@ -21,6 +21,7 @@ from sigdask.options import (
     Align,
     Alternative,
     Decimal,
+    IntervalKind,
     Method,
     Missing,
     Option,
@@ -122,6 +123,10 @@ class TestSetKeys:
     alternative: Annotated[Alternative | None, of("alternative")] = None
     method: Annotated[Method | None, of("method")] = None
     trials: Annotated[StrictInt | None, of("trials")] = None
+    tests: Annotated[TextOrTexts | None, of("tests")] = None
+    interval: Annotated[IntervalKind | None, of("interval", "In plans by default none.")] = None
+    confidence: Annotated[Share | None, of("confidence")] = None
+    resamples: Annotated[StrictInt | None, of("resamples")] = None
 
 
 Cutoffs = Annotated[TextShape | Annotated[Annotated[tuple[StrictInt, ...], Field(min_length=1)], Tag("list")], SHAPE]
@@ -209,6 +214,13 @@ class NotWorseKeys:
     baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
     test_sets: Annotated[Names | None, Field(description="By default all.")] = None
     metrics: Annotated[Names | None, Field(description="By default all.")] = None
+    detectable: Annotated[
+        Literal["normal", "simulated"],
+        Field(
+            description="How the smallest loss that would be detected is found: by the normal approximation, or by "
+            "samples of the observed units, each judged by the test."
+        ),
+    ] = "normal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +300,10 @@ class PlanKeys:
     alternative: Annotated[Alternative, of("alternative")] = DEFAULT["alternative"]
     method: Annotated[Method, of("method")] = DEFAULT["method"]
     trials: Annotated[StrictInt | None, of("trials")] = None
+    tests: Annotated[TextOrTexts | None, of("tests")] = None
+    interval: Annotated[IntervalKind, of("interval", "In plans by default none.")] = "none"
+    confidence: Annotated[Share, of("confidence")] = DEFAULT["confidence"]
+    resamples: Annotated[StrictInt | None, of("resamples")] = None
     seed: Annotated[StrictInt, of("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
     alpha: Annotated[Share, of("alpha")] = DEFAULT["alpha"]
     second_run: Annotated[StrictBool, of("second_run")] = DEFAULT["second_run"]

@@ -15,7 +15,7 @@ from sigdask.counts.candidates import Candidates
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import Columns
 from sigdask.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, Method
+from sigdask.options import Adjust, Alternative, IntervalKind, Method
 from sigdask.rankings.asked import Asked
 from sigdask.statistics.stopping import Stopping
 
@@ -50,6 +50,10 @@ class TestSet:
         Systems to compare; None with no baseline is all pairs.
     alternative, method, trials
         As in `compare_all`.
+    tests : tuple of str
+        Classical tests beside p.
+    interval, confidence, resamples
+        As in `compare_all`; plans have no intervals by default.
     """
 
     __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
@@ -67,6 +71,10 @@ class TestSet:
     alternative: Alternative
     method: Method
     trials: int | None
+    tests: tuple[str, ...] = ()
+    interval: IntervalKind = "none"
+    confidence: float = 0.95
+    resamples: int | None = None
 
     def read(self) -> Counts:
         """Read the files into aligned counts, with the unit that is exchanged."""

@@ -1,0 +1,208 @@
+"""What is found: the method that is chosen or why there is none, and three p-values between limits.
+
+Everything follows from two upper tails at the size of the observed difference, one that counts whatever
+may tie and one that counts what is past it for certain, since the null distribution is symmetric about 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.errors import InputError
+
+Guarantee = Literal["exact", "certified", "numeric", "bounds"]
+Check = Callable[[], None]
+
+TAILS = ("greater", "less", "two-sided")
+"""The alternatives, in the order of a tally's columns."""
+
+CLOSE = 1e-6
+"""Limits that differ by less than this share are as good as one number."""
+
+LEAST = math.ulp(0.0)
+"""What a probability that is too small for a float is at most."""
+
+
+class Interval(NamedTuple):
+    """Limits of a p-value."""
+
+    p_lo: float
+    p_hi: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The method that is taken.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    guarantee : {"exact", "certified", "numeric", "bounds"}
+        p_lo = p_hi; with a bound of its rounding; claimed to 1e-10; between limits.
+    operations : int
+        Predicted: additions, comparisons or the like, of a nanosecond or so each. A function of the data alone.
+    n_bytes : int
+        Predicted memory.
+    n_parts : int
+        Independent parts that the count can be made of (`count_parts`); 1 where it cannot be parted.
+    """
+
+    method: str
+    guarantee: Guarantee
+    operations: int
+    n_bytes: int
+    n_parts: int = 1
+
+
+def about(number: float) -> str:
+    """Write a number that may be larger than any float.
+
+    Examples
+    --------
+    >>> about(3 * 10**9), about(10**400), about(12)
+    ('3.0e+09', '1e+400', '12')
+    """
+    if number < 10**4:
+        return str(number)
+    return f"{number:.1e}" if number < 10**300 else f"1e+{math.floor(math.log10(number))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """There is no method within the limits.
+
+    Attributes
+    ----------
+    reason : str
+        Why, in a sentence's part.
+    needed : Chosen or None
+        What would do it with more; None where no method is known.
+    """
+
+    reason: str
+    needed: Chosen | None = None
+
+
+class TooLargeError(InputError):
+    """A problem that nothing fits was asked to be solved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Three p-values without sampling.
+
+    Attributes
+    ----------
+    method, guarantee
+        As in `Chosen`.
+    greater, less, two_sided : Interval
+        Of the raw difference a - b; ties count.
+    n_units : int
+        Units that move the difference, of which 2**n_units arrangements were taken.
+    operations : int
+        As predicted.
+    rationals : mapping of str to Fraction, or None
+        By alternative, where p is known as a fraction.
+    """
+
+    method: str
+    guarantee: Guarantee
+    greater: Interval
+    less: Interval
+    two_sided: Interval
+    n_units: int
+    operations: int
+    rationals: dict[str, Fraction] | None = None
+
+    @property
+    def limits(self) -> NDArray[np.float64]:
+        """p_lo and p_hi, shape (3, 2), in the order of `TAILS`."""
+        return np.array([self.greater, self.less, self.two_sided])
+
+    def of(self, alternative: str) -> Interval:
+        """Return the limits under one alternative."""
+        return (self.greater, self.less, self.two_sided)[TAILS.index(alternative)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Limits of a probability: floats, or the same fraction twice."""
+
+    low: float | Fraction
+    high: float | Fraction
+
+
+ALL = Tail(Fraction(1), Fraction(1))
+
+
+def counted(
+    chosen: Chosen, n: int, *, reached: int, passed: int, known: int = 0, negative: bool, zero: bool, exact: bool
+) -> Exact:
+    """Return what two counts among 2**n arrangements say.
+
+    Parameters
+    ----------
+    chosen : Chosen
+        How they were counted.
+    n : int
+        Units.
+    reached, passed : int
+        Arrangements that may be as large as |t|, and that are larger for certain.
+    known : int
+        Arrangements that tie for certain, where sums are not exact.
+    negative : bool
+        Whether the observed difference is negative.
+    zero : bool
+        Whether it may be 0.
+    exact : bool
+        Whether all that may tie does.
+    """
+    whole = 1 << n
+    least = reached if exact else min(passed + known, reached)
+    most_passed = passed if exact else max(reached - known, passed)
+    at_least = Tail(Fraction(least, whole), Fraction(reached, whole))
+    above = Tail(Fraction(passed, whole), Fraction(most_passed, whole))
+    return judged(chosen, n, at_least, above, negative=negative, zero=zero)
+
+
+def judged(chosen: Chosen, n: int, at_least: Tail, above: Tail, *, negative: bool, zero: bool) -> Exact:
+    """Return the three p-values that limits of P(T >= |t|) and P(T > |t|) give."""
+    other = Tail(_rest(above.high, 0.0), _rest(above.low, 1.0))
+    double = Tail(_twice(at_least.low), 1 if zero else _twice(at_least.high))
+    if zero and at_least.low == at_least.high and above.low == above.high:
+        double = ALL
+    greater, less = (other, at_least) if negative else (at_least, other)
+    found = dict(zip(TAILS, (greater, less, double), strict=True))
+    closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in found.values())
+    guarantee: Guarantee = "exact" if closed else chosen.guarantee
+    if not closed and guarantee in {"exact", "bounds"}:
+        near = all(tail.high - tail.low < CLOSE * tail.high for tail in found.values())
+        guarantee = "certified" if near else "bounds"
+    limits = [_floats(tail, closed=closed) for tail in found.values()]
+    rationals = {name: Fraction(tail.high) for name, tail in found.items()} if closed else None
+    return Exact(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
+
+
+def _rest(p: float | Fraction, outwards: float) -> float | Fraction:
+    return 1 - p if isinstance(p, Fraction) else math.nextafter(1.0 - p, outwards)
+
+
+def _twice(p: float | Fraction) -> float | Fraction:
+    return min(2 * p, Fraction(1) if isinstance(p, Fraction) else 1.0)
+
+
+def _floats(tail: Tail, *, closed: bool) -> Interval:
+    """Return limits as floats: the nearest to a fraction that is known, else rounded outwards; never 0 above."""
+    low, high = float(tail.low), float(tail.high)
+    if not closed:
+        low = math.nextafter(low, 0.0) if low != tail.low else low
+        high = math.nextafter(high, 1.0) if high != tail.high else high
+    return Interval(min(max(low, 0.0), 1.0), min(max(high, LEAST), 1.0))

@@ -1,0 +1,140 @@
+"""Which method is taken: the cheapest of the best guarantee that fits the limits, a function of the data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sigdask.statistics.exact import (
+    binomials,
+    bisection,
+    boxes,
+    collapse,
+    grids,
+    halves,
+    lattice_bounds,
+    polynomial,
+    tilted,
+    windows,
+)
+from sigdask.statistics.exact.deciding import Decision
+from sigdask.statistics.exact.found import Chosen, Guarantee, Refused, about
+from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a method may take.
+
+    Attributes
+    ----------
+    operations : int
+        Of a nanosecond or so each.
+    n_bytes : int
+        Of memory.
+    """
+
+    operations: int = 10**11
+    n_bytes: int = 2 * 10**9
+
+
+DEFAULT_LIMITS = Limits()
+
+CHEAP = 3 * 10**6
+
+ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
+"""Guarantees, the best first; exact and certified ones are alike as good."""
+
+
+def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
+    """Choose a method without computing anything.
+
+    Parameters
+    ----------
+    problem : Sums or Quotients or Scored
+        The question.
+    limits : Limits
+        What the method may take.
+
+    Returns
+    -------
+    Chosen or Refused
+        The method that takes the fewest operations of those with the best guarantee; or what would be needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plan(Sums(np.array([1, -1, 1, 1, 0]))).method
+    'binomial'
+    """
+    known = list(_until_cheap(ways(problem)))
+    if not known:
+        assert not isinstance(problem, Sums)  # of which there is always a method
+        return Refused(collapse.why_none(problem))
+    fitting = [w for w in known if w.operations <= limits.operations and w.n_bytes <= limits.n_bytes]
+    for guarantees in ORDER:
+        among = [w for w in fitting if w.guarantee in guarantees]
+        if among:
+            return min(among, key=lambda w: w.operations)
+    least = min(known, key=lambda w: (w.operations, w.n_bytes))
+    return Refused(_why_not(least, limits), least)
+
+
+def _until_cheap(known: Iterator[Chosen]) -> Iterator[Chosen]:
+    """Yield ways until one costs no more than it does to look at the others."""
+    for way in known:
+        yield way
+        if way.guarantee == "exact" and way.operations <= CHEAP:
+            return
+
+
+def ways(problem: Problem) -> Iterator[Chosen]:
+    """Yield every method that there is, whatever it takes."""
+    if isinstance(problem, Quotients) and problem.as_sums is not None:
+        problem = problem.as_sums
+    if isinstance(problem, Sums):
+        yield from _ways_of_sums(problem.steps)
+    else:
+        one_row = isinstance(problem, Quotients) and problem.above.shape[1] == 1 and len(problem.vectors)
+        if isinstance(problem, Quotients) and one_row:
+            yield from _ways_of_tables(problem)
+        yield from collapse.ways(problem)
+        cost = boxes.cost(problem)
+        if cost is not None:
+            yield Chosen("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
+        if isinstance(problem, Quotients) and one_row:
+            yield Chosen("grid-dp", "certified", *grids.cost(problem))
+
+
+def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
+    n = steps.n
+    if n == 0:
+        yield Chosen("no difference", "exact", 1, 0)
+        return
+    if len(steps.groups[0]) == 1:
+        exact = n <= binomials.LARGEST_FRACTION
+        yield Chosen("binomial", "exact" if exact else "certified", binomials.operations(n), 100 * n)
+        return
+    yield Chosen("polynomial", "exact", polynomial.operations(steps), polynomial.n_bytes(steps))
+    yield Chosen("dp", "certified", windows.operations(steps), windows.n_bytes(steps))
+    if n <= halves.MOST_UNITS:
+        yield Chosen("meet-in-the-middle", "exact", halves.operations(n), halves.n_bytes(n), halves.n_parts(n))
+    yield Chosen("tilted-fft", "numeric", tilted.operations(steps), tilted.n_bytes(steps))
+    coarse = lattice_bounds.Coarse.of(steps)
+    yield Chosen("lattice-bounds", "bounds", lattice_bounds.operations(coarse), lattice_bounds.n_bytes(coarse))
+
+
+def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:
+    decision = Decision.of(problem)
+    table = bisection.Table.of(problem, decision)
+    if table is not None:
+        expected = 0.0 if bisection.is_exact(table.cells.n) else grids.log_p(problem, decision)
+        guarantee: Guarantee = "exact" if bisection.is_exact(table.cells.n) else "certified"
+        yield Chosen("bisection", guarantee, bisection.operations(table, expected), bisection.n_bytes(table, expected))
+
+
+def _why_not(least: Chosen, limits: Limits) -> str:
+    return (
+        f"{least.method} would take {about(least.operations)} operations and {about(least.n_bytes // 10**6)} MB, "
+        f"of {about(limits.operations)} and {about(limits.n_bytes // 10**6)} MB allowed"
+    )

@@ -1,0 +1,263 @@
+"""What is asked: what each unit moves of a score difference, as integers, and how the score is made of their sums.
+
+Swapping a unit turns the sign of what it moves. A score difference that an exchange of both systems
+turns to its opposite has a null distribution that is symmetric about 0, so two upper tails at |t|
+say all three p-values (`sigdask.statistics.exact.found`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sigdask.statistics.exact.cells import Cells, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The difference is a sum: accuracy, recall, WER, means of decimals, cluster sums, signed ranks.
+
+    Attributes
+    ----------
+    differences : int64 array, shape (n_units,)
+        What a's contribution of each unit exceeds b's by; their sum is the observed difference.
+        Their sizes add up to less than 2**62.
+    slack : int
+        How far a shuffled difference less the observed one may lie off the true one, in steps; 0 where
+        integers are exact. Twice the slack of a panel, which is in steps of the sum over swapped units.
+    """
+
+    differences: Integers
+    slack: int = 0
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The problem in its smallest numbers."""
+        return Steps.of(self.differences, self.slack)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Sizes of differences without common divisor, of which a random half is added up.
+
+    With X the sum of the sizes whose sign is the observed difference's, the difference is 2 X - sum(weights).
+
+    Attributes
+    ----------
+    weights : int64 array, shape (n,)
+        Positive, ascending.
+    reached : int
+        X of the observed difference, mirrored to be 0 or more.
+    slack : int
+        X may lie this far off a true tie.
+    known : int
+        Arrangements that tie for certain although sums are not exact: they exchange signs of equal differences.
+    inexact : bool
+        Whether sums are not exact.
+    """
+
+    weights: Integers
+    reached: int
+    slack: int
+    known: int
+    inexact: bool
+    negative: bool
+
+    @staticmethod
+    def of(differences: ArrayLike, slack: int = 0) -> Steps:
+        """Reduce differences; those of 0 are left out."""
+        d = np.asarray(differences, np.int64)
+        d = d[d != 0]
+        divisor = int(np.gcd.reduce(d)) if len(d) else 1
+        d = d // max(divisor, 1)
+        negative = bool(d.sum() < 0)
+        own = -d if negative else d
+        weights = np.sort(np.abs(d))
+        return Steps(
+            weights,
+            reached=int(own[own > 0].sum()),
+            slack=int(slack) // (2 * max(divisor, 1)),
+            known=_known_ties(own) if slack else 0,
+            inexact=slack > 0,
+            negative=negative,
+        )
+
+    @property
+    def n(self) -> int:
+        """Units that move anything."""
+        return len(self.weights)
+
+    @cached_property
+    def total(self) -> int:
+        """The sum of all sizes."""
+        return int(self.weights.sum())
+
+    @cached_property
+    def squares(self) -> float:
+        """The sum of their squares."""
+        return float((self.weights.astype(np.float64) ** 2).sum())
+
+    @property
+    def thresholds(self) -> tuple[int, int]:
+        """X from which |t| is reached (ties count), and from which it is passed for certain."""
+        return self.reached - self.slack, self.reached + self.slack + 1
+
+    @property
+    def zero_is_reached(self) -> bool:
+        """Whether |t| may be 0, so that every arrangement is as far from 0."""
+        return 2 * (self.reached - self.slack) <= self.total
+
+    @cached_property
+    def groups(self) -> tuple[Integers, Integers]:
+        """Distinct sizes and how many there are of each."""
+        sizes, counts = np.unique(self.weights, return_counts=True)
+        return sizes, counts.astype(np.int64)
+
+
+def _known_ties(d: Integers) -> int:
+    sizes, place = np.unique(np.abs(d), return_inverse=True)
+    wins = np.bincount(place, d > 0, len(sizes)).astype(int)
+    each = np.bincount(place, minlength=len(sizes))
+    return math.prod(math.comb(int(m), int(k)) for m, k in zip(each, wins, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Quotients:
+    """The score is the mean of quotients of sums: one of precision, F, Jaccard, micro-F; a few of macro averages.
+
+    Attributes
+    ----------
+    above, below : int64 array, shape (n_units, n_rows)
+        What a's numerator and denominator of each unit exceed b's by.
+    totals_above, totals_below : int64 array, shape (2, n_rows)
+        Observed numerators and denominators of a and of b, concordant units included.
+    zero_division : float
+        The value of 0/0.
+    """
+
+    above: Integers
+    below: Integers
+    totals_above: Integers
+    totals_below: Integers
+    zero_division: float = 0.0
+
+    @staticmethod
+    def of(
+        a: ArrayLike,
+        b: ArrayLike,
+        totals: ArrayLike,
+        numerators: ArrayLike,
+        denominators: ArrayLike,
+        zero_division: float = 0.0,
+    ) -> Quotients:
+        """Make one of counts.
+
+        Parameters
+        ----------
+        a, b : int array, shape (n_units, n_fields)
+            Contributions of the units that differ; others may be among them.
+        totals : int array, shape (2, n_fields)
+            Sums over all units of a and of b.
+        numerators, denominators : int array, shape (n_rows, n_fields)
+            Weights of the fields, as a form has them.
+        zero_division : float
+            The value of 0/0.
+
+        Examples
+        --------
+        >>> precision = Quotients.of([[2, 3]], [[1, 1]], [[5, 9], [4, 7]], [[1, 0]], [[0, 1]])
+        >>> precision.above.tolist(), precision.totals_below.tolist()
+        ([[1]], [[9], [7]])
+        """
+        d = np.asarray(a, np.int64) - np.asarray(b, np.int64)
+        up, down = np.asarray(numerators, np.int64).T, np.asarray(denominators, np.int64).T
+        sums = np.asarray(totals, np.int64)
+        return Quotients(d @ up, d @ down, sums @ up, sums @ down, float(zero_division))
+
+    @cached_property
+    def as_sums(self) -> Sums | None:
+        """The same question of a sum, where no swap changes a denominator; None elsewhere."""
+        if self.below.any():
+            return None
+        rows = self.totals_below[0].tolist()
+        defined = [d for d in rows if d]
+        common = math.lcm(*defined) if defined else 1
+        weights = [common // d if d else 0 for d in rows]
+        reach = int(np.abs(self.above).sum(axis=0, dtype=object) @ np.array(weights, object)) if rows else 0
+        if reach >= 2**61:
+            return None
+        return Sums(self.above @ np.array(weights, np.int64))
+
+    @cached_property
+    def vectors(self) -> Integers:
+        """What units that move anything move, shape (n, 2 * n_rows): numerators, then denominators."""
+        d = np.hstack([self.above, self.below])
+        return d[d.any(axis=1)]
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The arrangements that can be told apart."""
+        return Cells.of(self.vectors)
+
+    @cached_property
+    def totals(self) -> Integers:
+        """Observed sums, shape (2, 2 * n_rows)."""
+        return np.hstack([self.totals_above, self.totals_below])
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        """Score sums of shape (..., 2 * n_rows)."""
+        taken = np.asarray(sums, np.float64)
+        n_rows = taken.shape[-1] // 2
+        above, below = taken[..., :n_rows], taken[..., n_rows:]
+        undefined = below == 0
+        scores = np.where(undefined, self.zero_division, above) / np.where(undefined, 1.0, below)
+        return np.asarray(scores.sum(axis=-1) / above.shape[-1])
+
+    def true_score(self, sums: NDArray[Any]) -> Fraction:
+        """Score sums of shape (2 * n_rows,) without rounding; the sum, not the mean, of the quotients."""
+        taken = np.asarray(sums).tolist()
+        rows = zip(taken[: len(taken) // 2], taken[len(taken) // 2 :], strict=True)
+        return sum((Fraction(n, d) if d else Fraction(self.zero_division) for n, d in rows), Fraction())
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Any score that is a function of sums: enumerated, as far as its arrangements collapse.
+
+    Attributes
+    ----------
+    differences : int64 array, shape (n_units, n_fields)
+        What a's sums of each unit exceed b's by.
+    totals : int64 array, shape (2, n_fields)
+        Observed sums of a and of b, concordant units included.
+    score : callable
+        Takes sums of shape (n, n_fields), returns scores of shape (n,).
+    movement : callable, optional
+        Takes sums, returns how far scores may lie from those of the true sums, shape (n,).
+    """
+
+    differences: Integers
+    totals: Integers
+    score: Callable[[NDArray[Any]], NDArray[np.float64]]
+    movement: Callable[[NDArray[Any]], NDArray[np.float64]] | None = field(default=None)
+
+    @cached_property
+    def vectors(self) -> Integers:
+        """What units that move anything move, shape (n, n_fields)."""
+        d = np.asarray(self.differences, np.int64)
+        return d[d.any(axis=1)]
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The arrangements that can be told apart."""
+        return Cells.of(self.vectors)
+
+
+Problem = Sums | Quotients | Scored

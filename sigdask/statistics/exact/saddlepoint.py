@@ -1,0 +1,108 @@
+"""The tail of a sum of random signs at once: an approximation, never what is judged.
+
+References
+----------
+Lugannani & Rice 1980, Advances in Applied Probability 12:475; Robinson 1982, JRSS B 44:91;
+Daniels 1987, International Statistical Review 55:37 (the correction for lattices).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Array = NDArray[np.float64]
+Numbers = NDArray[Any]
+
+NEWTON = 100
+
+
+def tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
+    """Return theta at which sum of counts * sizes * tanh(theta sizes) is s, for |s| below the total.
+
+    Newton's steps on a concave function from the left never pass the root of s > 0.
+    """
+    w, m = sizes.astype(np.float64), counts.astype(np.float64)
+    size = abs(s)
+    largest = float(w.max())
+    low, high = 0.0, 1.0 / largest
+    while float((m * w * np.tanh(high * w)).sum()) < size and high * largest < 1e4:
+        low, high = high, 2 * high
+    theta = 0.5 * (low + high)
+    for _ in range(NEWTON):
+        t = np.tanh(theta * w)
+        value, slope = float((m * w * t).sum()) - size, float((m * w * w * (1 - t * t)).sum())
+        if value < 0:
+            low = theta
+        else:
+            high = theta
+        step = theta - value / slope if slope > 0 else high
+        step = step if low < step < high else 0.5 * (low + high)
+        if abs(step - theta) <= 1e-14 * theta:
+            break
+        theta = step
+    return math.copysign(theta, s)
+
+
+def log_cosh(x: Numbers) -> Array:
+    """Return log(cosh(x))."""
+    size = np.abs(x)
+    return np.asarray(
+        np.where(
+            size < 1e-2, size**2 / 2 - size**4 / 12 + size**6 / 45, size + np.log1p(np.exp(-2 * size)) - math.log(2)
+        )
+    )
+
+
+def log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
+    """Return about log P(S >= s), S the sum of random signs of sizes; rather too small than too large.
+
+    Of s at 0 or below: log(1/2).
+    """
+    total = float((sizes * counts.astype(np.float64)).sum())
+    n = int(counts.sum())
+    if s <= 0:
+        return -math.log(2)
+    if s >= total:
+        return -n * math.log(2)
+    theta = tilt(sizes, counts, s)
+    w, m = sizes.astype(np.float64), counts.astype(np.float64)
+    exponent = float((m * log_cosh(theta * w)).sum()) - theta * s
+    variance = float((m * (w / np.cosh(np.minimum(theta * w, 300.0))) ** 2).sum())
+    width = max(theta * math.sqrt(max(variance, 0.0)), 1.0)
+    return max(exponent - math.log(width * math.sqrt(2 * math.pi)) - 1.0, -n * math.log(2))
+
+
+def approximate(sizes: Numbers, counts: NDArray[np.int64], s: int, span: int = 2) -> float:
+    """Return P(S >= s), approximately, for s > 0 that the lattice of steps of `span` reaches.
+
+    Parameters
+    ----------
+    sizes, counts : int array, shape (n_distinct,)
+        Sizes of differences, and how many there are of each.
+    s : int
+        The threshold.
+    span : int
+        Distance of neighbouring values of S; 0 for none, where sizes are real numbers.
+    """
+    total = int((sizes * counts).sum())
+    n = int(counts.sum())
+    if s >= total:
+        return 2.0**-n if s == total else 0.0
+    at = float(s) - span / 2
+    theta = tilt(sizes, counts, at)
+    w, m = sizes.astype(np.float64), counts.astype(np.float64)
+    exponent = float((m * log_cosh(theta * w)).sum()) - theta * at
+    variance = float((m * (w / np.cosh(np.minimum(theta * w, 300.0))) ** 2).sum())
+    r = math.copysign(math.sqrt(max(-2 * exponent, 0.0)), theta)
+    step = 2 * math.sinh(theta * span / 2) / span if span else theta
+    u = step * math.sqrt(variance)
+    if abs(r) < 1e-4:
+        return 0.5
+    log_density = -0.5 * r * r - 0.5 * math.log(2 * math.pi)
+    upper = math.exp(float(special.log_ndtr(-r)))
+    return min(max(upper + math.exp(log_density) * (1 / u - 1 / r), 0.0), 1.0)
