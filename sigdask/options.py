@@ -291,7 +291,7 @@ class HowRanked(TypedDict, total=False):
     """What is asked of rankings; typed keyword arguments of `sigdask.rankings.evaluate`."""
 
     n: Annotated[
-        Sequence[int] | str | None,
+        int | Sequence[int] | str | None,
         Option(
             "Numbers of best candidates: 50,100,200 or a curve 50:2000:50.", otherwise="1, 2, 5 times powers of ten"
         ),

@@ -28,7 +28,7 @@ def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> Evaluation
     candidates : Candidates
         Which candidates are true, and each measure's scores: `Candidates.of`, or `sigdask.formats.candidates.read`.
     **options
-        n : sequence of int or str
+        n : int, sequence of int, or str
             Numbers of best candidates; "50,100" or a curve "50:2000:50".
         baseline : str
             Compare every other measure with this one only.

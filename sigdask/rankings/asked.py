@@ -56,7 +56,7 @@ class Asked:
         n = found.pop("n", ())
         pairs = found.pop("pairs", None)
         return Asked(
-            cutoffs=tuple(parse_cutoffs(n) if isinstance(n, str) else ascending(n)),
+            cutoffs=tuple(parse_cutoffs(n) if isinstance(n, str) else ascending([n] if isinstance(n, int) else n)),
             pairs=None if pairs is None else tuple(map(tuple, pairs)),
             **found,
         )

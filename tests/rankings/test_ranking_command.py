@@ -144,6 +144,45 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
     refused(run(content, *arguments), *words)
 
 
+def test_every_declared_option_is_on_the_command_line_and_in_plans():
+    from dataclasses import fields
+
+    from sigdask.cli.ranking import rankings as command
+    from sigdask.options import CANDIDATES, RANKED
+    from sigdask.plan.keys import RankingsKeys
+
+    flags = {parameter.name: parameter for parameter in command.params}
+    keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
+    of_the_plan = {"seed", "alpha", "cluster", "workers"}
+    for name, said in {**RANKED, **CANDIDATES}.items():
+        if name != "progress":
+            assert flags[name].help.startswith(said.help)
+            assert name in keys | of_the_plan
+
+
+def test_candidates_of_python_are_checked():
+    import numpy as np
+
+    from sigdask.errors import InputError
+    from sigdask.rankings import Candidates, evaluate
+
+    gold, scores = np.array([True, False, True]), {"t": np.array([3.0, 2.0, 1.0])}
+    assert evaluate(Candidates.of(gold, scores), n=2).precision[0].precision == 0.5
+    partly = Candidates.of([1, float("nan"), 0], scores)
+    assert evaluate(partly, n=2).sampled[0].n_judged == 1
+    for wrong, words in (
+        (lambda: Candidates.of([1, 2, 0], scores), "gold of candidate 2 is 2"),
+        (lambda: Candidates.of(gold, {"t": [1, 2]}), "'t' has 2 scores for 3 candidates"),
+        (lambda: Candidates.of(gold, {"t": [1, float("inf"), 2]}), "'t' of candidate 2 is inf"),
+        (lambda: Candidates.of(gold, {}), "no measure"),
+        (lambda: Candidates.of(gold, scores, ids=["a", "b", "a"]), "id 'a' occurs twice"),
+        (lambda: evaluate(Candidates.of([1, 1, 1], scores)), "every one of 3 candidates is true"),
+        (lambda: evaluate(Candidates.of(gold, scores), ties="worst"), "ties = 'worst'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            wrong()
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     refused(called("rankings", "none.tsv", cwd=tmp_path), "none.tsv: no such file")
 
