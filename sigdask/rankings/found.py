@@ -235,7 +235,9 @@ class Evaluation:
     def __repr__(self) -> str:
         """Say what was evaluated, and how each measure ranks."""
         n = len(self.measures)
-        head = f"Evaluation: {n} measure{'s' * (n != 1)} of {self.n_candidates:,} candidates, {self.n_true:,} of them true"
+        head = (
+            f"Evaluation: {n} measure{'s' * (n != 1)} of {self.n_candidates:,} candidates, {self.n_true:,} of them true"
+        )
         lines = [f"  {m.measure}: average precision {m.average_precision:.4f}" for m in self.measures]
         return "\n".join([head, *lines])
 

@@ -115,7 +115,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
     ("content", "arguments", "words"),
     [
         (TABLE.replace("gold", "truth"), (), ["no column 'gold'", "'truth' may be it"]),
-        (TABLE.replace("c\t0", "c\t"), (), ["line 4", "column 'gold'", "--sampled"]),
+        (TABLE.replace("c\t0", "c\t"), (), ["line 4", "column 'gold'", "--partial"]),
         (TABLE.replace("c\t0", "c\tmaybe"), (), ["line 4", "'maybe'", "--positive"]),
         (TABLE.replace("\t0\t", "\t1\t"), (), ["every one of 6 candidates is true"]),
         (TABLE.replace("\t1\t", "\t0\t"), (), ["every one of 6 candidates is false"]),
@@ -190,7 +190,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 def test_a_judged_sample_is_extrapolated(run):
     lines = ["id\tgold\tscore"]
     lines += [f"c{k}\t{'' if k % 4 else int(k < 100)}\t{200 - k}" for k in range(200)]
-    data = found(run("\n".join(lines), "--sampled", "--n", "40,120", "--json", "-"))
+    data = found(run("\n".join(lines), "--partial", "--n", "40,120", "--json", "-"))
     assert (data["n_candidates"], data["n_judged"], data["n_true"]) == (200, 50, 25)
     first, second = data["sampled"]
     assert (first["n_judged"], first["true_judged"], first["precision"]) == (10, 10, 1.0)
