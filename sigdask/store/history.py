@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import socket
 import time
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -202,39 +204,34 @@ RANKINGS = "rankings"
 
 
 def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation]) -> dict[str, Any]:
-    """Return what a run keeps of evaluations of rankings: all of each, or the number of the run that found the same."""
-    before = _latest(runs_of(connection, plan))
+    """Return what a run keeps of evaluations of rankings: each packed, or the number of the run that found the same."""
+    runs = runs_of(connection, plan)
+    latest = next((run for run in runs if run.details.get(RANKINGS)), None)
+    by_number = _by_number(runs)
     kept: dict[str, Any] = {}
     for name, evaluation in found.items():
-        own = plain(evaluation, exact=True)
-        number, earlier = before.get(name, (0, None))
-        kept[name] = {"as_in": number} if earlier is not None and _as_text(earlier) == _as_text(own) else own
+        own = _packed(evaluation)
+        before = latest.details[RANKINGS].get(name, {}) if latest is not None else {}
+        number = before.get("as_in", latest.number if latest is not None else 0)
+        same = by_number.get(number, {}).get(name, {}).get("packed") == own
+        kept[name] = {"as_in": number} if same else {"packed": own}
     return kept
 
 
 def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation]:
     """Return the evaluations of rankings that a run found, of all runs of its plan."""
-    by_number = {run.number: run.details.get(RANKINGS, {}) for run in runs}
+    by_number = _by_number(runs)
     found = {}
     for name, kept in by_number.get(number, {}).items():
-        whole = by_number.get(kept["as_in"], {}).get(name) if "as_in" in kept else kept
-        if whole is not None:
-            found[name] = made(Evaluation, whole)
+        whole = by_number.get(kept.get("as_in", number), {}).get(name, {})
+        if "packed" in whole:
+            found[name] = made(Evaluation, json.loads(zlib.decompress(base64.b64decode(whole["packed"]))))
     return found
 
 
-def _latest(runs: list[Run]) -> dict[str, tuple[int, Any]]:
-    """Return, by name, the number of the run that found what the latest run with such has, and what that is."""
-    run = next((run for run in runs if run.details.get(RANKINGS)), None)
-    if run is None:
-        return {}
-    by_number = {each.number: each.details.get(RANKINGS, {}) for each in runs}
-    found = {}
-    for name, kept in run.details[RANKINGS].items():
-        number = kept.get("as_in", run.number)
-        found[name] = (number, by_number.get(number, {}).get(name))
-    return found
+def _by_number(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+    return {run.number: run.details.get(RANKINGS, {}) for run in runs}
 
 
-def _as_text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+def _packed(evaluation: Evaluation) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(plain(evaluation, exact=True)).encode())).decode()
