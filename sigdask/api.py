@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.request import AnyMetric, Wanted
+from sigdask.comparison.request import AnyMetric, Sureness, Wanted
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
 from sigdask.comparison.stopping.counted import Looked
@@ -161,8 +161,9 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     alternative : {"two-sided", "greater", "less"}
         Of score_a - score_b.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random
-        trials otherwise.
+        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random trials
+        otherwise, and beside them exact p-values where a metric's take little time; both: wherever there are any;
+        exact: no trials, or an error that says what there is no exact p of.
     trials : int, optional
         Random trials; 1,048,576 by default, 10,000 for black boxes.
     seed : int
@@ -186,6 +187,16 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
         systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
+    interval : {"auto", "bootstrap", "inversion", "none"}, optional
+        Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (of black
+        boxes percentiles). "inversion": the differences that the randomization test of a mean does not reject. "auto":
+        Tango's score interval where items are scored 0 or 1 and exchanged by themselves, else the bootstrap's. By
+        default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a whole.
+    confidence : float
+        Of the intervals.
+    resamples : int, optional
+        Resamples of the bootstrap, 10,000 by default and 1,000 for black boxes; trials of the inverted test, by
+        default those of the test itself.
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
@@ -218,6 +229,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         seed=every["seed"],
         beside=every["beside"],
         tests=tests_asked(every["tests"]),
+        sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
     )
     rule = _rule(every)
     grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
@@ -244,13 +256,16 @@ def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
 def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
     jobs = study.jobs
-    rounds = Rounds(jobs)
+    whole = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
+    rounds = Rounds([job for job in jobs if not job.panel.is_whole])
     early = Early(rounds, rule, Looked.of([study]))
     with reached(every["cluster"], every["workers"]) as cluster:
         how: WhatCompared = {**every, "cluster": cluster}
         count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
+        tallies = dict(zip(whole, _count(whole, how), strict=True)) if whole else {}
     places = study.slots.first.numbered(jobs, rounds.at)
-    return study.results([rounds.tally(job) for job in jobs], lambda found: early.revised(found, places))
+    found = [tallies[job] if job in tallies else rounds.tally(job) for job in jobs]
+    return study.results(found, lambda table: early.revised(table, places))
 
 
 def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:

@@ -77,6 +77,9 @@ GROUPS = {
         option("--alpha", type=float),
         option("--stop", metavar="RULE"),
         option("--tests", metavar="NAME,...|all"),
+        option("--interval"),
+        option("--confidence", type=float),
+        option("--resamples", type=whole, metavar="N"),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
     ),
     "Many comparisons": (

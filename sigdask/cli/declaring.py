@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sigdask.options import OPTIONS, PERMUTING, READING, Option
+from sigdask.options import OPTIONS, READING, Option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -19,7 +19,13 @@ DECLARED = {**OPTIONS, **READING}
 
 
 def option(
-    flag: str, name: str | None = None, *, long: str = "", more: str = "", **settings: Any
+    flag: str,
+    name: str | None = None,
+    *,
+    long: str = "",
+    more: str = "",
+    of: Mapping[str, Option] = DECLARED,
+    **settings: Any,
 ) -> Callable[[Command], Command]:
     """Make a command's option of a declared one.
 
@@ -33,32 +39,19 @@ def option(
         A longer flag for the same.
     more : str
         A further sentence for this command.
+    of : mapping of str to Option
+        The declarations among which it is.
     **settings
         Of `click.option`: metavar, multiple, type.
     """
-    name = name or _named(flag)
-    return _option(DECLARED[name], tuple(filter(None, (flag, long))), name, more, settings)
-
-
-def permuting(flag: str, **settings: Any) -> Callable[[Command], Command]:
-    """Make an option of one that is declared of tests of independence."""
-    name = _named(flag)
-    return _option(PERMUTING[name], (flag,), name, "", settings)
-
-
-def _named(flag: str) -> str:
-    return flag.lstrip("-").replace("-", "_")
-
-
-def _option(
-    said: Option, flags: tuple[str, ...], name: str, more: str, settings: dict[str, Any]
-) -> Callable[[Command], Command]:
+    name = name or flag.lstrip("-").replace("-", "_")
+    said = of[name]
     if said.choices:
         settings.setdefault("type", click.Choice(said.choices))
     if said.default is not None and not settings.get("multiple") and "flag_value" not in settings:
         settings.setdefault("default", said.default)
         settings.setdefault("show_default", said.default is not False)
-    return click.option(*flags, name, help=_help(said, more), **settings)
+    return click.option(*filter(None, (flag, long)), name, help=_help(said, more), **settings)
 
 
 def _help(said: Option, more: str) -> str:

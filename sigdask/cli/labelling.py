@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sigdask.cli.comparing import read
-from sigdask.cli.declaring import grouped, option, permuting, whole
+from sigdask.cli.declaring import grouped, option, whole
 from sigdask.cli.progress import progress
 from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.options import PERMUTING
 
 if TYPE_CHECKING:
     from sigdask.counts import Counts
     from sigdask.options import HowPermuted
+
+permuting: Callable[..., Any] = partial(option, of=PERMUTING)
 
 GROUPS = {
     "Files": (
@@ -98,7 +103,7 @@ def independence(**options: Any) -> None:
 def _how(options: dict[str, Any]) -> HowPermuted:
     """Return what is asked of the test; refused before anything is read where it cannot be."""
     from sigdask import clusters
-    from sigdask.options import PERMUTING, HowPermuted, filled_permuted
+    from sigdask.options import HowPermuted, filled_permuted
 
     clusters.check(options["cluster"])
     given = {name: options[name] for name in PERMUTING if options.get(name) is not None}

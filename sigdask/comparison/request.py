@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,44 @@ from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
 
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
+
+
+MOST_BY_DEFAULT = 100
+"""Comparisons that have intervals without being asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sureness:
+    """Which intervals of differences and scores are wanted.
+
+    Attributes
+    ----------
+    kind : {"auto", "bootstrap", "inversion"}
+        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
+    confidence : float
+        Of the intervals.
+    resamples : int or None
+        Resamples; by default what the kind takes.
+    most : int or None
+        Comparisons of which there are intervals at most, all or none; None for any number.
+    """
+
+    kind: Literal["auto", "bootstrap", "inversion"] = "auto"
+    confidence: float = 0.95
+    resamples: int | None = None
+    most: int | None = None
+
+    @staticmethod
+    def asked(kind: str | None, confidence: float, resamples: int | None) -> Sureness | None:
+        """Return what options ask for, by default intervals of few comparisons; None where none are wanted."""
+        if kind == "none":
+            return None
+        most = MOST_BY_DEFAULT if kind is None else None
+        return Sureness(cast("Any", kind or "auto"), confidence, resamples, most)
+
+    def is_wanted(self, n_comparisons: int) -> bool:
+        """Say whether so many comparisons have intervals."""
+        return self.most is None or n_comparisons <= self.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +80,8 @@ class Wanted:
         Show p with other units exchanged.
     tests : tuple of str
         Names of classical tests, as `statistics.classical.names.asked` gives them.
+    sureness : Sureness or None
+        Intervals that are wanted; None for none.
     """
 
     metrics: Sequence[AnyMetric]
@@ -53,6 +94,7 @@ class Wanted:
     seed: int = 0
     beside: bool = True
     tests: tuple[str, ...] = ()
+    sureness: Sureness | None = None
 
     def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, names looked up."""

@@ -21,6 +21,7 @@ from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons
+from sigdask.plan.candidates import ranked
 from sigdask.plan.complaints import Complaint, nearest, shown
 from sigdask.plan.keys import (
     BaselineKeys,
@@ -105,6 +106,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
             at.path(("report", "parquet"), keys.report.parquet, paths.writable),
         ),
         gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
+        rankings=ranked(keys, at.folder, at.complain),
     )
     if is_whole:
         check_across(plan, at.complain)
@@ -129,6 +131,9 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key, tests: tup
         method=own.method or keys.method,
         trials=own.trials or keys.trials,
         tests=tests if own.tests is None else at.attempt((*key, "tests"), tests_asked, own.tests) or (),
+        interval=own.interval or keys.interval,
+        confidence=own.confidence or keys.confidence,
+        resamples=own.resamples or keys.resamples,
     )
     check_comparisons(found, own, key, at.complain)
     return found

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
 
 Name = tuple[str, ...]
@@ -21,7 +22,7 @@ Columns = dict[Name, Column]
 Rows = NDArray[np.int64]
 
 NOTES: Name = ("notes",)
-UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes")
+UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals")
 """Fields of a table that are no columns: its level is that of the run, the others are several."""
 
 
@@ -42,6 +43,8 @@ def columns_of(table: Table) -> Columns:
         found |= _inside(("stops", json.dumps([stops.rule, stops.epsilon, stops.h])), stops)
     for tested in table.tests:
         found |= _inside(("tests", tested.name), tested)
+    if table.intervals is not None:
+        found |= _inside(("intervals", "all"), table.intervals)
     found[NOTES] = _sparse(table.notes, n)
     return found
 
@@ -84,6 +87,7 @@ def table_of(columns: Columns, alpha: float) -> Table:
         stops=tuple(_stops(rule, own) for rule, own in grouped.get("stops", ())),
         tests=tuple(Tested(name=name, **own) for name, own in grouped.get("tests", ())),
         notes=_dense(columns[NOTES]),
+        intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
     )
 
 

@@ -51,6 +51,38 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     assert again.results == outcome.results
 
 
+def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_path):
+    without = load_plan(write_plan(tmp_path / "night", trials=4096))
+    first = run_plan(without, cluster="none")
+    assert all(r.tests == () for results in first.results.values() for r in results)
+    plan = load_plan(write_plan(tmp_path / "night", trials=4096, more='tests = ["t,sign", "wilcoxon:pratt"]'))
+    outcome = run_plan(plan, cluster="none")  # what an earlier night found had none: asked for, they are new
+    assert (outcome.n_counted, outcome.n_changed) == (0, 30)
+    for test_set in plan.test_sets:
+        counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
+        asked = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon:pratt"]}
+        compared = compare_all(counts, cluster="none", **asked)
+        assert [r.tests for r in outcome.results[test_set.name]] == [r.tests for r in compared]
+    assert run_plan(plan, cluster="none").n_changed == 0
+    held = report(plan.store, plan.name).results
+    assert {name: [r.tests for r in own] for name, own in held.items()} == {
+        name: [r.tests for r in own] for name, own in outcome.results.items()
+    }
+
+
+def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
+    path = write_plan(tmp_path / "night", trials=4096, more='tests = "all"')
+    with path.open("a") as file:
+        file.write('tests = "t"\n[report]\ncsv = "r.csv"\njson = "r.json"\nhtml = "r.html"\n')
+    outcome = run_plan(load_plan(path), cluster="none")
+    assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
+    header, *rows = (path.parent / "r.csv").read_text().splitlines()
+    assert "chi2_statistic,chi2_p_value" in header
+    assert {row.count(",") for row in rows} == {header.count(",")}
+    assert [len(r["tests"]) for r in json.loads((path.parent / "r.json").read_text())["results"]] == [8] * 15 + [1] * 15
+    assert "Classical tests" in (path.parent / "r.html").read_text()
+
+
 def test_the_store_keeps_each_comparison_once(plan):
     run_plan(plan, cluster="threads", workers=2)
     rows = tallies_in(plan.path.parent / "night.sqlite")
@@ -104,7 +136,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     for k in range(20):
         np.savetxt(folder / f"system{k}.txt", rng.random(30).round(2), fmt="%.2f")
     (folder / "night.toml").write_text(
-        'trials = 5000\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
+        'trials = 5000\nmethod = "randomization"\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
     )
     first = run_plan(load_plan(folder / "night.toml"), cluster="none")
     assert first.n_counted == 190 * 2 * 5000
@@ -134,11 +166,10 @@ def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     twin = [",".join([*row, "twin" if k == 0 else row[2]]) for k, row in enumerate(rows)]
     (folder / "set0.csv").write_text("\n".join(twin) + "\n")
     outcome = run_plan(load_plan(path), cluster="none")
-    assert outcome.n_counted == 3 * 2 * 20_000 + 1  # three distinct pairs, and the twins' one arrangement
+    assert outcome.n_counted == (3 + 1) * 2 * 20_000  # three distinct pairs, and the twins
     by_pair = {(r.a, r.b): r.n_extreme for r in outcome.results["set0"]}
-    compared = compare_all(
-        read(folder / "set0.csv", options=Options(name="set0")), metrics=["mean"], seed=3, trials=20_000
-    )
+    data = read(folder / "set0.csv", options=Options(name="set0"))
+    compared = compare_all(data, metrics=["mean"], seed=3, trials=20_000, method="randomization")
     assert by_pair == {(r.a, r.b): r.n_extreme for r in compared}
 
 

@@ -134,7 +134,7 @@ def test_tests_are_asked_for_by_their_names():
     assert names.asked("chi2, t,t") == ("t", "chi2")
     assert names.asked(["wilcoxon:wilcox", "wilcoxon:pratt"]) == ("wilcoxon", "wilcoxon:pratt")
     assert names.asked(None) == names.asked(()) == ()
-    with pytest.raises(InputError, match="no test 'wilcoxn'; did you mean 'wilcoxon'"):
+    with pytest.raises(InputError, match="no classical test 'wilcoxn'; did you mean 'wilcoxon'"):
         names.asked("t,wilcoxn")
-    with pytest.raises(InputError, match="no test ''; expected t, sign"):
+    with pytest.raises(InputError, match="no classical test ''; expected t, sign"):
         names.asked("t,")

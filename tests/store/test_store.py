@@ -392,7 +392,7 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
     result = compare([1, 2, 3, 4], [0, 1, 1, 2])  # p = 2 / 16
     small, family = replace(result, p_value=0.05), replace(result, p_value=0.04, p_adjusted=0.06)
     sequence = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
-    decided = replace(result, p_value=math.nan, stopped=sequence)
+    decided = replace(result, method="approximate", p_value=math.nan, stopped=sequence)
     open_ = replace(decided, stopped=replace(sequence, is_significant=None))
     kinds = {
         (None, result): ("new",), (None, small): ("new", "gained"), (None, family): ("new",),

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from sigdask.comparison.found import views
-from sigdask.comparison.found.parts import tests_of
+from sigdask.comparison.found.parts import no_intervals, tests_of
 from sigdask.comparison.table import DISAGREES, Coded, Table
 from sigdask.errors import InputError, missing_extra
 
@@ -21,7 +21,13 @@ FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
 AT_ONCE = 65_536
 """Rows of a part: of Parquet, a row group."""
 
-OPTIONAL = ("p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p")
+SURE = {
+    "interval_confidence": "confidence", "interval_low": "low", "interval_high": "high", "score_a_low": "a_low",
+    "score_a_high": "a_high", "score_b_low": "b_low", "score_b_high": "b_high", "paired_d": "paired_d",
+}  # fmt: skip
+"""Columns of intervals and sizes of effect, by what `Intervals` calls them."""
+
+OPTIONAL = ("p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p", *SURE)
 """Columns of numbers that rows may be without: NaN in an array."""
 
 
@@ -38,7 +44,7 @@ def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
     rule = np.full(len(table), None, object)
     for stops in table.stops:
         rule[stops.n_asked > 0] = stops.rule
-    metric = table.metric
+    metric, sure = table.metric, table.intervals or no_intervals(len(table))
     return {
         "test_set": words(table.test_set),
         "subset": words(Coded(table.subset.codes, tuple(s and s.value for s in table.subset.values))),
@@ -72,6 +78,8 @@ def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
         "agreement_p": table.agreement_p,
         "disagreements": _disagreements(table),
         **_tests(table, tests),
+        "interval_method": words(Coded(sure.method.codes, tuple(method or None for method in sure.method.values))),
+        **{name: getattr(sure, own) for name, own in SURE.items()},
     }
 
 

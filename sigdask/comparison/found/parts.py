@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.intervals.columns import FLOATS, Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
 
 Rows = slice | NDArray[np.int64]
-Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested)
+Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals)
 Value = TypeVar("Value")
 
 
@@ -26,6 +27,7 @@ def taken(table: Table, rows: Rows) -> Table:
         stops=tuple(columns_taken(own, rows) for own in table.stops),
         tests=tuple(columns_taken(own, rows) for own in table.tests),
         notes=_sparse(table.notes, rows, len(table)),
+        intervals=None if table.intervals is None else columns_taken(table.intervals, rows),
     )
 
 
@@ -99,6 +101,7 @@ def joined(tables: Sequence[Table]) -> Table:
             for start, table in zip(starts, tables, strict=True)
             for row, own in table.notes.items()
         },
+        intervals=_intervals_joined(tables),
     )  # fmt: skip
 
 
@@ -181,6 +184,18 @@ def _hanging_joined(tables: Sequence[Table], starts: Sequence[int], column: str)
         below(lambda _, one: one.design_effect),
         below(lambda _, one: one.p_value),
     )
+
+
+def _intervals_joined(tables: Sequence[Table]) -> Intervals | None:
+    if all(table.intervals is None for table in tables):
+        return None
+    return columns_joined([table.intervals or no_intervals(len(table)) for table in tables])
+
+
+def no_intervals(n: int) -> Intervals:
+    """Return the columns of rows that have no interval."""
+    nothing = {name: np.full(n, np.nan) for name in FLOATS}
+    return Intervals(Coded.same("", n), Coded.same("", n), n_resamples=np.zeros(n, np.int64), **nothing)
 
 
 Rule = tuple[str, float | None, int | None]

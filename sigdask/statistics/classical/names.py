@@ -43,5 +43,5 @@ def asked(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     for word in found.difference(NAMES):
         close = difflib.get_close_matches(word, NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(NAMES)} or all"
-        raise InputError(f"tests: no test {word!r}; {hint}")
+        raise InputError(f"no classical test {word!r}; {hint}")
     return tuple(name for name in NAMES if name in found)

@@ -46,7 +46,7 @@ def upper(n: int, k: int) -> Tail:
     Examples
     --------
     >>> upper(34, 28).low
-    Fraction(209509, 2147483648)
+    Fraction(419029, 4294967296)
     """
     if k <= 0 or k > n:
         p = Fraction(int(k <= 0))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigdask.statistics.exact import binomials
-from sigdask.statistics.exact.cells import Cells
+from sigdask.statistics.exact.cells import Cells, Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.grids import log_p
-from sigdask.statistics.exact.problems import Integers, Quotients
+from sigdask.statistics.exact.problems import Quotients, Scored
 
 LOST = 1e-16
 NARROW = 1e-13
@@ -134,8 +134,9 @@ def count(table: Table, decision: Decision) -> tuple[int, int]:
     )
 
 
-def tails(problem: Quotients, table: Table, decision: Decision, check: Check) -> tuple[Tail, Tail]:
+def tails(problem: Quotients | Scored, table: Table, decision: Decision, check: Check) -> tuple[Tail, Tail]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
+    assert isinstance(problem, Quotients)
     expected = log_p(problem, decision)
     for _ in range(4):
         low, high = _rows(table, expected)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.statistics.exact.cells import Cells
+from sigdask.statistics.exact.cells import Cells, Integers
 from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Check, Chosen, Tail
-from sigdask.statistics.exact.problems import Integers, Quotients, Scored
+from sigdask.statistics.exact.found import Check, Chosen, Tail, about
+from sigdask.statistics.exact.problems import Quotients, Scored
 
 MOST_CELLS = 2**34
 BLOCK = 2**16
@@ -41,8 +41,8 @@ def why_none(problem: Quotients | Scored) -> str:
     """Say why there is no method."""
     cells = problem.cells
     return (
-        f"{cells.n} discordant units of {len(cells.counts)} kinds make {float(cells.size):.2g} arrangements "
-        "that can be told apart, and the score is no sum or quotient whose values fit a grid"
+        f"{cells.n} discordant units of {len(cells.counts)} kinds make {about(cells.size)} arrangements "
+        f"that can be told apart, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
     )
 
 

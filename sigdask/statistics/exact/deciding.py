@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
-from sigdask.statistics.exact.problems import Integers, Quotients, Scored
+from sigdask.statistics.exact.cells import Integers
+from sigdask.statistics.exact.problems import Quotients, Scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Decision:
         if self.true is not None:
             return self.true == 0
         scores = self.problem.score(self.problem.totals)
-        return abs(self.observed) <= TIE * float(np.abs(scores).sum()) + self.slack
+        return bool(abs(self.observed) <= TIE * float(np.abs(scores).sum()) + self.slack)
 
     def __call__(self, shifts: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
         """Say which shifts of sums from a to b, shape (n, n_fields), reach |t|, pass it, and tie for certain."""
@@ -66,7 +67,7 @@ class Decision:
             tie = tie + self.problem.movement(a) + self.problem.movement(b) + self.slack
         reached, passed = difference >= size - tie, difference > size + tie
         if self.true is None:
-            return reached, passed, ~shifts.any(axis=1)
+            return reached, passed, np.asarray(~shifts.any(axis=1))
         for k in np.flatnonzero(reached & ~passed):
             assert isinstance(self.problem, Quotients)
             exact = self.problem.true_score(a[k]) - self.problem.true_score(b[k])

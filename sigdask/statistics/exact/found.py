@@ -62,6 +62,19 @@ class Chosen:
     n_parts: int = 1
 
 
+def about(number: float) -> str:
+    """Write a number that may be larger than any float.
+
+    Examples
+    --------
+    >>> about(3 * 10**9), about(10**400), about(12)
+    ('3.0e+09', '1e+400', '12')
+    """
+    if number < 10**4:
+        return str(number)
+    return f"{number:.1e}" if number < 10**300 else f"1e+{math.floor(math.log10(number))}"
+
+
 @dataclass(frozen=True, slots=True)
 class Refused:
     """There is no method within the limits.
@@ -173,14 +186,9 @@ def judged(chosen: Chosen, n: int, at_least: Tail, above: Tail, *, negative: boo
     if not closed and guarantee in {"exact", "bounds"}:
         near = all(tail.high - tail.low < CLOSE * tail.high for tail in found.values())
         guarantee = "certified" if near else "bounds"
-    return Exact(
-        chosen.method,
-        guarantee,
-        *(_floats(tail, closed=closed) for tail in found.values()),
-        n,
-        chosen.operations,
-        {name: Fraction(tail.high) for name, tail in found.items()} if closed else None,
-    )
+    limits = [_floats(tail, closed=closed) for tail in found.values()]
+    rationals = {name: Fraction(tail.high) for name, tail in found.items()} if closed else None
+    return Exact(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
 
 
 def _rest(p: float | Fraction, outwards: float) -> float | Fraction:

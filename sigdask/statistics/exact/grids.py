@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.machine.compiled import compiled
+from sigdask.statistics.exact.cells import Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Tail
-from sigdask.statistics.exact.problems import Integers, Quotients
+from sigdask.statistics.exact.problems import Quotients
 from sigdask.statistics.exact.saddlepoint import log_tail
 from sigdask.statistics.exact.windows import LOST, SLAB, TINY, UNIT
 
@@ -59,8 +60,9 @@ class Grid:
 
         Examples
         --------
-        >>> Grid.of(np.array([[2, 1], [2, 1], [0, 1], [0, -1]])).basis.tolist()
-        [[0, 1], [2, 1]]
+        >>> grid = Grid.of(np.array([[2, 1], [2, 1], [0, 1], [0, -1]]))
+        >>> (grid.steps @ grid.basis).tolist()
+        [[0, 1], [0, 1], [2, 1], [2, 1]]
         """
         basis = _reduced(_basis(vectors), vectors)
         steps = _coordinates(vectors, basis)

@@ -97,7 +97,7 @@ def _sorted_sums(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
 def _merge(sums, w, merged):
     """Merge ascending sums with the same sums plus w > 0."""
     n = sums.shape[0]
-    i, j = 0, 0  # sums[i] is never behind sums[j] + w, so that i runs out first
+    i, j = np.int64(0), np.int64(0)  # sums[i] is never behind sums[j] + w, so that i runs out first
     for k in range(2 * n):
         if i == n:
             for rest in range(k, 2 * n):
@@ -116,7 +116,7 @@ def _pairs(one, other, needed):
     """Count the pairs of a number of each, both ascending, whose sum is at least `needed`."""
     n = one.shape[0]
     found = 0
-    i, j = 0, other.shape[0]  # other[j] and those behind it reach it with one[i]
+    i, j = np.int64(0), np.int64(other.shape[0])  # other[j] and those behind it reach it with one[i]
     while i < n:
         if j == 0:
             return found + (n - i) * other.shape[0]

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigdask.statistics.exact import binomials, bisection, collapse, grids, halves, polynomial, tilted, windows
+from sigdask.statistics.exact import (
+    binomials,
+    bisection,
+    boxes,
+    collapse,
+    grids,
+    halves,
+    lattice_bounds,
+    polynomial,
+    tilted,
+    windows,
+)
 from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Chosen, Guarantee, Refused
+from sigdask.statistics.exact.found import Chosen, Guarantee, Refused, about
 from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
 
 
@@ -29,7 +40,7 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
-CHEAP = 2 * 10**5
+CHEAP = 3 * 10**6
 
 ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
 """Guarantees, the best first; exact and certified ones are alike as good."""
@@ -56,27 +67,29 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     >>> plan(Sums(np.array([1, -1, 1, 1, 0]))).method
     'binomial'
     """
-    ways = list(_until_cheap(_ways(problem)))
-    if not ways:
-        return Refused(_why_none(problem))
-    fitting = [w for w in ways if w.operations <= limits.operations and w.n_bytes <= limits.n_bytes]
+    known = list(_until_cheap(ways(problem)))
+    if not known:
+        assert not isinstance(problem, Sums)  # of which there is always a method
+        return Refused(collapse.why_none(problem))
+    fitting = [w for w in known if w.operations <= limits.operations and w.n_bytes <= limits.n_bytes]
     for guarantees in ORDER:
         among = [w for w in fitting if w.guarantee in guarantees]
         if among:
             return min(among, key=lambda w: w.operations)
-    least = min(ways, key=lambda w: (w.operations, w.n_bytes))
+    least = min(known, key=lambda w: (w.operations, w.n_bytes))
     return Refused(_why_not(least, limits), least)
 
 
-def _until_cheap(ways: Iterator[Chosen]) -> Iterator[Chosen]:
+def _until_cheap(known: Iterator[Chosen]) -> Iterator[Chosen]:
     """Yield ways until one costs no more than it does to look at the others."""
-    for way in ways:
+    for way in known:
         yield way
         if way.guarantee == "exact" and way.operations <= CHEAP:
             return
 
 
-def _ways(problem: Problem) -> Iterator[Chosen]:
+def ways(problem: Problem) -> Iterator[Chosen]:
+    """Yield every method that there is, whatever it takes."""
     if isinstance(problem, Quotients) and problem.as_sums is not None:
         problem = problem.as_sums
     if isinstance(problem, Sums):
@@ -86,6 +99,9 @@ def _ways(problem: Problem) -> Iterator[Chosen]:
         if isinstance(problem, Quotients) and one_row:
             yield from _ways_of_tables(problem)
         yield from collapse.ways(problem)
+        cost = boxes.cost(problem)
+        if cost is not None:
+            yield Chosen("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
         if isinstance(problem, Quotients) and one_row:
             yield Chosen("grid-dp", "certified", *grids.cost(problem))
 
@@ -104,6 +120,8 @@ def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
     if n <= halves.MOST_UNITS:
         yield Chosen("meet-in-the-middle", "exact", halves.operations(n), halves.n_bytes(n), halves.n_parts(n))
     yield Chosen("tilted-fft", "numeric", tilted.operations(steps), tilted.n_bytes(steps))
+    coarse = lattice_bounds.Coarse.of(steps)
+    yield Chosen("lattice-bounds", "bounds", lattice_bounds.operations(coarse), lattice_bounds.n_bytes(coarse))
 
 
 def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:
@@ -115,12 +133,8 @@ def _ways_of_tables(problem: Quotients) -> Iterator[Chosen]:
         yield Chosen("bisection", guarantee, bisection.operations(table, expected), bisection.n_bytes(table, expected))
 
 
-def _why_none(problem: Problem) -> str:
-    return collapse.why_none(problem)
-
-
 def _why_not(least: Chosen, limits: Limits) -> str:
     return (
-        f"{least.method} would take {least.operations:.2g} operations and {least.n_bytes / 1e6:.3g} MB, "
-        f"of {limits.operations:.2g} and {limits.n_bytes / 1e6:.3g} MB allowed"
+        f"{least.method} would take {about(least.operations)} operations and {about(least.n_bytes // 10**6)} MB, "
+        f"of {about(limits.operations)} and {about(limits.n_bytes // 10**6)} MB allowed"
     )

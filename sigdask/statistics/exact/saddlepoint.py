@@ -9,17 +9,19 @@ Daniels 1987, International Statistical Review 55:37 (the correction for lattice
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 Array = NDArray[np.float64]
+Numbers = NDArray[Any]
 
 NEWTON = 100
 
 
-def tilt(sizes: NDArray[np.int64], counts: NDArray[np.int64], s: float) -> float:
+def tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
     """Return theta at which sum of counts * sizes * tanh(theta sizes) is s, for |s| below the total.
 
     Newton's steps on a concave function from the left never pass the root of s > 0.
@@ -46,7 +48,7 @@ def tilt(sizes: NDArray[np.int64], counts: NDArray[np.int64], s: float) -> float
     return math.copysign(theta, s)
 
 
-def log_cosh(x: Array) -> Array:
+def log_cosh(x: Numbers) -> Array:
     """Return log(cosh(x))."""
     size = np.abs(x)
     return np.asarray(
@@ -56,7 +58,7 @@ def log_cosh(x: Array) -> Array:
     )
 
 
-def log_tail(sizes: NDArray[np.int64], counts: NDArray[np.int64], s: float) -> float:
+def log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
     """Return about log P(S >= s), S the sum of random signs of sizes; rather too small than too large.
 
     Of s at 0 or below: log(1/2).
@@ -75,7 +77,7 @@ def log_tail(sizes: NDArray[np.int64], counts: NDArray[np.int64], s: float) -> f
     return max(exponent - math.log(width * math.sqrt(2 * math.pi)) - 1.0, -n * math.log(2))
 
 
-def approximate(sizes: NDArray[np.int64], counts: NDArray[np.int64], s: int, span: int = 2) -> float:
+def approximate(sizes: Numbers, counts: NDArray[np.int64], s: int, span: int = 2) -> float:
     """Return P(S >= s), approximately, for s > 0 that the lattice of steps of `span` reaches.
 
     Parameters

@@ -6,11 +6,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.exact import binomials, bisection, collapse, grids, halves, polynomial, tilted, windows
+from sigdask.statistics.exact import (
+    binomials,
+    bisection,
+    boxes,
+    collapse,
+    grids,
+    halves,
+    lattice_bounds,
+    polynomial,
+    tilted,
+    windows,
+)
+from sigdask.statistics.exact.cells import Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
 from sigdask.statistics.exact.planning import plan
-from sigdask.statistics.exact.problems import Integers, Problem, Quotients, Scored, Steps, Sums
+from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Steps, Sums
 
 
 def nothing() -> None:
@@ -108,6 +120,8 @@ def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
         tails = [binomials.upper(steps.n, x) for x in steps.thresholds]
     elif chosen.method == "dp":
         tails = list(windows.tails(steps, check))
+    elif chosen.method == "lattice-bounds":
+        tails = list(lattice_bounds.tails(steps, check))
     else:
         tails = list(tilted.tails(steps, check))
     return judged(chosen, steps.n, *_with_ties(steps, *tails), negative=steps.negative, zero=steps.zero_is_reached)
@@ -130,29 +144,43 @@ def _with_ties(steps: Steps, reached: Tail, passed: Tail) -> tuple[Tail, Tail]:
 
 def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exact:
     decision = Decision.of(problem)
-    n = len(problem.vectors)
-    table = None
-    if chosen.method == "bisection":
-        assert isinstance(problem, Quotients)
-        table = bisection.Table.of(problem, decision)
+    negative, zero, n = decision.negative, decision.zero, len(problem.vectors)
     if chosen.guarantee == "exact":
-        reached, passed, known = (*bisection.count(table, decision), 0) if table else collapse.count(problem, check)
+        reached, passed, known = _counts(problem, decision, chosen, check)
         return counted(
             chosen,
             n,
             reached=reached,
             passed=passed,
             known=known,
-            negative=decision.negative,
-            zero=decision.zero,
+            negative=negative,
+            zero=zero,
             exact=decision.true is not None,
         )
+    return judged(chosen, n, *_tails(problem, decision, chosen, check), negative=negative, zero=zero)
+
+
+def _counts(problem: Quotients | Scored, decision: Decision, chosen: Chosen, check: Check) -> tuple[int, int, int]:
+    if chosen.method == "bisection":
+        return *bisection.count(_table(problem, decision), decision), 0
+    if chosen.method == "box-dp":
+        return boxes.count(problem, decision, check)
+    return collapse.count(problem, check)
+
+
+def _tails(problem: Quotients | Scored, decision: Decision, chosen: Chosen, check: Check) -> tuple[Tail, Tail]:
+    if chosen.method == "bisection":
+        return bisection.tails(problem, _table(problem, decision), decision, check)
     if chosen.method == "grid-dp":
         assert isinstance(problem, Quotients)
-        reached, passed = grids.tails(problem, check)
-    elif table:
-        assert isinstance(problem, Quotients)
-        reached, passed = bisection.tails(problem, table, decision, check)
-    else:
-        reached, passed = collapse.tails(problem, check)
-    return judged(chosen, n, reached, passed, negative=decision.negative, zero=decision.zero)
+        return grids.tails(problem, check)
+    if chosen.method == "box-dp":
+        return boxes.tails(problem, decision, check)
+    return collapse.tails(problem, check)
+
+
+def _table(problem: Quotients | Scored, decision: Decision) -> bisection.Table:
+    assert isinstance(problem, Quotients)
+    table = bisection.Table.of(problem, decision)
+    assert table is not None
+    return table

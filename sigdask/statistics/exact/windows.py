@@ -10,6 +10,7 @@ Hoeffding's inequalities and added above.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ def window(steps: Steps) -> int:
 def operations(steps: Steps) -> int:
     """Return the additions."""
     low, high = _bounds(steps, window(steps))
-    return int((high - low + 1).sum())
+    return int((high - low + 1).sum(dtype=np.float64))
 
 
 def n_bytes(steps: Steps) -> int:
@@ -58,13 +59,18 @@ def n_bytes(steps: Steps) -> int:
 
 def tails(steps: Steps, check: Check) -> tuple[Tail, Tail]:
     """Return limits of P(X >= threshold) for both thresholds."""
+    reached, passed = uppers(steps, steps.thresholds, check)
+    return reached, passed
+
+
+def uppers(steps: Steps, thresholds: Sequence[int], check: Check) -> list[Tail]:
+    """Return limits of P(X >= x) for some x, near those of the problem."""
     c = window(steps)
     low, high = _bounds(steps, c)
     found = _distribution(steps, low, high, check)
     outside = 0.0 if c >= steps.total else lost(steps.squares, c)
     missed = outside + steps.n * len(found) * TINY
-    reached, passed = (_tail(found, int(low[-1]), x, steps.n, missed) for x in steps.thresholds)
-    return reached, passed
+    return [_tail(found, int(low[-1]), x, steps.n, missed) for x in thresholds]
 
 
 def _smallest(steps: Steps) -> float:

@@ -1,0 +1,173 @@
+"""Every method against all arrangements in fractions, and against others where there are too many."""
+
+import math
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+from arrangements import of_scores, of_sums, quotient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sigdask.statistics.exact import TAILS, Quotients, Scored, Sums, plan, solve
+from sigdask.statistics.exact.planning import ways
+
+RELATIVE = {"exact": 0.0, "certified": 1e-12, "numeric": 1e-10}
+
+
+def agrees(found, truth):
+    """A fraction is the truth; limits hold it and are as near as is claimed."""
+    for name in TAILS:
+        low, high = found.of(name)
+        if found.rationals is not None:
+            assert found.rationals[name] == truth[name], found
+            assert low == high == float(truth[name])
+        else:
+            assert Fraction(low) <= truth[name] <= Fraction(high), (found, truth)
+            assert found.guarantee == "bounds" or high - low <= 4 * RELATIVE[found.guarantee] * high + 1e-300
+        assert not (found.guarantee == "exact" and found.rationals is None)
+
+
+sizes = st.lists(st.integers(-40, 40), max_size=11)
+
+
+@settings(max_examples=400, deadline=None)
+@given(sizes, st.integers(1, 50))
+def test_every_method_of_sums_gives_what_all_arrangements_give(differences, factor):
+    problem = Sums(np.array([factor * d for d in differences], np.int64))
+    truth = of_sums(differences)
+    for way in ways(problem):
+        agrees(solve(problem, way), truth)
+
+
+counts = st.integers(0, 3)
+units = st.lists(st.tuples(counts, counts, counts, counts), max_size=8)
+FORMS = {
+    "precision": ([[1, 0, 0]], [[1, 1, 0]]),
+    "f1": ([[2, 0, 0]], [[1, 1, 1]]),
+    "f_half": ([[5, 0, 0]], [[4, 4, 1]]),
+    "jaccard": ([[1, 0, 0]], [[0, 1, 1]]),
+}
+
+
+@settings(max_examples=400, deadline=None)
+@given(units, st.sampled_from(sorted(FORMS)), st.integers(0, 4), st.sampled_from([0.0, 1.0, 0.5]))
+def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form, concordant, zero_division):
+    own = np.array(units, np.int64).reshape(-1, 4)
+    gold = np.maximum(own[:, 0], own[:, 2])
+    a, b = np.column_stack([own[:, :2], gold]), np.column_stack([own[:, 2:], gold])
+    totals = np.array([a.sum(axis=0), b.sum(axis=0)]) + concordant * np.array([1, 1, 2])
+    problem = Quotients.of(a, b, totals, *FORMS[form], zero_division)
+    truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
+    for way in ways(problem):
+        agrees(solve(problem, way), truth)
+
+
+@settings(max_examples=150, deadline=None)
+@given(units, st.sampled_from([0.0, 1.0]))
+def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zero_division):
+    own = np.array(units, np.int64).reshape(-1, 4)
+    a, b = own[:, :2], own[:, 2:]
+    sides = [np.column_stack([s, 3 * (s > 0) - s % 2]) for s in (a, b)]
+    totals = np.array([s.sum(axis=0) for s in sides])
+    rows = np.eye(4, dtype=np.int64)
+    problem = Quotients.of(*sides, totals, rows[:2], rows[2:], zero_division)
+    truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
+    black_box = Scored(sides[0] - sides[1], totals, problem.score)
+    for asked in (problem, black_box):
+        for way in ways(asked):
+            agrees(solve(asked, way), truth)
+
+
+def real_valued(random, n):
+    """Fractions with many true ties, and the same on a lattice with a slack of four steps a unit."""
+    true = [Fraction(random.randint(-6, 6), random.choice((1, 2, 3, 5, 7))) for _ in range(n)]
+    lattice = [round(d * 2**40) + random.randint(-2, 2) * (d != 0) for d in true]
+    return true, Sums(np.array(lattice, np.int64), slack=8 * n)
+
+
+def test_limits_of_real_valued_sums_hold_the_truth_and_count_every_true_tie():
+    random = Random(1)
+    for _ in range(300):
+        true, problem = real_valued(random, random.randint(1, 10))
+        truth = of_sums(true)
+        for way in ways(problem):
+            if way.operations > 10**8 or way.n_bytes > 10**8:
+                continue
+            found = solve(problem, way)
+            for name in TAILS:
+                low, high = map(Fraction, found.of(name))
+                assert low <= truth[name] <= high, (true, way, found)
+                if way.guarantee == "exact":
+                    assert high == truth[name], "ties of the lattice are no more than the true ones here"
+
+
+def test_real_valued_sums_without_ties_are_exact():
+    rng = np.random.default_rng(3)
+    problem = Sums(np.rint(rng.normal(0.3, 1, 30) * 2**44).astype(np.int64), slack=120)
+    found = solve(problem)
+    assert (found.method, found.guarantee) == ("meet-in-the-middle", "exact")
+    exchanged = Sums(-problem.differences, problem.slack)
+    assert solve(exchanged).less == found.greater
+
+
+def test_equal_differences_of_opposite_signs_tie_for_certain_on_any_lattice():
+    d = np.array([3 * 2**40 + 1, 5 * 2**40, 9 * 2**40, -9 * 2**40, 9 * 2**40])
+    found = solve(Sums(d, slack=20))
+    assert found.rationals == solve(Sums(d)).rationals == of_sums(d.tolist())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_methods_agree_where_no_enumeration_reaches(seed):
+    rng = np.random.default_rng(seed)
+    d = rng.integers(-30, 31, 400)
+    d[: 20 * seed] = np.abs(d[: 20 * seed])
+    problem = Sums(d)
+    found = {way.method: solve(problem, way) for way in ways(problem)}
+    assert {"polynomial", "dp", "tilted-fft"} <= found.keys()
+    truth = found["polynomial"].rationals
+    for one in found.values():
+        agrees(one, truth)
+
+
+def test_deep_tails_keep_their_digits():
+    d = np.arange(1, 301) % 7 + 1
+    d[::25] *= -1
+    problem = Sums(d)
+    found = {way.method: solve(problem, way) for way in ways(problem)}
+    truth = found["polynomial"].rationals
+    assert 1e-70 < truth["greater"] < 1e-50
+    for one in found.values():
+        agrees(one, truth)
+
+
+def binomial_tail(n, k):
+    """A sum of binomial coefficients in integers."""
+    terms = [math.comb(n, k)]
+    for j in range(k, n):
+        terms.append(terms[-1] * (n - j) // (j + 1))
+    return Fraction(sum(terms), 2**n)
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(5000, 2500), (5000, 2501), (5000, 2600), (5001, 3300), (6000, 5990), (5000, 5000)]
+)
+def test_large_binomials_are_between_their_limits(n, k):
+    problem = Sums(np.repeat([1, -1], [k, n - k]))
+    found = solve(problem)
+    assert (found.method, found.guarantee) == ("binomial", "certified")
+    truth = binomial_tail(n, max(k, n - k))
+    assert Fraction(found.greater.p_lo) <= truth <= Fraction(found.greater.p_hi)
+    assert found.greater.p_hi <= found.greater.p_lo * (1 + 1e-12) + 1e-322
+
+
+def test_identical_systems_give_one():
+    for problem in (
+        Sums(np.zeros(8, np.int64)),
+        Quotients.of(np.ones((3, 2)), np.ones((3, 2)), np.full((2, 2), 3), [[1, 0]], [[0, 1]]),
+        Scored(np.zeros((4, 2), np.int64), np.ones((2, 2), np.int64), lambda sums: sums[..., 0] / 2),
+    ):
+        found = solve(problem)
+        assert found.limits.tolist() == [[1.0, 1.0]] * 3
+        assert plan(problem).operations == 1

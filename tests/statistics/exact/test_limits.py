@@ -1,0 +1,87 @@
+"""What is too large is refused before it is begun, long work is looked at, and parts of it add up."""
+
+import numpy as np
+import pytest
+
+from sigdask.statistics.exact import (
+    Limits,
+    Quotients,
+    Refused,
+    Scored,
+    Sums,
+    TooLargeError,
+    count_parts,
+    halves,
+    of_parts,
+    plan,
+    solve,
+)
+from sigdask.statistics.exact.planning import ways
+
+RNG = np.random.default_rng(5)
+REAL = Sums(RNG.integers(-(2**45), 2**45, 40), slack=160)
+LONG = Sums(RNG.integers(-300, 301, 3000))
+COUNTS = Quotients(*RNG.integers(-3, 4, (2, 900, 1)), [[900], [950]], [[2000], [2100]])
+BLACK_BOX = Scored(RNG.integers(-9, 10, (60, 10)), np.full((2, 10), 900), lambda sums: sums[..., 0] / sums[..., 1])
+
+
+class StoppedError(Exception):
+    """Raised by a deadline."""
+
+
+def test_a_refusal_says_what_would_be_needed():
+    small = Limits(operations=10**4, n_bytes=10**5)
+    for problem in (REAL, LONG, COUNTS):
+        refused = plan(problem, small)
+        assert isinstance(refused, Refused)
+        assert refused.needed in list(ways(problem))
+        assert refused.needed.method in refused.reason
+        assert plan(problem, Limits(refused.needed.operations, refused.needed.n_bytes)) == refused.needed
+
+
+def test_where_there_is_no_method_that_is_said():
+    refused = plan(BLACK_BOX)
+    assert isinstance(refused, Refused)
+    assert refused.needed is None
+    assert refused.reason.startswith("60 discordant units")
+    with pytest.raises(TooLargeError, match="60 discordant units"):
+        solve(BLACK_BOX)
+
+
+def test_numbers_larger_than_any_float_are_refused_in_words():
+    several = RNG.integers(-(10**9), 10**9, (4000, 3))
+    for problem in (
+        Sums(RNG.integers(-(2**48), 2**48, 4000)),
+        Scored(several, several[:2], lambda sums: sums[..., 0]),
+        Scored(RNG.integers(-9, 10, (4000, 10)), np.ones((2, 10), np.int64), lambda sums: sums[..., 0]),
+    ):
+        refused = plan(problem, Limits(10**6, 10**6))
+        assert isinstance(refused, Refused)
+        assert "e+" in refused.reason
+
+
+def test_a_plan_is_a_function_of_the_data_alone():
+    for problem in (REAL, LONG, COUNTS):
+        assert plan(problem) == plan(problem)
+
+
+@pytest.mark.parametrize("problem", [REAL, LONG, COUNTS], ids=["real", "long", "counts"])
+def test_a_deadline_ends_any_method(problem):
+    def end():
+        raise StoppedError
+
+    for way in ways(problem):
+        if way.operations < 10**10 and way.n_bytes < 10**9:
+            with pytest.raises(StoppedError):
+                solve(problem, way, check=end)
+
+
+def test_parts_add_up_to_the_whole(monkeypatch):
+    monkeypatch.setattr(halves, "LARGEST_HALF", 7)
+    problem = Sums(RNG.integers(-(2**45), 2**45, 20), slack=80)
+    (way,) = (way for way in ways(problem) if way.method == "meet-in-the-middle")
+    assert way.n_parts == 2**6
+    counts = sum(count_parts(problem, first, 16) for first in (32, 0, 48, 16))
+    monkeypatch.undo()
+    whole = solve(problem)
+    assert of_parts(problem, way, counts).limits.tolist() == whole.limits.tolist()
