@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import earlier
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
@@ -197,13 +198,21 @@ def plan_of(connection: Connection, plan: str | None) -> str:
     )  # fmt: skip
 
 
-RANKINGS = "rankings"
-"""Where evaluations of rankings stand in the details of a run."""
+BESIDE: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
+"""Where what was found beside comparisons stands in the details of a run: evaluations of rankings, tests of labels."""
 
 
-def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation]) -> dict[str, Any]:
-    """Return what a run keeps of evaluations of rankings: all of each, or the number of the run that found the same."""
-    before = _latest(runs_of(connection, plan))
+def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
+    """Return what a run keeps beside comparisons: all of each, or the number of the run that found the same."""
+    runs = runs_of(connection, plan)
+    return {
+        where: kept
+        for where, kind in BESIDE.items()
+        if (kept := _recorded(_latest(runs, where), {n: own for n, own in found.items() if isinstance(own, kind)}))
+    }
+
+
+def _recorded(before: Mapping[str, tuple[int, Any]], found: Mapping[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, evaluation in found.items():
         own = plain(evaluation, exact=True)
@@ -212,25 +221,31 @@ def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation])
     return kept
 
 
-def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation]:
-    """Return the evaluations of rankings that a run found, of all runs of its plan."""
-    by_number = {run.number: run.details.get(RANKINGS, {}) for run in runs}
+def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation | Independences]:
+    """Return what a run found beside comparisons, of all runs of its plan."""
+    return {
+        name: own for where, kind in BESIDE.items() for name, own in _evaluations(runs, number, where, kind).items()
+    }
+
+
+def _evaluations(runs: list[Run], number: int, where: str, kind: type[Any]) -> dict[str, Any]:
+    by_number = {run.number: run.details.get(where, {}) for run in runs}
     found = {}
     for name, kept in by_number.get(number, {}).items():
         whole = by_number.get(kept["as_in"], {}).get(name) if "as_in" in kept else kept
         if whole is not None:
-            found[name] = made(Evaluation, whole)
+            found[name] = made(kind, whole)
     return found
 
 
-def _latest(runs: list[Run]) -> dict[str, tuple[int, Any]]:
+def _latest(runs: list[Run], where: str) -> dict[str, tuple[int, Any]]:
     """Return, by name, the number of the run that found what the latest run with such has, and what that is."""
-    run = next((run for run in runs if run.details.get(RANKINGS)), None)
+    run = next((run for run in runs if run.details.get(where)), None)
     if run is None:
         return {}
-    by_number = {each.number: each.details.get(RANKINGS, {}) for each in runs}
+    by_number = {each.number: each.details.get(where, {}) for each in runs}
     found = {}
-    for name, kept in run.details[RANKINGS].items():
+    for name, kept in run.details[where].items():
         number = kept.get("as_in", run.number)
         found[name] = (number, by_number.get(number, {}).get(name))
     return found
