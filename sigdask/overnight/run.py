@@ -192,7 +192,7 @@ class _Driver:
     @staticmethod
     def of(plan: Plan, store: Store, stop: Stop, source: Source) -> _Driver:
         batches, extracted = read_batches(plan, source)
-        beside = [*read_rankings(plan), *read_tests(plan)]
+        beside: list[Ranked | Tested] = [*read_rankings(plan), *read_tests(plan)]
         further = [job for one in beside for job in one.jobs]
         ledger = Ledger(store, [*(job for batch in batches for job in batch.study.jobs), *further])
         early = _early(plan, batches, ledger)

@@ -20,7 +20,7 @@ Complain = Callable[[Key, str], None]
 
 def tested(keys: PlanKeys, folder: Path, complain: Complain) -> tuple[TestedLabels, ...]:
     """Return the tests of independence of a plan; what is wrong is complained about and left out."""
-    found, names = [], [own.name for own in (*keys.test_set, *keys.rankings)]
+    found, names = [], [*(own.name for own in keys.test_set), *(own.name for own in keys.rankings)]
     for number, own in enumerate(keys.independence):
         key: Key = ("independence", number)
         if own.name in names:
