@@ -20,7 +20,7 @@ from sigdask.writing import as_json
 
 EXPECTED = "a plan file (TOML)"
 
-EVALUATED = ("test_set", "rankings")
+EVALUATED = ("test_set", "rankings", "independence")
 """Keys of which a plan has one at least."""
 
 _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
@@ -104,7 +104,7 @@ def _validated(data: dict[str, Any], complaints: list[Complaint]) -> tuple[PlanK
     What is wrong is complained about and left out, so that the rest is judged as well.
     """
     if not data.keys() & {*EVALUATED}:
-        complaints.append(Complaint(("test_set",), "missing; expected the test sets, or rankings"))
+        complaints.append(Complaint(("test_set",), "missing; expected the test sets, rankings or independence"))
     sets = data.get("test_set")
     n_sets = len(sets) if isinstance(sets, list) else 0
     try:

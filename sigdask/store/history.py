@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import earlier
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
@@ -199,39 +200,53 @@ def plan_of(connection: Connection, plan: str | None) -> str:
     )  # fmt: skip
 
 
-RANKINGS = "rankings"
-"""Where evaluations of rankings stand in the details of a run."""
+BESIDE: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
+"""Where what was found beside comparisons stands in the details of a run: evaluations of rankings, tests of labels."""
 
 
-def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation]) -> dict[str, Any]:
-    """Return what a run keeps of evaluations of rankings: each packed, or the number of the run that found the same."""
+def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
+    """Return what a run keeps beside comparisons: each packed, or the number of the run that found the same."""
     runs = runs_of(connection, plan)
-    latest = next((run for run in runs if run.details.get(RANKINGS)), None)
-    by_number = _by_number(runs)
+    return {
+        where: kept
+        for where, kind in BESIDE.items()
+        if (kept := _recorded(runs, where, {name: own for name, own in found.items() if isinstance(own, kind)}))
+    }
+
+
+def _recorded(runs: list[Run], where: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    latest = next((run for run in runs if run.details.get(where)), None)
+    by_number = _by_number(runs, where)
     kept: dict[str, Any] = {}
     for name, evaluation in found.items():
         own = _packed(evaluation)
-        before = latest.details[RANKINGS].get(name, {}) if latest is not None else {}
+        before = latest.details[where].get(name, {}) if latest is not None else {}
         number = before.get("as_in", latest.number if latest is not None else 0)
         same = by_number.get(number, {}).get(name, {}).get("packed") == own
         kept[name] = {"as_in": number} if same else {"packed": own}
     return kept
 
 
-def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation]:
-    """Return the evaluations of rankings that a run found, of all runs of its plan."""
-    by_number = _by_number(runs)
+def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation | Independences]:
+    """Return what a run found beside comparisons, of all runs of its plan."""
+    return {
+        name: own for where, kind in BESIDE.items() for name, own in _evaluations(runs, number, where, kind).items()
+    }
+
+
+def _evaluations(runs: list[Run], number: int, where: str, kind: type[Any]) -> dict[str, Any]:
+    by_number = _by_number(runs, where)
     found = {}
     for name, kept in by_number.get(number, {}).items():
         whole = by_number.get(kept.get("as_in", number), {}).get(name, {})
         if "packed" in whole:
-            found[name] = made(Evaluation, json.loads(zlib.decompress(base64.b64decode(whole["packed"]))))
+            found[name] = made(kind, json.loads(zlib.decompress(base64.b64decode(whole["packed"]))))
     return found
 
 
-def _by_number(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
-    return {run.number: run.details.get(RANKINGS, {}) for run in runs}
+def _by_number(runs: Sequence[Run], where: str) -> dict[int, dict[str, Any]]:
+    return {run.number: run.details.get(where, {}) for run in runs}
 
 
-def _packed(evaluation: Evaluation) -> str:
+def _packed(evaluation: Any) -> str:
     return base64.b64encode(zlib.compress(json.dumps(plain(evaluation, exact=True)).encode())).decode()

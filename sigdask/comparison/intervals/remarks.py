@@ -134,7 +134,7 @@ def beside_adjusted(table: Table) -> list[Note]:
     if not (n := int(np.count_nonzero(apart))):
         return []
     text = (
-        f"intervals are of each comparison alone: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out where "
-        f"the adjusted p is above {table.alpha:g}"
+        f"intervals are of each comparison alone: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out "
+        f"where the adjusted p is above {table.alpha:g}"
     )
     return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]
