@@ -1,8 +1,8 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
 Read system outputs with `read`, compare them with `compare_all` (two arrays with `compare`, several
-test sets with `compare_sets`), bring a metric with `metric`. A whole night's comparisons are a plan:
-`load_plan` and `run_plan`.
+test sets with `compare_sets`), bring a metric with `metric`, ask `power` how many units would do. A
+whole night's comparisons are a plan: `load_plan` and `run_plan`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sigdask.api import compare, compare_all, compare_sets
+    from sigdask.api import compare, compare_all, compare_sets, power
     from sigdask.comparison.found.result import Result
     from sigdask.comparison.labelling.asking import independence, independence_all
     from sigdask.comparison.results import Results
@@ -39,6 +39,7 @@ __all__ = [
     "independence_all",
     "load_plan",
     "metric",
+    "power",
     "read",
     "run_plan",
 ]
@@ -60,6 +61,7 @@ _HOMES = {
     "independence_all": "comparison.labelling.asking",
     "load_plan": "plan",
     "metric": "metrics",
+    "power": "api",
     "read": "formats",
     "run_plan": "overnight",
 }

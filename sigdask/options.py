@@ -116,7 +116,7 @@ class HowCompared(TypedDict, total=False):
     method: Annotated[
         Method,
         Option(
-            "auto samples, and takes exact p-values where these cost little; exact draws no trials; both draws them too.",
+            "auto samples, and takes exact p-values where these cost little; exact draws none; both draws too.",
             "auto",
         ),
     ]
@@ -231,6 +231,18 @@ class WhatCompared(HowCompared, total=False):
     ]
 
 
+class HowPowerful(TypedDict, total=False):
+    """What is asked of the power of comparisons, beside what is asked of these."""
+
+    difference: Annotated[float | None, Option("How many units find a difference of scores of this size.")]
+    units: Annotated[int | None, Option("Which difference so many units find.", otherwise="the present ones", least=2)]
+    power: Annotated[float, Option("How often it is to be found.", 0.8, above=0, below=1)]
+    samples: Annotated[
+        int | None,
+        Option("Samples that each power is of.", otherwise="2,000; 500 of more than 100 comparisons", least=100),
+    ]
+
+
 class HowRead(TypedDict, total=False):
     """How the files of a test set are read."""
 
@@ -267,6 +279,9 @@ PERMUTING = declared(HowPermuted)
 
 READING = declared(HowRead)
 """What is said of its files."""
+
+POWER = declared(HowPowerful)
+"""What is asked of its power."""
 
 
 RANKED_TRIALS = 10_000

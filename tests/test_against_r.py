@@ -1,4 +1,4 @@
-"""Live R beside sigdask: p.adjust, permutation tests of coin, and the classical tests on real data."""
+"""Live R beside sigdask: p.adjust, permutation tests of coin, the classical tests on real data, tests of independence."""
 
 import shutil
 import subprocess

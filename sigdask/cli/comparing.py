@@ -144,7 +144,7 @@ def compare(**options: Any) -> None:
 
 def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:
     """Read, compare, and say what is to be said beside; return the results and the format that was read."""
-    counts, format_ = read(options, steps)
+    counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
     times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
     note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
@@ -174,8 +174,8 @@ def _files(options: dict[str, Any]) -> dict[str, str | None]:
     return files
 
 
-def read(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
-    """Read what the options name; return it and the format that it was read as."""
+def read_systems(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
+    """Read what the options of a command name; return the systems and the format that was read."""
     from sigdask import formats
     from sigdask.formats.places import place
     from sigdask.metrics import check_name

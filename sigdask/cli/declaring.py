@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import click
 
-from sigdask.options import OPTIONS, READING, Option
+from sigdask.options import OPTIONS, POWER, READING, Option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DECLARED = {**OPTIONS, **READING}
+DECLARED = {**OPTIONS, **READING, **POWER}
 
 
 def option(

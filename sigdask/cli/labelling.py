@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.comparing import read
+from sigdask.cli.comparing import read_systems
 from sigdask.cli.declaring import grouped, option, whole
 from sigdask.cli.progress import progress
 from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
@@ -38,17 +38,17 @@ GROUPS = {
         click.option("-m", "--metric", "metrics", multiple=True, metavar="M", default=("accuracy",), show_default=True,
                      help="A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. May be repeated."),
         click.option("--within", metavar="COLUMN", help="Permute labels within each value of a column alone."),
-        permuting("--alternative"),
-        permuting("--method"),
-        permuting("--trials", type=whole, metavar="N"),
-        permuting("--seed", type=int),
-        permuting("--alpha", type=float),
+        option("--alternative", of=PERMUTING),
+        option("--method", of=PERMUTING),
+        option("--trials", of=PERMUTING, type=whole, metavar="N"),
+        option("--seed", of=PERMUTING, type=int),
+        option("--alpha", of=PERMUTING, type=float),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
         click.option("--name", default="", metavar="TESTSET", help="The test set's name, of its stream's address."),
     ),
     "Where to run": (
         option("--cluster"),
-        permuting("--workers", type=click.IntRange(min=1), metavar="N"),
+        option("--workers", of=PERMUTING, type=click.IntRange(min=1), metavar="N"),
     ),
     "Output": (
         click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
@@ -125,6 +125,6 @@ def _read(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
     if gold is not None and options["gold_column"] is None and not files:
         raise InputError("no labelling given beside --gold; name a file")
     within = () if options["within"] is None else (options["within"],)
-    counts, format_ = read({**UNUSED, **options, "systems": files, "gold": gold, "unit": within}, steps)
+    counts, format_ = read_systems({**UNUSED, **options, "systems": files, "gold": gold, "unit": within}, steps)
     note(f"read as {format_}: {counts.n_systems} labelling{'s' * (counts.n_systems > 1)}, {counts.n_items:,} items")
     return counts, reference

@@ -247,6 +247,13 @@ class NotWorseKeys:
     baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
     test_sets: Annotated[Names | None, Field(description="By default all.")] = None
     metrics: Annotated[Names | None, Field(description="By default all.")] = None
+    detectable: Annotated[
+        Literal["normal", "simulated"],
+        Field(
+            description="How the smallest loss that would be detected is found: by the normal approximation, or by "
+            "samples of the observed units, each judged by the test."
+        ),
+    ] = "normal"
 
 
 @dataclass(frozen=True, slots=True)

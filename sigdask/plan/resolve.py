@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask import clusters
@@ -288,7 +288,8 @@ def _rule(rule: Any, keys: PlanKeys) -> Rule:
         return NonInferior(margin=rule.margin, **shared)
     if isinstance(rule, EquivalentKeys):
         return Equivalent(margin=rule.margin, **shared)
-    return NotWorse(adjust=rule.adjust or ("holm" if keys.adjust in {None, "none"} else "plan"), **shared)
+    adjust: Literal["holm", "plan", "none"] = "holm" if keys.adjust in {None, "none"} else "plan"
+    return NotWorse(adjust=rule.adjust or adjust, detectable=rule.detectable, **shared)
 
 
 def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:

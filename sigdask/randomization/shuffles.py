@@ -13,14 +13,14 @@ Philox4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as ea
 
 Relabelling needs several words a unit: there word 2 is the unit and word 3 the number of the call.
 
-Permuting needs about a word an item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
-call's four in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order (`kernels.permute`).
-
 A resample draws as many units as there are, with replacement, slot by slot: slot s of resample t is
 output word s mod 4 of the call at (trial t, purpose 3, word 2 = s // 4, word 3 = 0), and what it draws
 is the place floor(word * n_units / 2**32) among the units in canonical order. A place is drawn with a
 probability that is off 1 / n_units by less than n_units / 2**32 of itself: less than 1 in 4,000 for a
 million units, which moves no interval.
+
+Permuting needs about a word an item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
+call's four in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order (`kernels.permute`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from sigdask.errors import InputError
 from sigdask.machine.compiled import compiled
 
 SCHEME = 1
-SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE = 0, 1, 2, 3, 4
-"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap, 4 sample."""
+SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE, RESAMPLE = range(6)
+"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap, 4 sample, 5 samples of any size and their swaps."""
 
 BLOCK = 4096
 """Consecutive trials that tallies are kept by."""
@@ -95,10 +95,10 @@ def _framed(part: bytes) -> bytes:
     return len(part).to_bytes(8, "little") + part
 
 
-def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.bool_]:
+def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP) -> NDArray[np.bool_]:
     """Return the swaps of a range of trials, one byte a bit.
 
-    The kernels never make this matrix; it serves black-box metrics and tests.
+    The kernels never make this matrix; it serves black-box metrics, samples of other sizes and tests.
 
     Returns
     -------
@@ -109,16 +109,16 @@ def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int) ->
     bits = np.empty((n_trials, -(-n_units // COLUMN) * COLUMN), np.bool_)
     shifts = np.arange(32, dtype=np.uint32)
     for column in range(bits.shape[1] // COLUMN):
-        swap_words(key, run, first, column, words)
+        swap_words(key, run, first, column, words, purpose)
         for q in range(4):
             start = column * COLUMN + 32 * q
             bits[:, start : start + 32] = (words[q][:, None] >> shifts) & np.uint32(1)
     return bits[:, :n_units]
 
 
-def swap_words(key: Key, run: int, first: int, column: int, words: NDArray[np.uint32]) -> None:
+def swap_words(key: Key, run: int, first: int, column: int, words: NDArray[np.uint32], purpose: int = SWAP) -> None:
     """Fill `words`, shape (4, n_trials), with the swap bits of one column of 128 units."""
-    philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | SWAP << 24), np.uint32(column), first, words)
+    philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | purpose << 24), np.uint32(column), first, words)
 
 
 def counting_words(first: int, words: NDArray[np.uint32]) -> None:
@@ -151,11 +151,6 @@ def sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units: int)
 def relabel_word(run: int) -> np.uint32:
     """Return run and purpose of a relabelling, as they stand in counter word 1."""
     return np.uint32(run << 16 | RELABEL << 24)
-
-
-def permute_word(run: int) -> np.uint32:
-    """Return run and purpose of a permutation, as they stand in counter word 1."""
-    return np.uint32(run << 16 | PERMUTE << 24)
 
 
 def drawn_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.int64]:
@@ -202,6 +197,11 @@ def _draw(k0, k1, c1, first, out):  # type: ignore[no-untyped-def]  # noqa: ANN0
             for j in range(SLOTS):
                 for c in range((left - j + SLOTS - 1) // SLOTS):
                     row[np.int64(np.uint64(words[j, c]) * np.uint64(n) >> np.uint64(32))] += 1
+
+
+def permute_word(run: int) -> np.uint32:
+    """Return run and purpose of a permutation, as they stand in counter word 1."""
+    return np.uint32(run << 16 | PERMUTE << 24)
 
 
 @compiled()

@@ -1,4 +1,4 @@
-"""Labels, one an item or sets: one table with gold and a column a system, or a gold file and a file a system."""
+"""Labels: a table with gold and a column a system, or a gold file and a file a system; one an item, or sets of them."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class ExactPanel:
         return exact.of_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
     def guarantee(self, limits: NDArray[np.float64]) -> str:
-        """Return what is guaranteed of limits that were found: those that a count left hardly apart are as good as any."""
+        """Return what is guaranteed of limits that were found; those that a count left hardly apart are certified."""
         low, high = limits.T
         if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
             return self.chosen.guarantee
