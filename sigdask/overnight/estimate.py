@@ -25,7 +25,7 @@ from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
-from sigdask.plan.model import Cost, RankedCandidates, TestedLabels
+from sigdask.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
 from sigdask.randomization.jobs import Job
 
 _T = TypeVar("_T")
@@ -156,7 +156,7 @@ def _ranked(asked: RankedCandidates) -> Cost:
     return Cost(
         test_set=asked.name,
         format="candidates",
-        unit="candidate",
+        unit=CANDIDATE,
         n_systems=len(given.measures),
         n_items=len(given),
         n_units=len(given),

@@ -152,7 +152,7 @@ class RankingsKeys:
     measures: Annotated[Names | None, ranked("measures")] = None
     smaller: Annotated[Names | None, ranked("smaller")] = None
     ignore: Annotated[Names | None, ranked("ignore")] = None
-    sampled: Annotated[StrictBool, ranked("sampled")] = False
+    partial: Annotated[StrictBool, ranked("partial")] = False
     decimal: Annotated[Decimal | None, ranked("decimal")] = None
     most_unpacked: Annotated[StrictInt | None, ranked("most_unpacked")] = None
     n: Annotated[Cutoffs | None, ranked("n")] = None

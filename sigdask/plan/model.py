@@ -305,6 +305,10 @@ def dated(path: Path | None, start: datetime) -> Path | None:
     return Path(str(path).replace("{date}", f"{start:%Y-%m-%d}").replace("{time}", f"{start:%H%M%S}"))
 
 
+CANDIDATE = "candidate"
+"""Unit of a list of candidates in its cost."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What one test set takes.
