@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks import data, intervals
+from benchmarks import data, exact, intervals
 
 PAIR = 2**20
 LARGE = 10**4
@@ -273,3 +273,4 @@ CASES = {
         "2 workers": lambda: _on("local", 2),
     },
 }
+CASES |= exact.CASES

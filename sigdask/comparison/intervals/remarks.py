@@ -123,3 +123,18 @@ def _short(table: Table, own: Intervals) -> Said:
             f"{100 * own.confidence[row]:.4g} % of the time (docs/statistics.md); read it as too short"
         )
         yield row, Note("interval-coverage", text, {"shortfalls": ", ".join(one.name for one in found)})
+
+
+def beside_adjusted(table: Table) -> list[Note]:
+    """Say of adjusted p-values that intervals are of each comparison alone, where some seem to say otherwise."""
+    own = table.intervals
+    if own is None:
+        return []
+    apart = ~np.isnan(own.low) & ((own.low > 0) | (own.high < 0)) & (table.p_adjusted > table.alpha)
+    if not (n := int(np.count_nonzero(apart))):
+        return []
+    text = (
+        f"intervals are of each comparison alone: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out "
+        f"where the adjusted p is above {table.alpha:g}"
+    )
+    return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]

@@ -24,12 +24,17 @@ class Decision:
         The observed difference.
     true : Fraction or None
         The same without rounding, where the score is made of quotients.
+    slack : float
+        How far the observed difference may lie off that of the true sums.
+    sizes : float
+        Sizes of the observed scores together, where floats only say what need not be decided in fractions.
     """
 
     problem: Quotients | Scored
     observed: float
     true: Fraction | None
     slack: float = 0.0
+    sizes: float = 0.0
 
     @staticmethod
     def of(problem: Quotients | Scored) -> Decision:
@@ -41,7 +46,7 @@ class Decision:
             if problem.movement is not None:
                 slack = float(np.sum(problem.movement(totals)))
             return Decision(problem, float(a - b), None, slack)
-        return Decision(problem, float(a - b), problem.true_score(totals[0]) - problem.true_score(totals[1]))
+        return Decision(problem, float(a - b), problem.true_difference, sizes=float(abs(a) + abs(b)))
 
     @property
     def negative(self) -> bool:
@@ -62,7 +67,7 @@ class Decision:
         own, other = self.problem.score(a), self.problem.score(b)
         sign = -1.0 if self.negative else 1.0
         difference, size = sign * (own - other), abs(self.observed)
-        tie = TIE * (np.abs(own) + np.abs(other))
+        tie = TIE * (np.abs(own) + np.abs(other) + self.sizes)
         if isinstance(self.problem, Scored) and self.problem.movement is not None:
             tie = tie + self.problem.movement(a) + self.problem.movement(b) + self.slack
         reached, passed = difference >= size - tie, difference > size + tie

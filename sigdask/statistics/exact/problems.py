@@ -220,6 +220,11 @@ class Quotients:
         scores = np.where(undefined, self.zero_division, above) / np.where(undefined, 1.0, below)
         return np.asarray(scores.sum(axis=-1) / above.shape[-1])
 
+    @cached_property
+    def true_difference(self) -> Fraction:
+        """The observed difference without rounding."""
+        return self.true_score(self.totals[0]) - self.true_score(self.totals[1])
+
     def true_score(self, sums: NDArray[Any]) -> Fraction:
         """Score sums of shape (2 * n_rows,) without rounding; the sum, not the mean, of the quotients."""
         taken = np.asarray(sums).tolist()

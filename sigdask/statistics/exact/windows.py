@@ -10,12 +10,14 @@ Hoeffding's inequalities and added above.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.machine.compiled import compiled
+from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Steps
 from sigdask.statistics.exact.saddlepoint import log_tail
@@ -26,6 +28,8 @@ LOST = 1e-16
 SLAB = 2 * 10**8
 """Additions between two looks at the deadline."""
 TINY = 2.0**-1074
+PART = 2**11
+"""Numbers that are made at a time, so that they stay in the cache."""
 
 
 def half_width(squares: float, log_p: float, share: float = LOST) -> int:
@@ -48,13 +52,12 @@ def window(steps: Steps) -> int:
 
 def operations(steps: Steps) -> int:
     """Return the additions."""
-    low, high = _bounds(steps, window(steps))
-    return int((high - low + 1).sum(dtype=np.float64))
+    return int(sum(float(one.n_terms) * one.width for one in _passes(steps, window(steps))))
 
 
 def n_bytes(steps: Steps) -> int:
     """Return the memory it takes."""
-    return 8 * (window(steps) + int(steps.weights.max(initial=0)) + 64)
+    return 16 * (window(steps) + int(steps.weights.max(initial=0)) + 64)
 
 
 def tails(steps: Steps, check: Check) -> tuple[Tail, Tail]:
@@ -66,11 +69,12 @@ def tails(steps: Steps, check: Check) -> tuple[Tail, Tail]:
 def uppers(steps: Steps, thresholds: Sequence[int], check: Check) -> list[Tail]:
     """Return limits of P(X >= x) for some x, near those of the problem."""
     c = window(steps)
-    low, high = _bounds(steps, c)
-    found = _distribution(steps, low, high, check)
+    passes = list(_passes(steps, c))
+    found, error = _distribution(passes, check)
     outside = 0.0 if c >= steps.total else lost(steps.squares, c)
+    outside += sum(one.outside for one in passes)
     missed = outside + steps.n * len(found) * TINY
-    return [_tail(found, int(low[-1]), x, steps.n, missed) for x in thresholds]
+    return [_tail(found, passes[-1].first, x, error, missed) for x in thresholds]
 
 
 def _smallest(steps: Steps) -> float:
@@ -79,50 +83,114 @@ def _smallest(steps: Steps) -> float:
     return math.floor(log_tail(*steps.groups, 2 * x - steps.total)) - 1.0
 
 
-def _bounds(steps: Steps, c: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and last X that is kept after each unit, shape (n,)."""
-    sums = np.cumsum(steps.weights)
-    return np.maximum((sums - c + 1) // 2, 0), np.minimum((sums + c) // 2, sums)
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Units of one size, added to the sum of smaller ones.
+
+    Attributes
+    ----------
+    size, number : int
+        The size, and how many units have it.
+    first, last : int
+        The window of X behind it.
+    low, high : int
+        How many of the units are looked at as added: nearly any number of them.
+    outside : float
+        A bound of the probability of other numbers.
+    """
+
+    size: int
+    number: int
+    first: int
+    last: int
+    low: int
+    high: int
+    outside: float
+
+    @property
+    def width(self) -> int:
+        """Values of X behind it."""
+        return self.last - self.first + 1
+
+    @property
+    def n_terms(self) -> int:
+        """Terms of each of them."""
+        return self.high - self.low + 1
 
 
-def _distribution(steps: Steps, low: NDArray[np.int64], high: NDArray[np.int64], check: Check) -> NDArray[np.float64]:
-    """Return P(X = x) of x = low[-1] to high[-1] without what left the window."""
-    width = int((high - low).max()) + 1
-    old, new = np.zeros(width), np.zeros(width)
-    old[0] = 1.0
-    at = np.array([0, 0])  # first and last X of `old`
-    each = max(SLAB // width, 1)
-    for start in range(0, steps.n, each):
-        some = slice(start, start + each)
-        old, new = _add(old, new, at, steps.weights[some], low[some], high[some])
-        check()
-    return old[: at[1] - at[0] + 1]
+def _passes(steps: Steps, c: int) -> Iterator[Pass]:
+    """Yield units by size, the smallest first: one by one where they are few, else all that are alike at once."""
+    log_p = _smallest(steps)
+    total = 0
+    for size, number in zip(*(each.tolist() for each in steps.groups), strict=True):
+        reach = math.ceil(math.sqrt((math.log(len(steps.groups[0]) / LOST) - log_p) * number / 2)) + 1
+        low, high = max(number // 2 - reach, 0), min((number + 1) // 2 + reach, number)
+        at_once = high - low + 1 < 2 * number
+        for some in [number] if at_once else [1] * number:
+            total += size * some
+            first, last = max((total - c + 1) // 2, 0), min((total + c) // 2, total)
+            if at_once:
+                yield Pass(size, some, first, last, low, high, _outside(number, low, high))
+            else:
+                yield Pass(size, 1, first, last, 0, 1, 0.0)
+
+
+def _outside(n: int, low: int, high: int) -> float:
+    """Return a bound of P(Y < low or Y > high), Y of Bin(n, 1/2) (Hoeffding)."""
+    if low == 0 and high == n:
+        return 0.0
+    return 2 * math.exp(-2 * (min(n / 2 - low, high - n / 2) + 1) ** 2 / n) * (1 + 1e-12)
+
+
+def _distribution(passes: Sequence[Pass], check: Check) -> tuple[NDArray[np.float64], float]:
+    """Return P(X = x) of the last window without what was left out, and a bound of its relative error."""
+    room = np.empty((2, max((one.width for one in passes), default=1)))
+    old, first, error, done = np.ones(1), 0, 0.0, 0
+    for k, one in enumerate(passes):
+        new = room[k % 2, : one.width]
+        shares, own = _shares(one)
+        each = max(SLAB // one.width, 1)
+        new[:] = 0.0
+        for start in range(0, one.n_terms, each):
+            some = shares[start : start + each]
+            _add(old, first, new, one.first, one.size, one.low + start, some)
+            done += len(some) * one.width
+            if done > SLAB:
+                check()
+                done = 0
+        old, first = new, one.first
+        error += own
+    check()
+    return old, error * (1 + 1e-6)
+
+
+HALVES = np.array([0.5, 0.5])
+
+
+def _shares(one: Pass) -> tuple[NDArray[np.float64], float]:
+    """Return the probability of each number of units that is looked at, and the error of a sum over them."""
+    if one.number == 1:
+        return HALVES, UNIT
+    shares, error = binomials.shares(one.number, one.low, one.high)
+    return shares, error + (one.n_terms + 1) * UNIT
 
 
 @compiled()
-def _add(old, new, at, weights, low, high):
-    """Add units one after the other; return the arrays, the newest first."""
-    for k in range(weights.shape[0]):
-        w, first, last = weights[k], low[k], high[k]
-        was_first, was_last = at[0], at[1]
-        # X = x without this unit's size, then with it
-        for x in range(first, min(was_last, last) + 1):
-            new[x - first] = 0.5 * old[x - was_first] if x >= was_first else 0.0
-        for x in range(max(was_last + 1, first), last + 1):
-            new[x - first] = 0.0
-        start, stop = max(was_first + w, first), min(was_last + w, last)
-        to, of = start - first, start - w - was_first
-        for i in range(stop - start + 1):
-            new[to + i] += 0.5 * old[of + i]
-        at[0], at[1] = first, last
-        old, new = new, old
-    return old, new
+def _add(old, first, new, new_first, size, low, shares):
+    """Add `shares[j]` times the old distribution, moved by `low + j` sizes, by parts that stay in the cache."""
+    for begin in range(0, new.shape[0], PART):
+        end = min(begin + PART, new.shape[0])
+        for j in range(shares.shape[0]):
+            share = shares[j]
+            move = first + size * (low + j) - new_first  # of old[0] in the new window
+            for i in range(max(begin, move), min(end, old.shape[0] + move)):
+                new[i] += share * old[i - move]
 
 
-def _tail(found: NDArray[np.float64], first: int, threshold: int, n: int, missed: float) -> Tail:
+def _tail(found: NDArray[np.float64], first: int, threshold: int, error: float, missed: float) -> Tail:
     if threshold <= 0:
         return Tail(1.0, 1.0)
     p = math.fsum(found[max(threshold - first, 0) :])
-    k = (n + 2) * UNIT
-    error = k / (1 - k)
-    return Tail(max(p * (1 - error) - missed, 0.0), min(p * (1 + error) + missed, 1.0))
+    k = error + 2 * UNIT
+    wrong = k / (1 - k)
+    return Tail(max(p * (1 - wrong) - missed, 0.0), min(p * (1 + wrong) + missed, 1.0))
