@@ -3,7 +3,7 @@
     python docs/make_families.py            # all of them
     python docs/make_families.py matrices   # or errors, power, skewness
 
-Real matrices lie in ../shared/data, the simulated scenarios in tests/simulated.py.
+Real matrices lie in ../shared/data, the simulated scenarios in benchmarks/calibration/families.py.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def matrices() -> Iterator[str]:
 
 def errors() -> Iterator[str]:
     """Yield a row a scenario of equal means: how often anything is found."""
-    from simulated import NULLS, errors_and_notes
-    from simulated import errors as found_in
+    from benchmarks.calibration.families import NULLS, errors_and_notes
+    from benchmarks.calibration.families import errors as found_in
 
     yield "| 8 systems of one mean, 30 units | `max-t` | `max-t:raw` | Holm | noted as skewed |"
     yield "|---|---|---|---|---|"
@@ -65,8 +65,8 @@ def errors() -> Iterator[str]:
 
 def power() -> Iterator[str]:
     """Yield a row a scenario of differing means: the share of true differences found, and sets with a false one."""
-    from simulated import ALTERNATIVES
-    from simulated import power as found_in
+    from benchmarks.calibration.families import ALTERNATIVES
+    from benchmarks.calibration.families import power as found_in
 
     yield "| 8 systems, 30 units | `max-t` | `max-t:raw` | Holm |"
     yield "|---|---|---|---|"
@@ -79,7 +79,7 @@ def power() -> Iterator[str]:
 
 def skewness() -> Iterator[str]:
     """Yield a row a skewness: how often anything is found, and how often skewness is noted."""
-    from simulated import NULLS, TURNED, errors_and_notes
+    from benchmarks.calibration.families import NULLS, TURNED, errors_and_notes
 
     sizes = (30, 50, 100, 300)
     yield "| systems of one mean | " + " | ".join(f"{n} units" for n in sizes) + " |"
@@ -97,7 +97,7 @@ TABLES = {made.__name__: made for made in (matrices, errors, power, skewness)}
 
 def main(names: list[str]) -> None:
     """Write the tables into the page."""
-    sys.path.insert(0, str(HERE.parent / "tests"))
+    sys.path.insert(0, str(HERE.parent))
     for name in names or TABLES:
         table = "\n".join(TABLES[name]())
         begin, end = (f"<!-- made by docs/make_families.py {name}: {edge} -->" for edge in ("begin", "end"))

@@ -1,8 +1,8 @@
 """sigdask: is a difference in score real? Approximate-randomization tests at any scale, on dask.
 
 Read system outputs with `read`, compare them with `compare_all` (two arrays with `compare`, several
-test sets with `compare_sets`), bring a metric with `metric`. A whole night's comparisons are a plan:
-`load_plan` and `run_plan`.
+test sets with `compare_sets`), bring a metric with `metric`, ask `power` how many units would do. A
+whole night's comparisons are a plan: `load_plan` and `run_plan`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sigdask.api import compare, compare_all, compare_sets
+    from sigdask.api import compare, compare_all, compare_sets, power
     from sigdask.comparison.found.result import Result
+    from sigdask.comparison.labelling.asking import independence, independence_all
     from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -34,8 +35,11 @@ __all__ = [
     "compare",
     "compare_all",
     "compare_sets",
+    "independence",
+    "independence_all",
     "load_plan",
     "metric",
+    "power",
     "read",
     "run_plan",
 ]
@@ -53,8 +57,11 @@ _HOMES = {
     "compare": "api",
     "compare_all": "api",
     "compare_sets": "api",
+    "independence": "comparison.labelling.asking",
+    "independence_all": "comparison.labelling.asking",
     "load_plan": "plan",
     "metric": "metrics",
+    "power": "api",
     "read": "formats",
     "run_plan": "overnight",
 }

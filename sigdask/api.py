@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.request import AnyMetric, Wanted
+from sigdask.comparison.power.answers import Powers
+from sigdask.comparison.power.find import How, find_powers
+from sigdask.comparison.power.search import Sought
+from sigdask.comparison.request import AnyMetric, Sureness, Wanted
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
 from sigdask.comparison.stopping.counted import Looked
@@ -22,9 +25,10 @@ from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracted
-from sigdask.options import Adjust, HowCompared, WhatCompared, filled
+from sigdask.options import OPTIONS, POWER, Adjust, Alternative, HowCompared, WhatCompared, filled
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
+from sigdask.statistics.classical.names import asked as tests_asked
 from sigdask.statistics.stopping import Stopping, named
 
 
@@ -160,8 +164,9 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     alternative : {"two-sided", "greater", "less"}
         Of score_a - score_b.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random
-        trials otherwise.
+        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random trials
+        otherwise, and beside them exact p-values where a metric's take little time; both: wherever there are any;
+        exact: no trials, or an error that says what there is no exact p of.
     trials : int, optional
         Random trials; 1,048,576 by default, 10,000 for black boxes.
     seed : int
@@ -181,6 +186,20 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         sets in which they replicate.
     beside : bool
         Show p with finer units exchanged, and with coarser ones where differences hang together.
+    tests : str or sequence of str, optional
+        Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
+        "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
+        systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
+    interval : {"auto", "bootstrap", "inversion", "none"}, optional
+        Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (of black
+        boxes percentiles). "inversion": the differences that the randomization test of a mean does not reject. "auto":
+        Tango's score interval where items are scored 0 or 1 and exchanged by themselves, else the bootstrap's. By
+        default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a whole.
+    confidence : float
+        Of the intervals.
+    resamples : int, optional
+        Resamples of the bootstrap, 10,000 by default and 1,000 for black boxes; trials of the inverted test, by
+        default those of the test itself.
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
@@ -212,6 +231,8 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         trials=every["trials"],
         seed=every["seed"],
         beside=every["beside"],
+        tests=tests_asked(every["tests"]),
+        sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
     )
     rule = _rule(every)
     grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
@@ -223,6 +244,96 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         alpha=every["alpha"], adjust=_adjust(every, rule), together=every["together"], second_run=every["second_run"],
     )  # fmt: skip
     return study.results(_count(study.jobs, every)) if rule is None else _stopped(study, rule, every)
+
+
+def power(
+    counts: Counts | Any,
+    *,
+    difference: float | None = None,
+    units: int | None = None,
+    power: float = 0.8,
+    metrics: AnyMetric | Sequence[AnyMetric] | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    baseline: str | None = None,
+    unit: str | Sequence[str] | None = None,
+    alternative: Alternative = "two-sided",
+    alpha: float = 0.05,
+    adjust: Literal["none", "holm"] = "none",
+    samples: int | None = None,
+    seed: int = 0,
+    cluster: Any = "auto",
+    workers: int | None = None,
+    progress: Progress | None = None,
+    cache: bool = True,
+) -> Powers:
+    """Tell how many units a difference needs to be found, and which difference some units find.
+
+    Samples of units are drawn from the observed pairs, tilted exponentially so that the systems differ by what is
+    asked about, and each sample is judged by the randomization test itself. The same data and seed give the same
+    samples, swaps and answers on any machine, cluster and partition.
+
+    Parameters
+    ----------
+    counts : Counts, or what `compare_all` takes
+        The aligned systems.
+    difference : float, optional
+        Size of a difference of scores: how many units find it? Of a two-sided test the system ahead is the one that is
+        ahead in the data; otherwise the alternative says which.
+    units : int, optional
+        Which difference do so many units find? By default, and beside `difference`, the present ones.
+    power : float
+        How often it is to be found; above alpha.
+    metrics, pairs, baseline, unit, alternative, alpha, seed
+        As in `compare_sets`.
+    adjust : {"none", "holm"}
+        Judge each comparison by itself at alpha, or at the level of the first step of Holm.
+    samples : int, optional
+        Samples that each power is of; 2,000 by default, 500 for more than 100 comparisons.
+    cluster, workers, progress, cache
+        As in `compare_sets`; progress is told samples.
+
+    Returns
+    -------
+    Powers
+
+    Raises
+    ------
+    InputError
+        No comparison can be answered: the systems are alike, or no tilt of the units reaches the difference.
+
+    References
+    ----------
+    Efron 1981, "Nonparametric standard errors and confidence intervals"; Davison & Hinkley 1997, sections 4.4 and 5.3.
+
+    Examples
+    --------
+    >>> right = {"new": [1] * 70 + [0] * 30, "old": [1] * 50 + [0] * 40 + [1] * 10}
+    >>> [found] = power(right, difference=0.1)
+    >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
+    ('exact', 100, 249.0, 0.164)
+    """
+    given = {"alternative": alternative, "alpha": alpha, "seed": seed, "workers": workers}
+    for name, value in given.items():
+        OPTIONS[name].check(name, value)
+    for name, value in {"units": units, "power": power, "samples": samples}.items():
+        POWER[name].check(name, value)
+    if adjust not in {"none", "holm"}:
+        raise InputError(f"adjust = {adjust!r}: must be one of none, holm")
+    if difference is not None and units is not None:
+        raise InputError("difference and units: give one of them; the other is what is found")
+    levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
+    test_set = (
+        counts if isinstance(counts, Counts) else as_counts(counts, groups=[one for one in levels if one != "item"])
+    )
+    chosen = metrics if isinstance(metrics, (list, tuple)) else () if metrics is None else (metrics,)
+    wanted = Wanted(chosen or _suggested(test_set), pairs=pairs, baseline=baseline, levels=levels, seed=seed)
+    every = filled({"cluster": cluster, "workers": workers, "progress": progress, "cache": cache})
+    [ready] = extracted([(test_set, wanted.found(test_set))], _source(every))
+    with reached(cluster, workers) as connected:
+        return find_powers(
+            ready.counts, wanted, Sought(power, difference, units),
+            How(alternative, alpha, adjust, samples), lambda jobs: _count(jobs, {**every, "cluster": connected}),
+        )  # fmt: skip
 
 
 def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
@@ -238,13 +349,16 @@ def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
 def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
     jobs = study.jobs
-    rounds = Rounds(jobs)
+    whole = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
+    rounds = Rounds([job for job in jobs if not job.panel.is_whole])
     early = Early(rounds, rule, Looked.of([study]))
     with reached(every["cluster"], every["workers"]) as cluster:
         how: WhatCompared = {**every, "cluster": cluster}
         count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
+        tallies = dict(zip(whole, _count(whole, how), strict=True)) if whole else {}
     places = study.slots.first.numbered(jobs, rounds.at)
-    return study.results([rounds.tally(job) for job in jobs], lambda found: early.revised(found, places))
+    found = [tallies[job] if job in tallies else rounds.tally(job) for job in jobs]
+    return study.results(found, lambda table: early.revised(table, places))
 
 
 def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:

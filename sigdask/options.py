@@ -21,6 +21,8 @@ Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
+Ties = Literal["expected", "random", "given"]
+IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -111,7 +113,13 @@ class HowCompared(TypedDict, total=False):
     """How two systems or more are compared; typed keyword arguments of `compare`."""
 
     alternative: Annotated[Alternative, Option("Of score A - score B.", "two-sided")]
-    method: Annotated[Method, Option("auto enumerates 20 or fewer discordant units (black boxes: 12).", "auto")]
+    method: Annotated[
+        Method,
+        Option(
+            "auto samples, and takes exact p-values where these cost little; exact draws none; both draws too.",
+            "auto",
+        ),
+    ]
     trials: Annotated[
         int | None,
         Option(
@@ -138,6 +146,32 @@ class HowCompared(TypedDict, total=False):
             otherwise="count all trials",
         ),
     ]
+    tests: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "Classical tests beside p: t, sign, wilcoxon, wilcoxon:pratt, mcnemar; two-sample-t, binomial, chi2; all.",
+            otherwise="none",
+        ),
+    ]
+    interval: Annotated[
+        IntervalKind | None,
+        Option(
+            "Of differences and scores: auto is Tango's where items are scored 0 or 1, else the BCa bootstrap; "
+            "inversion, of means, leaves out what the test rejects.",
+            otherwise="auto for 100 comparisons or fewer, else none",
+        ),
+    ]
+    confidence: Annotated[float, Option("Of the intervals.", 0.95, above=0, below=1)]
+    resamples: Annotated[
+        int | None,
+        Option(
+            "Resamples of intervals.",
+            otherwise="10000; black boxes 1000; as many as trials to invert the test",
+            least=1,
+            most=MOST_TRIALS,
+            why=" (the stream has 2**48)",
+        ),
+    ]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
     cluster: Annotated[
         str | Any,
@@ -151,6 +185,28 @@ class HowCompared(TypedDict, total=False):
         bool,
         Option("Keep what is extracted from outputs, and look there first: $SIGDASK_CACHE, ~/.cache/sigdask.", True),
     ]
+    blocks_per_task: Annotated[
+        int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
+    ]
+
+
+class HowPermuted(TypedDict, total=False):
+    """How labellings are tested for independence; typed keyword arguments of `independence`."""
+
+    alternative: Annotated[Alternative, Option("Of the score; two-sided: as far from what is expected.", "greater")]
+    method: Annotated[Method, Option("auto takes the exact p where it is had within seconds.", "auto")]
+    trials: Annotated[
+        int | None,
+        Option("Random permutations.", otherwise="1048576", least=1, most=MOST_TRIALS, why=" (the stream has 2**48)"),
+    ]
+    seed: Annotated[int, Option("Of the random stream.", 0, least=0)]
+    alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]
+    second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
+    cluster: Annotated[str | Any, Option("As for `compare`.", "auto")]
+    workers: Annotated[
+        int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
+    ]
+    progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
     blocks_per_task: Annotated[
         int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
     ]
@@ -172,6 +228,18 @@ class WhatCompared(HowCompared, total=False):
     by: Annotated[str | None, Option("Compare within each value of a column.")]
     together: Annotated[
         bool, Option("Judge each pair over all subsets or sets as well: by the mean of its differences.", False)
+    ]
+
+
+class HowPowerful(TypedDict, total=False):
+    """What is asked of the power of comparisons, beside what is asked of these."""
+
+    difference: Annotated[float | None, Option("How many units find a difference of scores of this size.")]
+    units: Annotated[int | None, Option("Which difference so many units find.", otherwise="the present ones", least=2)]
+    power: Annotated[float, Option("How often it is to be found.", 0.8, above=0, below=1)]
+    samples: Annotated[
+        int | None,
+        Option("Samples that each power is of.", otherwise="2,000; 500 of more than 100 comparisons", least=100),
     ]
 
 
@@ -206,8 +274,83 @@ class HowRead(TypedDict, total=False):
 OPTIONS = declared(WhatCompared)
 """What is asked of a comparison, by name."""
 
+PERMUTING = declared(HowPermuted)
+"""What is asked of a test of independence."""
+
 READING = declared(HowRead)
 """What is said of its files."""
+
+POWER = declared(HowPowerful)
+"""What is asked of its power."""
+
+
+RANKED_TRIALS = 10_000
+
+
+class HowRanked(TypedDict, total=False):
+    """What is asked of rankings; typed keyword arguments of `sigdask.rankings.evaluate`."""
+
+    n: Annotated[
+        Sequence[int] | str | None,
+        Option(
+            "Numbers of best candidates: 50,100,200 or a curve 50:2000:50.", otherwise="1, 2, 5 times powers of ten"
+        ),
+    ]
+    baseline: Annotated[str | None, Option("Compare every other measure with this one only, which becomes B.")]
+    pairs: Annotated[Sequence[tuple[str, str]] | None, Option("Measures to compare.", otherwise="all pairs")]
+    ties: Annotated[
+        Ties,
+        Option(
+            "Candidates of one score: the mean over all orders, one random order, or as they are given.", "expected"
+        ),
+    ]
+    trials: Annotated[int, Option("Random exchanges of ranks.", RANKED_TRIALS, least=1, most=MOST_TRIALS)]
+    seed: Annotated[int, Option("Of the random stream.", 0, least=0)]
+    alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]
+    confidence: Annotated[float, Option("Of intervals.", 0.95, above=0, below=1)]
+    samples: Annotated[
+        int | None, Option("Random samples to draw, as if they alone had been judged.", least=1, most=100_000)
+    ]
+    sample_size: Annotated[int | None, Option("Candidates of each sample.", least=1)]
+    cluster: Annotated[
+        str | Any,
+        Option("auto, none, threads, local, local+tcp, current, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
+    ]
+    workers: Annotated[
+        int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
+    ]
+    progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
+
+
+class HowCandidatesRead(TypedDict, total=False):
+    """How a file of candidates is read."""
+
+    gold_column: Annotated[
+        str | None,
+        Option("Column of what is true: 1/0, true/false, or labels.", otherwise="gold; b.*; tpclass"),
+    ]
+    positive: Annotated[Sequence[str], Option("Label in the gold column of what is true.", ())]
+    ids: Annotated[Sequence[str], Option("Column of ids; several name a candidate together.", ())]
+    measures: Annotated[
+        Sequence[str], Option("Column of a measure.", (), otherwise="every column of numbers; am.*, real features")
+    ]
+    smaller: Annotated[Sequence[str], Option("Measure of which a smaller score is better.", ())]
+    ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
+    sampled: Annotated[bool, Option("Gold is empty but for a random sample of the candidates.", False)]
+    decimal: Annotated[
+        Decimal | None, Option("What parts the decimals of scores.", otherwise="found where it cannot be mistaken")
+    ]
+    most_unpacked: Annotated[
+        int | None,
+        Option("Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1),
+    ]
+
+
+RANKED = declared(HowRanked)
+"""What is asked of rankings, by name."""
+
+CANDIDATES = declared(HowCandidatesRead)
+"""What is said of files of candidates."""
 
 
 def filled(given: WhatCompared) -> WhatCompared:
@@ -220,10 +363,19 @@ def filled(given: WhatCompared) -> WhatCompared:
     TypeError
         There is no such option.
     """
-    found: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
+    return cast("WhatCompared", _filled(OPTIONS, given))
+
+
+def filled_permuted(given: HowPermuted) -> HowPermuted:
+    """Return all options of a test of independence, as `filled` those of a comparison."""
+    return cast("HowPermuted", _filled(PERMUTING, given))
+
+
+def _filled(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: option.default for name, option in declared.items()}
     for name, value in given.items():
-        if name not in OPTIONS:
-            raise TypeError(f"no option {name!r}; there are: {', '.join(OPTIONS)}")
-        OPTIONS[name].check(name, value)
+        if name not in declared:
+            raise TypeError(f"no option {name!r}; there are: {', '.join(declared)}")
+        declared[name].check(name, value)
         found[name] = value
-    return cast("WhatCompared", found)
+    return found

@@ -38,6 +38,7 @@ def audits(cluster: str = "local", workers: int | None = None) -> Iterator[Audit
     yield from _stream()
     here = _yeh("none")
     yield from _sampled_against_exact(here)
+    yield from _methods()
     yield _enumeration()
     yield _identical()
     yield _same_on(cluster, workers, here)
@@ -110,6 +111,26 @@ def _sampled_against_exact(here: dict[str, Results]) -> Iterator[Audit]:
             f"the paper prints {PRINTED[metric]:,}, fit {p_equals(printed, digits=2)})"
         )
         yield f"Yeh's {metric}, sampled against exact", fits >= ALARM and not result.disagreements(), detail
+
+
+def _methods() -> Iterator[Audit]:
+    """Hold trials against what other exact methods give, of scores that ask for one each."""
+    rng = np.random.default_rng(17)
+    cases = {
+        "0/1 scores": (rng.random(300) < 0.6).astype(int) - (rng.random(300) < 0.5),
+        "decimals": rng.normal(0.02, 0.1, 50).round(4),
+        "small integers": rng.integers(-5, 6, 2000),
+        "reals": rng.normal(0.1, 0.5, 32),
+    }
+    for name, differences in cases.items():
+        result = compare(differences, np.zeros(len(differences)), trials=2**18)
+        known, passed = result.exact, not result.disagreements()
+        if known is None:
+            yield f"{name}, sampled against exact", False, "no exact value"
+            continue
+        fits = float(count_fits(result.n_extreme, result.n_trials, known.p_hi))
+        detail = f"{result.n_extreme:,} of {result.n_trials:,}, exact {p_equals(known.p_hi, digits=6)}"
+        yield f"{name}, sampled against exact by {known.method}", passed, f"{detail} (fit {p_equals(fits)})"
 
 
 def _enumeration() -> Audit:

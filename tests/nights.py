@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def write_scores(path, n_systems, n_items=40, seed=0, digits=2):
 def write_plan(folder, *, sets=2, systems=6, trials=20_000, more=""):
     """A plan over some tables of scores; the store lies beside it."""
     folder.mkdir(exist_ok=True)
-    lines = ["seed = 3", f"trials = {trials}", 'store = "night.sqlite"', more]
+    lines = ["seed = 3", f"trials = {trials}", 'method = "randomization"', 'store = "night.sqlite"', more]
     for k in range(sets):
         if not (folder / f"set{k}.csv").exists():
             write_scores(folder / f"set{k}.csv", systems, seed=k)
@@ -93,3 +94,14 @@ def sigdask(*arguments, cwd, start=False, **options):
 
 
 ROOT = Path(__file__).parent.parent
+
+
+def workers_of(pid):
+    """Processes that a driver has spawned to count."""
+    found = []
+    for task in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            parent = int((task / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid and b"spawn_main" in (task / "cmdline").read_bytes():
+                found.append(int(task.name))
+    return found

@@ -1,4 +1,4 @@
-"""Live R beside sigdask: p.adjust, and the paired permutation test of package coin."""
+"""Live R beside sigdask: p.adjust, permutation tests of coin, the classical tests on real data, tests of independence."""
 
 import shutil
 import subprocess
@@ -7,16 +7,24 @@ import numpy as np
 import pytest
 from panel_of import rng_of
 
-from sigdask.api import compare
+from sigdask.api import compare, compare_all
+from sigdask.comparison.comparisons import bind
+from sigdask.comparison.labelling.asking import independence
+from sigdask.comparison.request import Wanted
+from sigdask.formats import Options, parse_map, read
+from sigdask.randomization.panels.build import Sharing
+from sigdask.randomization.panels.sums import Units
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 RSCRIPT = shutil.which("Rscript")
-pytestmark = pytest.mark.skipif(RSCRIPT is None, reason="R is not installed (apt-get install r-base-core r-cran-coin)")
+pytestmark = pytest.mark.skipif(
+    RSCRIPT is None, reason="R is not installed (apt-get install r-base-core r-cran-coin r-cran-exactranktests)"
+)
 R_NAMES = {"holm": "holm", "hochberg": "hochberg", "bh": "BH", "by": "BY"}
 
 
 def r(script):
-    done = subprocess.run([RSCRIPT, "-e", script], capture_output=True, text=True, check=False)
+    done = subprocess.run([RSCRIPT, "/dev/stdin"], input=script, capture_output=True, text=True, check=False)
     if "there is no package called" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
@@ -51,3 +59,167 @@ def test_exact_p_values_are_those_of_coins_blocked_test(alternative):
     want = r(script)
     got = [compare(a, b, alternative=alternative).p_value for a, b in cases]
     assert np.array(got) == pytest.approx(np.array(want), rel=1e-9)
+
+
+R_SIDES = {"two-sided": "two.sided", "greater": "greater", "less": "less"}
+PAIRS = [("run1", "run2"), ("run40", "run41"), ("run7", "run99"), ("run12", "run13"), ("run60", "run77")]
+HANS_LABELS = "non-entailment=neutral,contradiction"
+QUICK = {"trials": 99, "second_run": False, "adjust": "none", "tests": "all"}
+
+OF_TOPICS = """
+    paired <- t.test(a, b, paired=TRUE, alternative=side)
+    two <- t.test(a, b, var.equal=TRUE, alternative=side)
+    sign <- binom.test(sum(a > b), sum(a != b), alternative=side)
+    ranked <- wilcox.exact(a, b, paired=TRUE, alternative=side, exact=TRUE)
+    coins <- function(zeros) pvalue(wilcoxsign_test(a ~ b, zero.method=zeros, distribution=exact(), alternative=side))
+    cat(sprintf('%.17g ', c(paired$statistic, paired$p.value, two$statistic, two$p.value, sign$p.value,
+        ranked$statistic, ranked$p.value, coins('Wilcoxon'), coins('Pratt'))));"""
+
+OF_MANY = """
+    coins <- function(zeros) pvalue(wilcoxsign_test(a ~ b, zero.method=zeros, alternative=side))
+    cat(sprintf('%.17g ', c(coins('Wilcoxon'), coins('Pratt'))));"""
+
+OF_ANSWERS = """
+    exact <- binom.test(wins, wins + losses, alternative=side)
+    shares <- prop.test(right, c(n, n), correct=FALSE, alternative=side)
+    chi2 <- chisq.test(rbind(right, n - right), correct=FALSE)
+    cat(sprintf('%.17g ', c(exact$p.value, shares$p.value, chi2$statistic, chi2$p.value)));"""
+
+
+def by_name(result):
+    return {t.name: t for t in result.tests}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", ["ap", "p10"])
+def test_the_tests_of_real_topics_are_rs(shared_data, measure):
+    """129 systems of TREC-8 ad hoc, 50 topics: P@10 has as many ties and zeros as scores can have."""
+    data = read(shared_data / "matrix_trec_urbano" / f"adhoc8_{measure}.csv")
+    steps = dict(zip(data.systems, np.rint(data.field("score") * 10**4).T.astype(int).tolist(), strict=True))
+    script, got = "suppressMessages({library(coin); library(exactRankTests)});", []
+    for side, its_name in R_SIDES.items():
+        for result in compare_all(data, pairs=PAIRS, alternative=side, metrics=["mean"], **QUICK):
+            script += (
+                f"a <- {vector(steps[result.a])}; b <- {vector(steps[result.b])}; side <- '{its_name}'; {OF_TOPICS}"
+            )
+            own = by_name(result)
+            ranked, two = own["wilcoxon"], own["two-sample-t"]
+            got += [own["t"].statistic, own["t"].p_value, two.statistic, two.p_value, own["sign"].p_value]
+            got += [ranked.statistic, ranked.p_value, ranked.p_value, own["wilcoxon:pratt"].p_value]
+            assert ranked.detail.startswith("exact")
+    assert np.array(got) == pytest.approx(np.array(r(script)), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_wilcoxons_normal_approximation_is_coins():
+    a, b = rng_of(6).integers(0, 12, (2, 300)).tolist()
+    script, got = f"suppressMessages(library(coin)); a <- {vector(a)}; b <- {vector(b)};", []
+    for side, its_name in R_SIDES.items():
+        script += f"side <- '{its_name}'; {OF_MANY}"
+        tests = compare(a, b, alternative=side, trials=99, tests="wilcoxon,wilcoxon:pratt").tests
+        assert all(t.detail.startswith("normal approximation") for t in tests)
+        got += [t.p_value for t in tests]
+    assert np.array(got) == pytest.approx(np.array(r(script)), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_tests_of_30_000_right_and_wrong_answers_are_rs(shared_data):
+    """Two models on HANS."""
+    folder = shared_data / "class_hans"
+    models = [folder / "esim_heur_preds.txt", folder / "spinn_preds_heur.txt"]
+    data = read(*models, gold=folder / "gold.csv", options=Options(label_map=(parse_map(HANS_LABELS),)))
+    right = data.field("correct").astype(int)
+    wins, losses = ((right[:, 0] > right[:, 1]).sum(), (right[:, 0] < right[:, 1]).sum())
+    script = f"wins <- {wins}; losses <- {losses}; n <- {len(right)}; right <- {vector(right.sum(axis=0).tolist())};"
+    want = np.array(r(script + "".join(f"side <- '{name}'; {OF_ANSWERS}" for name in R_SIDES.values()))).reshape(3, 4)
+    for side, (exact, shares, statistic, p) in zip(R_SIDES, want.tolist(), strict=True):
+        [result] = compare_all(data, metrics=["accuracy"], alternative=side, **QUICK)
+        own = by_name(result)
+        assert own["mcnemar"].p_value == own["sign"].p_value == pytest.approx(exact, rel=1e-9)
+        assert own["binomial"].p_value == own["chi2"].p_value == pytest.approx(shares, rel=1e-9)
+        assert own["chi2"].statistic == pytest.approx(statistic, rel=1e-9)
+        assert side != "two-sided" or own["chi2"].p_value == pytest.approx(p, rel=1e-9)
+
+
+RESAMPLES = 20_000
+NEAR = 5 * np.sqrt(2 * 0.025 * 0.975 / RESAMPLES) / 0.0584
+"""Five Monte Carlo errors of the difference of two ends, in standard errors: 0.0584 is the normal density at 1.96."""
+
+
+def boots(values, statistic, file):
+    """Ends of percentile and BCa intervals of R's boot, of columns by unit, and its standard error."""
+    np.savetxt(file, values, fmt="%.17g")
+    return r(
+        f"suppressMessages(library(boot)); set.seed(1); d <- as.matrix(read.table('{file}'));"
+        f"f <- function(d, i) {{ s <- colSums(d[i,]); {statistic} }}; b <- boot(d, f, {RESAMPLES});"
+        "L <- empinf(data=d, statistic=f, type='jack', stype='i');"
+        "ci <- boot.ci(b, type=c('perc', 'bca'), L=L);"
+        "cat(sprintf('%.17g', c(ci$percent[4:5], ci$bca[4:5], sd(b$t))))"
+    )
+
+
+def test_intervals_of_real_topic_means_are_those_of_boot(shared_data, tmp_path):
+    scores = read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv").field("score")[:, [124, 125]]
+    *ends, error = boots(scores, "(s[1] - s[2]) / nrow(d)", tmp_path / "d")
+    found = compare(*scores.T, interval="bootstrap", resamples=RESAMPLES, trials=10).interval
+    got = (*found.percentile, found.low, found.high)
+    assert got == pytest.approx(tuple(ends), abs=NEAR * error + 1e-12)
+
+
+@pytest.mark.slow
+def test_intervals_of_real_f1_by_sentence_are_those_of_boot(shared_data, tmp_path):
+    folder = shared_data / "seqlab_wnut17"
+    files = (folder / "submissions" / name for name in ("mic-cis.txt", "flytxt"))
+    counts = read(*files, gold=folder / "emerging.test.annotated", format="conll")
+    [metric] = [bind(m, counts) for m in Wanted(metrics=["f1"]).found(counts)]
+    [placed] = Sharing.of(counts, [metric], np.array([[0, 1]])).panels(Units.of(counts, 0), every_unit=True)
+    panel = placed.panel
+    fields = panel.values.astype(int)[:, :, list(panel.metrics[0].fields)]
+    form = panel.ratio(0)
+    above, below = (np.array(w[0]) for w in (form.numerators, form.denominators))
+    columns = np.column_stack([fields[:, s] @ w for s in (0, 1) for w in (above, below)])
+    *ends, error = boots(columns, "s[1] / s[2] - s[3] / s[4]", tmp_path / "d")
+    [found] = compare_all(counts, metrics=["f1"], interval="bootstrap", resamples=RESAMPLES, trials=10)
+    got = (*found.interval.percentile, found.interval.low, found.interval.high)
+    assert got == pytest.approx(tuple(ends), abs=NEAR * error)
+
+
+def two_labellings(n, seed):
+    rng = rng_of(seed)
+    gold = rng.integers(0, 2, n)
+    return np.where(rng.random(n) < 0.3, gold, rng.integers(0, 2, n)), gold
+
+
+@pytest.mark.parametrize("side", ["greater", "less"])
+def test_two_labels_are_independent_as_fisher_test_has_it(side):
+    a, b = two_labellings(70, seed=8)
+    out = r(
+        f"cat(sprintf('%.17g', fisher.test({vector(a.tolist())}, {vector(b.tolist())}, alternative='{side}')$p.value))"
+    )
+    assert independence(a, b, metric="kappa", alternative=side).p_value == pytest.approx(out[0], rel=1e-10)
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_labels_are_independent_as_coins_exact_distribution_has_it(blocks):
+    a, b = two_labellings(48, seed=9)
+    strata = np.arange(48) % blocks
+    formula = "a ~ b" if blocks == 1 else "a ~ b | s"
+    script = (
+        f"suppressMessages(library(coin)); d <- data.frame(a={vector(a.tolist())}, b=factor({vector(b.tolist())}), "
+        f"s=factor({vector(strata.tolist())}));"
+        f"for (side in c('greater', 'less', 'two.sided')) cat(sprintf('%.17g ', pvalue(independence_test({formula}, data=d, "
+        "distribution='exact', alternative=side))))"
+    )
+    less, greater, two_sided = r(script)  # coin sums over the items of the first level of b
+    for side, p in (("greater", greater), ("less", less), ("two-sided", two_sided)):
+        found = independence(a, b, within=[f"s{k}" for k in strata], alternative=side)
+        assert found.p_value == pytest.approx(p, rel=1e-9)
+
+
+def test_agreement_within_strata_is_the_exact_test_of_mantel_and_haenszel():
+    a, b = two_labellings(60, seed=10)
+    strata = [k % 3 for k in range(60)]
+    table = f"table({vector(a.tolist())}, {vector(b.tolist())}, {vector(strata)})"
+    out = r(f"cat(sprintf('%.17g', mantelhaen.test({table}, exact=TRUE, alternative='greater')$p.value))")
+    found = independence(a, b, metric="f1[1]", within=[f"s{k}" for k in strata])
+    assert found.p_value == pytest.approx(out[0], rel=1e-9)

@@ -28,6 +28,7 @@ DOCUMENTS = [f"d{k % 30}" for k in range(120)]
 TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
 FURTHER_TOP_KEYS = {"family", "rankings", "together", "notes"}
 FURTHER_KEYS = {"subset", "dependence", "beside", "stopped", "p_adjusted_interval", "notes"}
+FURTHER_KEYS |= {"tests", "interval", "score_a_interval", "score_b_interval", "paired_d"}
 KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",
@@ -283,7 +284,7 @@ def test_undecided_is_said_with_the_trials_that_would_decide():
     rng = rng_of(3)
     for shift in np.linspace(0.1, 0.4, 30):
         a = np.round(rng.normal(shift, 1, 60), 2)
-        r = compare(a, np.zeros(60), trials=300)
+        r = compare(a, np.zeros(60), trials=300, method="randomization")
         if r.is_undecided(0.05):
             assert any("undecided at 0.05" in w and "trials would decide" in w for w in r.warnings)
             return

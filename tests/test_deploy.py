@@ -119,6 +119,7 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path):
     assert subprocess.run(["systemd-analyze", "calendar", calendar], capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("flock") is None, reason="no flock")
 def test_the_line_of_cron_runs_the_plan_and_excludes_a_second_night(tmp_path):
     lines = [x for x in (ROOT / "deploy" / "crontab").read_text().splitlines() if x and x[0] not in "#SP"]

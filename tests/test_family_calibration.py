@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import simulated
 from panel_of import panel_of, rng_of
 from scipy import stats
 
+from benchmarks.calibration import families as simulated
+from benchmarks.calibration.compared import MEAN
 from sigdask.comparison.adjustment import joint_p_values
 from sigdask.engine import count_jobs
-from sigdask.metrics.forms import Ratios
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.max_t import Family
 from sigdask.randomization.panels.families import Member
@@ -17,7 +17,6 @@ from sigdask.statistics.multiplicity import OF_P_VALUES
 
 pytestmark = pytest.mark.slow
 
-MEAN = Ratios(((1, 0),), ((0, 1),))
 N_SYSTEMS, N_TOPICS, N_TRIALS, N_SETS = 5, 25, 399, 2000
 PAIRS = [(i, j) for i in range(N_SYSTEMS) for j in range(i + 1, N_SYSTEMS)]
 ROWS = np.array([[0, row] for row in range(len(PAIRS))])

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import comparing, planning, storing, streams, tools
+from sigdask.cli import comparing, labelling, planning, powering, ranking, storing, streams, tools
 from sigdask.cli.logs import columns
 from sigdask.cli.showing import LOG
 from sigdask.errors import SigdaskError, UnfinishedError
@@ -125,6 +125,9 @@ def commands(context: click.Context, *, log_json: bool) -> None:
 
 for _command in (
     comparing.compare,
+    ranking.rankings,
+    labelling.independence,
+    powering.power,
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
     storing.store,
     *(tools.metrics, tools.formats, tools.verify, tools.certificates),

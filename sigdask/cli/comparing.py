@@ -76,6 +76,10 @@ GROUPS = {
         option("--seed", type=int),
         option("--alpha", type=float),
         option("--stop", metavar="RULE"),
+        option("--tests", metavar="NAME,...|all"),
+        option("--interval"),
+        option("--confidence", type=float),
+        option("--resamples", type=whole, metavar="N"),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
     ),
     "Many comparisons": (
@@ -140,7 +144,7 @@ def compare(**options: Any) -> None:
 
 def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:
     """Read, compare, and say what is to be said beside; return the results and the format that was read."""
-    counts, format_ = _read(options, steps)
+    counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
     times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
     note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
@@ -170,7 +174,8 @@ def _files(options: dict[str, Any]) -> dict[str, str | None]:
     return files
 
 
-def _read(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
+def read_systems(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
+    """Read what the options of a command name; return the systems and the format that was read."""
     from sigdask import formats
     from sigdask.formats.places import place
     from sigdask.metrics import check_name
@@ -236,8 +241,10 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     """Return what is asked of the comparison; refused before anything is read where it cannot be."""
     from sigdask import clusters
     from sigdask.options import OPTIONS, WhatCompared, filled
+    from sigdask.statistics.classical import names
 
     clusters.check(options["cluster"])
+    names.asked(options["tests"])
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 

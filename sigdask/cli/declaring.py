@@ -11,15 +11,21 @@ from typing import Any, TypeVar
 
 import click
 
-from sigdask.options import OPTIONS, READING, Option
+from sigdask.options import OPTIONS, POWER, READING, Option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DECLARED = {**OPTIONS, **READING}
+DECLARED = {**OPTIONS, **READING, **POWER}
 
 
 def option(
-    flag: str, name: str | None = None, *, long: str = "", more: str = "", **settings: Any
+    flag: str,
+    name: str | None = None,
+    *,
+    long: str = "",
+    more: str = "",
+    of: Mapping[str, Option] = DECLARED,
+    **settings: Any,
 ) -> Callable[[Command], Command]:
     """Make a command's option of a declared one.
 
@@ -33,11 +39,13 @@ def option(
         A longer flag for the same.
     more : str
         A further sentence for this command.
+    of : mapping of str to Option
+        The declarations among which it is.
     **settings
         Of `click.option`: metavar, multiple, type.
     """
     name = name or flag.lstrip("-").replace("-", "_")
-    said = DECLARED[name]
+    said = of[name]
     if said.choices:
         settings.setdefault("type", click.Choice(said.choices))
     if said.default is not None and not settings.get("multiple") and "flag_value" not in settings:

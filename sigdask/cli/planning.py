@@ -140,7 +140,7 @@ def report(
     html_file: str | None,
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
-    from sigdask.report.plans import report_json, report_text
+    from sigdask.report.plans import report_json, report_text, write_report
     from sigdask.store import views
 
     check_outputs(json=json_file, html=html_file)
@@ -149,15 +149,14 @@ def report(
         say(report_text(found, everything=everything, width=width()))
     write_json(json_file, lambda: report_json(found))
     if html_file is not None:
-        from sigdask.report.html import write_page
-
-        write_page(Path(html_file), found.results, found.run.plan, inputs=found.run.details.get("inputs", {}))
+        write_report(Path(html_file), found)
 
 
 def _files(plan: Plan) -> Iterator[Path]:
     """Yield what a plan reads."""
     for test_set in plan.test_sets:
         yield from filter(None, (test_set.gold, *files_of(test_set.sources)))
+    yield from (one.path for one in plan.rankings)
 
 
 def _fixed(deadline: str) -> str:

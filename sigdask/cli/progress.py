@@ -215,6 +215,10 @@ class Steps:
         """Show trials."""
         self._show("counting", "trials", done, total, then="judging")
 
+    def sampling(self, done: int, total: int) -> None:
+        """Show samples of what is simulated, a round of them at a time."""
+        self._show("simulating", "samples", done, total, then="looking on")
+
     def extracting(self, how_far: Extracting) -> None:
         """Show outputs; what they are of and what they take is said in a line that stays."""
         self._announce(how_far)

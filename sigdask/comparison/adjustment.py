@@ -46,12 +46,15 @@ class Adjustment:
         Trials of the family: one number for all of it.
     job : Job or None
         What must be counted of the family.
+    for_exact : bool
+        It is taken as p-values are exact, and no adjustment was asked for.
     """
 
     method: Adjust
     family: Family | Relabelling | None = None
     n_trials: int = 0
     job: Job | None = None
+    for_exact: bool = False
 
     @staticmethod
     def by(method: Adjust, family: Family | Relabelling, n_trials: int) -> Adjustment:
@@ -108,7 +111,10 @@ def rates(family: Family | Relabelling, tally: Tally, tail: int) -> Adjusted:
 
 
 def chosen(adjust: Adjust | None, asking: Asking) -> Adjust:
-    """Return the adjustment asked for; by default max-T for three systems and more, Holm for scores not of sums."""
+    """Return the adjustment asked for; by default of three systems and more max-T, Holm where p is to be exact.
+
+    Of scores that are not of sums Holm as well.
+    """
     if adjust is not None and adjust not in get_args(Adjust):
         raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
     if adjust is not None:
@@ -116,7 +122,12 @@ def chosen(adjust: Adjust | None, asking: Asking) -> Adjust:
     n_systems = len(np.unique(np.concatenate([asking.systems("a"), asking.systems("b")])))
     if n_systems < 3 or len(asking) < 2:
         return "none"
-    return "max-t" if apart(asking) is None else "holm"
+    return "max-t" if apart(asking) is None and not is_exact(asking) else "holm"
+
+
+def is_exact(asking: Asking) -> bool:
+    """Say whether exact p-values alone are asked for, beside which a family would have to be counted by trials."""
+    return any(asking.exchanges[k].asked.method == "exact" for k in np.unique(asking.of_set))
 
 
 def adjustment(method: Adjust, asking: Asking, alternative: Alternative) -> Adjustment:

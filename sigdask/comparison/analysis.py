@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.classical.tested import tested
 from sigdask.comparison.comparisons import left_out
 from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.judging import Judging, p_values
@@ -43,12 +44,15 @@ class Analysis:
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
         Subset, systems and metric of what is not compared, as one of the systems has no item of it.
+    tests : tuple of str
+        Names of the classical tests beside.
     """
 
     main: Exchange
     dependences: tuple[Hanging, ...]
     others: tuple[Exchange, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
+    tests: tuple[str, ...] = ()
 
     @staticmethod
     def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Analysis:
@@ -62,9 +66,9 @@ class Analysis:
         levels = (
             [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
         )
-        others = tuple(Exchange.of(counts.with_unit(level), wanted, second_run=False) for level in levels)
+        others = tuple(Exchange.beside(counts.with_unit(level), wanted) for level in levels)
         without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
-        return Analysis(main, dependences, others, tuple(without))
+        return Analysis(main, dependences, others, tuple(without), wanted.tests)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
@@ -77,13 +81,18 @@ class Analysis:
         return [job for exchange in self.exchanges for job in exchange.jobs]
 
     def table(self, judging: Judging, tallies: Tallies) -> Table:
-        """Judge the counts of `jobs`."""
-        main, *others = (judging.table(one.comparisons, one.slots, one.jobs, tallies) for one in self.exchanges)
-        return replace(main, dependence=self.dependences, beside=tuple(map(_beside, others)))
+        """Judge the counts of `jobs`, with the exact values that are known."""
+        found, *besides = (
+            judging.table(one.comparisons, one.slots, one.jobs, tallies, one.known(tallies, judging.alternative))
+            for one in self.exchanges
+        )
+        tests = tested(self.main.comparisons, self.tests, judging.alternative)
+        return replace(found, dependence=self.dependences, beside=tuple(map(_beside, besides)), tests=tests)
 
     def p_values(self, tallies: Tallies, alternative: Alternative) -> Floats:
         """Return p of each comparison alone, of one alternative."""
-        return p_values(self.main.comparisons, self.main.slots, self.main.jobs, tallies, alternative)
+        main, known = self.main, self.main.known(tallies, alternative)
+        return p_values(main.comparisons, main.slots, main.jobs, tallies, alternative, known)
 
     @cached_property
     def notes(self) -> list[Note]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.table import Coded, Subset
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
@@ -108,13 +107,29 @@ class Standing:
         return number
 
 
+def nowhere(n: int) -> Standing:
+    """Return where the counts of comparisons stand that have none."""
+    return Standing(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """Where the counts of comparisons stand: of the first and second run, and of all arrangements."""
+    """Where the counts of comparisons stand: of the first and second run, of all arrangements, of exact p-values."""
 
     first: Standing
     second: Standing
     exact: Standing
+    known: Standing
+
+    @staticmethod
+    def nowhere(n: int) -> Slots:
+        """Return the slots of comparisons that have no counts."""
+        return Slots(*(nowhere(n) for _ in range(4)))
+
+    @property
+    def each(self) -> tuple[Standing, ...]:
+        """All of them."""
+        return self.first, self.second, self.exact, self.known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +174,7 @@ def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) 
     n_items, n_units = np.array([p.extent for p in panels], np.int64).reshape(-1, 2)[panel].T
     is_box = np.array([isinstance(m, BlackBox) for m in metrics], np.bool_)[metric]
     n_discordant = _n_discordant(panels, panel, row, column)
-    enumerated = _enumerated(asked, metrics, metric, n_discordant, is_box)
+    enumerated = _enumerated(asked.method, n_discordant, is_box)
     return Comparisons(
         counts=asked.counts,
         metrics=metrics,
@@ -175,7 +190,7 @@ def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) 
         n_items=n_items,
         n_units=n_units,
         n_discordant=n_discordant,
-        sampled=~enumerated | (asked.method == "both"),
+        sampled=(~enumerated | (asked.method == "both")) & (asked.method != "exact"),
         enumerated=enumerated,
         n_trials=np.where(is_box, asked.trials or outputs.DEFAULT_TRIALS, asked.trials or sums.DEFAULT_TRIALS),
     )
@@ -215,20 +230,39 @@ Placing = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, NDA
 """The items of a subset -> panels, and the places of their pairs among those asked for."""
 
 
-def _placings(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox]) -> list[tuple[list[int], Placing]]:
+def with_every_unit(asked: Asked, listed: Comparisons) -> tuple[list[ComparedPanel], Places, Places, Places]:
+    """Return panels of the same comparisons that have concordant units as well, and where each stands in them.
+
+    Returns
+    -------
+    (list of panel, int32 array, int32 array, int32 array)
+        Panels, and of each comparison the place of its panel, its row and its column; arrays of shape (n,).
+    """
+    panels: list[ComparedPanel] = []
+    placings = _placings(asked, listed.metrics, every_unit=True)
+    grids = [_grid(asked, listed.metrics, placings, mask, panels) for mask in listed.masks]
+    panel, row, column = (np.concatenate([getattr(grid, n) for grid in grids]) for n in ("panel", "row", "column"))
+    return panels, panel, row, column
+
+
+def _placings(
+    asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
+) -> list[tuple[list[int], Placing]]:
     """Return the metrics that share panels, by their places, and what makes these: of one kind, on the same items."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for k, metric in enumerate(metrics):
         held = b"" if metric.held is None else np.packbits(metric.held).tobytes()
         groups.setdefault((k,) if isinstance(metric, BlackBox) else (type(metric), held), []).append(k)
-    return [(own, _placing(asked, [metrics[k] for k in own])) for own in groups.values()]
+    return [(own, _placing(asked, [metrics[k] for k in own], every_unit=every_unit)) for own in groups.values()]
 
 
-def _placing(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox]) -> Placing:
+def _placing(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool) -> Placing:
     counts, units, pairs = asked.counts, asked.units, asked.pairs
     if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
         sharing = build.Sharing.of(counts, summed, pairs)
-        return lambda mask: ((placed.panel, placed.of_pairs) for placed in sharing.panels(units, mask))
+        return lambda mask: (
+            (placed.panel, placed.of_pairs) for placed in sharing.panels(units, mask, every_unit=every_unit)
+        )
     if of_sets := [m for m in metrics if isinstance(m, BoundSets)]:
         return lambda mask: iter(build_sets(counts, units, of_sets, pairs, subset=mask))
     [box] = [m for m in metrics if isinstance(m, BlackBox)]
@@ -281,20 +315,7 @@ def _n_discordant(
     return found
 
 
-def _enumerated(
-    asked: Asked,
-    metrics: Sequence[BoundMetric | BoundSets | BlackBox],
-    metric: NDArray[np.int32],
-    n_discordant: NDArray[np.int64],
-    is_box: NDArray[np.bool_],
-) -> NDArray[np.bool_]:
+def _enumerated(method: Method, n_discordant: NDArray[np.int64], is_box: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Decide which comparisons are counted by all arrangements: where these are few enough."""
     most = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
-    feasible = n_discordant <= most
-    if asked.method == "exact" and not feasible.all():
-        k = int(np.argmin(feasible))
-        raise InputError(
-            f"method exact: {n_discordant[k]} discordant units under {metrics[metric[k]].name}, at most {most[k]} are "
-            "enumerated; use --method auto, which samples the larger ones"
-        )
-    return feasible & (asked.method != "randomization")
+    return (n_discordant <= most) & (method != "randomization")

@@ -13,7 +13,7 @@ from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.statistics.classical import correlations
+from sigdask.statistics.classical.correlation import correlations
 
 FEW = 64
 """Pairs of which one is worth that many products of a matrix."""
@@ -97,19 +97,37 @@ class Items:
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Yield numerators and denominators of items that the denominator counts, as many as memory allows."""
-        form = self.metric.form
-        assert isinstance(form, Ratios)
-        step, whole = max(1, MOST_NUMBERS // max(len(self.systems), 1)), len(self.rows) == self.counts.n_items
-        fields = [self.metric.field(name, self.counts) for name in self.metric.fields]
-        for start in range(0, len(self.rows), step):
-            rows: slice | NDArray[np.int64] = self.rows[start : start + step]
-            if whole:
-                rows = slice(start, start + step)
-            above, below = np.zeros((2, len(self.rows[start : start + step]), len(self.systems)))
-            for values, up, down in zip(fields, form.numerators[0], form.denominators[0], strict=True):
-                own = values[rows]
-                own = own if own.shape[1] in {1, len(self.systems)} else own[:, self.systems]
-                above += up * own if up else 0
-                below += down * own if down else 0
+        for above, below in ratios_of(self.counts, self.metric, self.rows, self.systems):
             kept = (below > 0).all(axis=1)
             yield (above, below) if kept.all() else (above[kept], below[kept])
+
+
+def ratios_of(
+    counts: Counts, metric: BoundMetric, rows: NDArray[np.int64], systems: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield numerators and denominators of items under a metric of one ratio, some items at a time.
+
+    Parameters
+    ----------
+    counts : Counts
+        The test set.
+    metric : BoundMetric
+        Its form is one ratio.
+    rows : int64 array, shape (n_items,)
+        The items.
+    systems : int64 array, shape (n_systems,)
+        The systems.
+    """
+    form = metric.form
+    assert isinstance(form, Ratios)
+    step, whole = max(1, MOST_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
+    fields = [metric.field(name, counts) for name in metric.fields]
+    for start in range(0, len(rows), step):
+        some = slice(start, start + step)
+        above, below = np.zeros((2, len(rows[some]), len(systems)))
+        for values, up, down in zip(fields, form.numerators[0], form.denominators[0], strict=True):
+            own = values[some if whole else rows[some]]
+            own = own if own.shape[1] == 1 or len(systems) == own.shape[1] else own[:, systems]
+            above += up * own if up else 0
+            below += down * own if down else 0
+        yield above, below

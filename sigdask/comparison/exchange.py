@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Asked, Comparisons, Slots, Standing, list_comparisons
+from sigdask.comparison.exact.known import Values
+from sigdask.comparison.exact.listing import limits_of, list_exact
 from sigdask.comparison.request import Wanted, pairs_of
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
-from sigdask.randomization.jobs import Job
+from sigdask.options import Alternative, Method
+from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
 from sigdask.randomization.panels.sums import Arrangements, Units
+from sigdask.randomization.tallies import TAILS
 
 Integers = NDArray[np.int64]
 Enumerated = tuple[Integers, AnyPanel]
@@ -37,16 +41,31 @@ class Exchange:
         What must be counted.
     slots : Slots
         Where the counts of each comparison stand; jobs by their places in `jobs`.
+    signs : int64 array, shape (n_comparisons, 2)
+        Wins and losses of those whose exact p is a binomial tail; -1 of others.
     """
 
     asked: Asked
     comparisons: Comparisons
     jobs: list[Job]
     slots: Slots
+    signs: Integers
 
     @staticmethod
     def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
         """List what is compared and counted."""
+        found = Exchange._sampled(counts, wanted, second_run=second_run)
+        signs = list_exact(found.comparisons, wanted.method, found.slots.known, found.jobs)
+        return replace(found, signs=signs)
+
+    @staticmethod
+    def beside(counts: Counts, wanted: Wanted) -> Exchange:
+        """List what is counted with another unit, for contrast: all arrangements where they are few, else trials."""
+        method: Method = "randomization" if wanted.method == "randomization" else "auto"
+        return Exchange._sampled(counts, replace(wanted, method=method), second_run=False)
+
+    @staticmethod
+    def _sampled(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
         asked = Asked(
             counts=counts,
             units=Units.of(counts, wanted.seed),
@@ -59,12 +78,17 @@ class Exchange:
             raise InputError(
                 f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
             )
-        return Exchange(asked, comparisons, *list_jobs(comparisons, second_run=second_run))
+        none = np.full((len(comparisons), 2), -1, np.int64)
+        return Exchange(asked, comparisons, *list_jobs(comparisons, second_run=second_run), none)
+
+    def known(self, tallies: Tallies, alternative: Alternative) -> Values:
+        """Return the exact p-values that are known under one alternative, of those that are not enumerated."""
+        return limits_of(self.signs, self.slots.known, self.jobs, tallies, TAILS.index(alternative))
 
 
 def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], Slots]:
     """List what must be counted, and where each comparison finds its counts."""
-    slots = Slots(*(nowhere(len(comparisons)) for _ in range(3)))
+    slots = Slots.nowhere(len(comparisons))
     jobs: list[Job] = []
     for own in _together(np.flatnonzero(comparisons.sampled), comparisons.panel):
         _add_runs(comparisons, own, (slots.first, slots.second)[: 1 + second_run], jobs)
@@ -73,11 +97,6 @@ def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job],
             _stand(slots.exact, some, len(jobs), np.arange(len(some)), np.zeros(len(some), np.int64))
             jobs.append(Job(panel, 2 ** int(comparisons.n_discordant[some[0]]), label=_label(comparisons, some)))
     return jobs, slots
-
-
-def nowhere(n: int) -> Standing:
-    """Return where the counts of comparisons stand that have none."""
-    return Standing(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
 
 
 def _together(some: Integers, *columns: NDArray[np.int32]) -> list[Integers]:

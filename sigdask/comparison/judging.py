@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Comparisons, Integers, Slots, Standing
 from sigdask.comparison.correlation import Correlated
+from sigdask.comparison.exact.known import Values
 from sigdask.comparison.table import AGREES, DISAGREES, NOT_APPLICABLE, Checked, Coded, Floats, Score, Table
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError, SigdaskError
@@ -19,7 +20,7 @@ from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.tallies import TAILS
 from sigdask.statistics import bounds, crosscheck
-from sigdask.statistics.classical import sign_test
+from sigdask.statistics.classical.sign import sign_test
 
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
@@ -61,8 +62,8 @@ class Judging:
     n_sampled: int
     failed: Failed | None = None
 
-    def table(self, asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies) -> Table:
-        """Return what was found of comparisons whose counts stand at `slots`."""
+    def table(self, asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, known: Values) -> Table:
+        """Return what was found of comparisons whose counts stand at `slots`, and of which exact values are known."""
         tail = TAILS.index(self.alternative)
         sample = counted_at(slots.first, jobs, tallies, tail)
         whole = whole_counts(asked, slots, jobs, tallies, tail)
@@ -72,7 +73,7 @@ class Judging:
         again = self._again(counted, counted_at(slots.second, jobs, tallies, tail))
         agreement = crosscheck.runs_agree(counted.n_extreme, again.n_extreme, np.maximum(counted.n_trials, 1))
         agreement = np.where(again.n_trials > 0, agreement, np.nan)
-        known = np.where(whole.n_trials > 0, whole.n_extreme / np.maximum(whole.n_trials, 1), np.nan)
+        known = _shares(whole).where(whole.n_trials > 0, known)
         seen = _Seen.of(asked, self.failed)
         n = len(asked)
         return Table(
@@ -100,9 +101,9 @@ class Judging:
             second_trials=again.n_trials,
             second_extreme=again.n_extreme,
             agreement_p=agreement,
-            exact_low=known,
-            exact_high=known,
-            exact_by=Coded((whole.n_trials > 0).astype(np.int32), (None, ("enumeration", "exact"))),
+            exact_low=known.low,
+            exact_high=known.high,
+            exact_by=known.by,
             checks={
                 "second run": self._second_run(exact, again, agreement),
                 "sign test": self._sign_test(asked, seen.signs, counted, exact),
@@ -144,7 +145,9 @@ class Judging:
             why = Coded(np.where(tested, 1, 0).astype(np.int32), (NOT_A_MEAN, other))
             tested = np.zeros(n, np.bool_)
         else:
-            why = Coded(np.where(tested, 1, 0).astype(np.int32), (NOT_A_MEAN, ""))
+            idle = ~asked.sampled & ~asked.enumerated
+            why = Coded(np.where(idle, 2, tested).astype(np.int32), (NOT_A_MEAN, "", "no trials were asked for"))
+            tested &= ~idle
         p, fit = np.full(n, np.nan), np.full(n, np.nan)
         p[tested] = sign_test(signs[tested, 0], signs[tested, 1], self.alternative)
         sampled = tested & ~exact
@@ -156,23 +159,31 @@ class Judging:
         )
         return Checked(_verdicts(tested, fits), p, fit, why)
 
-    def _exact_value(self, known: Floats, counted: Counted, exact: NDArray[np.bool_]) -> Checked:
-        n = len(known)
-        held = ~np.isnan(known) & ~exact
+    def _exact_value(self, known: Values, counted: Counted, exact: NDArray[np.bool_]) -> Checked:
+        n = len(known.high)
+        held = ~np.isnan(known.high) & ~exact & (counted.n_trials > 0)
         fit = np.full(n, np.nan)
-        fit[held] = crosscheck.count_fits(counted.n_extreme[held], counted.n_trials[held], known[held])
+        counts = counted.n_extreme[held], counted.n_trials[held]
+        fit[held] = crosscheck.count_fits_within(*counts, known.low[held], known.high[held])
         verdict = np.where(held, _verdicts(held, fit >= self._alarm()), np.int8(NO_SUCH_CHECK))
-        return Checked(verdict.astype(np.int8), np.where(held, known, np.nan), fit, Coded.same("", n))
+        return Checked(verdict.astype(np.int8), np.where(held, known.high, np.nan), fit, Coded.same("", n))
 
 
 def p_values(
-    asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, alternative: Alternative
+    asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, alternative: Alternative, known: Values
 ) -> Floats:
-    """Return p of each comparison alone, shape (n,): exact where all arrangements were counted, else the bound."""
+    """Return p of each comparison alone, shape (n,): exact where that is known, else the bound."""
     tail = TAILS.index(alternative)
     whole = whole_counts(asked, slots, jobs, tallies, tail)
     counted, exact = _judged(slots, counted_at(slots.first, jobs, tallies, tail), whole)
-    return bounds.p_value(counted.n_extreme, counted.n_trials, exact=exact)
+    p = bounds.p_value(counted.n_extreme, counted.n_trials, exact=exact)
+    known = _shares(whole).where(whole.n_trials > 0, known)
+    return np.where(known.is_p, known.high, p)
+
+
+def _shares(whole: Counted) -> Values:
+    """Return what counts of all arrangements say."""
+    return Values.of_shares(np.where(whole.n_trials > 0, whole.n_extreme / np.maximum(whole.n_trials, 1), np.nan))
 
 
 def _judged(slots: Slots, sample: Counted, whole: Counted) -> tuple[Counted, NDArray[np.bool_]]:

@@ -135,7 +135,7 @@ def _tested(
     mask = comparisons.masks[comparisons.subset.codes[some[0]]]
     kept = np.flatnonzero(comparisons.counts.in_common(both[0].tolist(), mask, metric.held))
     where, index = np.unique(units.index[kept], return_inverse=True)
-    sums = _sums(comparisons.counts, metric, systems, kept, index)  # (n_units, n_systems, n_fields)
+    sums = unit_sums(comparisons.counts, metric, systems, kept, index)  # (n_units, n_systems, n_fields)
     totals = sums.sum(axis=0)
     slopes = gradients(metric.form, (totals[i] + totals[j]) / 2)  # of one unit's part of the difference, linearised
     fields = np.arange(len(metric.fields))
@@ -149,10 +149,24 @@ def _tested(
         yield some, n_groups, *grams.dependences(columns, weights)
 
 
-def _sums(
+def unit_sums(
     counts: Counts, metric: BoundMetric, systems: NDArray[np.integer[Any]], kept: Integers, index: Integers
 ) -> NDArray[np.float64]:
-    """Return what each unit contributes, shape (n_units, n_systems, n_fields)."""
+    """Return what each unit contributes, shape (n_units, n_systems, n_fields).
+
+    Parameters
+    ----------
+    counts : Counts
+        The test set.
+    metric : BoundMetric
+        Whose fields.
+    systems : int array, shape (n_systems,)
+        Of which systems.
+    kept : int64 array, shape (n_kept,)
+        Items that count.
+    index : int64 array, shape (n_kept,)
+        The unit of each, 0 to n_units - 1, none empty.
+    """
     order = np.argsort(index, kind="stable")
     starts = np.searchsorted(index[order], np.arange(index.max() + 1))
     found = np.empty((len(starts), len(systems), len(metric.fields)))

@@ -15,12 +15,16 @@ Kind = Literal[
     "unadjusted-undecided",  # so does that of p, where the verdict is of an adjusted one
     "stop-unknown",  # the trial that a rule stops at is not found yet
     "second-look",  # p was had before with fewer trials
+    "interval",  # why there is none, or what is to be known of it
+    "interval-differs",  # it holds 0 beside a small p, or the reverse
+    "interval-coverage",  # such intervals were measured to hold the truth less often than they say
     # of all comparisons
     "reading",  # what the reader of the data had to say
     "few-trials",  # the trials cannot reach alpha
     "few-units",  # a test of so few units says little
     "family-undecided",  # intervals of adjusted p straddle alpha
     "caveat",  # what the adjustment itself is known not to hold
+    "exact-by-holm",  # exact p are adjusted by Holm, as nothing else was asked for
     "skewed",  # differences of units are too skewed for studentised max-T
     "missing",  # two systems without a common item are not compared
     "dependence",  # differences hang together within groups that are not exchanged whole

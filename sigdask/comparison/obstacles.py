@@ -21,6 +21,9 @@ TUKEY_CAVEAT = (
     "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are told "
     "apart too often (9 to 16 % at 5 % in simulation); --adjust max-t is not so"
 )
+EXACT_BY_HOLM = (
+    "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons hang together"
+)
 SKEWED = (
     "systems of one mean that are skewed in opposite directions are not exchangeable, and studentised max-T can find "
     "false differences of such twice as often as its level says, or more; --adjust max-t:raw stays nearer to it, and "
@@ -131,6 +134,8 @@ def n_asked_by_rules(found: Table) -> NDArray[np.int64]:
 
 
 def _caveats(made: Adjustment, _found: Table) -> Iterable[Note]:
+    if made.for_exact and made.method == "holm":
+        yield Note("exact-by-holm", EXACT_BY_HOLM, {"adjust": made.method})
     if made.method == "tukey":
         yield Note("caveat", TUKEY_CAVEAT, {"adjust": made.method})
     family = made.family

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,50 @@ from numpy.typing import NDArray
 from sigdask import metrics as known
 from sigdask.comparison.comparisons import bind
 from sigdask.counts import Counts
+from sigdask.counts.checks import check_names
 from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
 
 AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
+
+
+MOST_BY_DEFAULT = 100
+"""Comparisons that have intervals without being asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sureness:
+    """Which intervals of differences and scores are wanted.
+
+    Attributes
+    ----------
+    kind : {"auto", "bootstrap", "inversion"}
+        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
+    confidence : float
+        Of the intervals.
+    resamples : int or None
+        Resamples; by default what the kind takes.
+    most : int or None
+        Comparisons of which there are intervals at most, all or none; None for any number.
+    """
+
+    kind: Literal["auto", "bootstrap", "inversion"] = "auto"
+    confidence: float = 0.95
+    resamples: int | None = None
+    most: int | None = None
+
+    @staticmethod
+    def asked(kind: str | None, confidence: float, resamples: int | None) -> Sureness | None:
+        """Return what options ask for, by default intervals of few comparisons; None where none are wanted."""
+        if kind == "none":
+            return None
+        most = MOST_BY_DEFAULT if kind is None else None
+        return Sureness(cast("Any", kind or "auto"), confidence, resamples, most)
+
+    def is_wanted(self, n_comparisons: int) -> bool:
+        """Say whether so many comparisons have intervals."""
+        return self.most is None or n_comparisons <= self.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +78,10 @@ class Wanted:
         As in `compare_sets`.
     beside : bool
         Show p with other units exchanged.
+    tests : tuple of str
+        Names of classical tests, as `statistics.classical.names.asked` gives them.
+    sureness : Sureness or None
+        Intervals that are wanted; None for none.
     """
 
     metrics: Sequence[AnyMetric]
@@ -49,6 +93,8 @@ class Wanted:
     trials: int | None = None
     seed: int = 0
     beside: bool = True
+    tests: tuple[str, ...] = ()
+    sureness: Sureness | None = None
 
     def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, names looked up."""
@@ -68,6 +114,7 @@ class Wanted:
 
 def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
     """Return the pairs of systems compared, as indices, shape (n_pairs, 2)."""
+    check_names(counts.systems)
     place = {name: k for k, name in enumerate(counts.systems)}
     for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
         if name not in place:

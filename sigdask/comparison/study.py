@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.across_sets import AcrossSets, across_sets
-from sigdask.comparison.adjustment import Adjustment, adjustment, chosen
+from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, is_exact
 from sigdask.comparison.analysis import Analysis
-from sigdask.comparison.comparisons import Slots, Standing
-from sigdask.comparison.exchange import Asking, joined, nowhere, shifted
+from sigdask.comparison.comparisons import Slots, Standing, nowhere
+from sigdask.comparison.exact.known import with_exact
+from sigdask.comparison.exchange import Asking, joined, shifted
+from sigdask.comparison.intervals.sought import Sought
 from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
@@ -47,6 +49,8 @@ class Study:
         Level of the verdicts.
     seed : int
         Of the stream.
+    intervals : list of (Sought or None)
+        Of each test set; None where none are wanted.
     """
 
     analyses: list[Analysis]
@@ -55,6 +59,7 @@ class Study:
     across: AcrossSets | None
     alpha: float
     seed: int
+    intervals: list[Sought | None]
 
     @property
     def jobs(self) -> list[Job]:
@@ -63,7 +68,13 @@ class Study:
             *(job for analysis in self.analyses for job in analysis.jobs),
             *(made.job for made, _ in self.families if made.job is not None),
             *([self.across.job] if self.across else []),
+            *self.interval_jobs,
         ]
+
+    @property
+    def interval_jobs(self) -> list[Job]:
+        """What of it is counted for intervals: the last."""
+        return [job for sought in self.intervals if sought is not None for job in sought.jobs]
 
     @property
     def slots(self) -> Slots:
@@ -86,14 +97,24 @@ class Study:
                 job += 1
         return found
 
+    @property
+    def of_intervals(self) -> Standing:
+        """Where the counts of each comparison's interval stand, if it has one that is counted."""
+        found, before = [], len(self.jobs) - len(self.interval_jobs)
+        for analysis, sought in zip(self.analyses, self.intervals, strict=True):
+            own = nowhere(len(analysis.main.comparisons)) if sought is None else sought.standing
+            found.append(shifted(own, before))
+            before += 0 if sought is None else len(sought.jobs)
+        return joined(found)
+
     def _slots(self, k: int) -> Slots:
         """Return the slots of each test set's exchange number `k`, one test set after the other."""
         found, before = [], 0
         for analysis in self.analyses:
             sizes = [len(one.jobs) for one in analysis.exchanges]
             n = len(analysis.main.comparisons)
-            own = analysis.exchanges[k].slots if k < len(sizes) else Slots(nowhere(n), nowhere(n), nowhere(n))
-            found.append([shifted(one, before + sum(sizes[:k])) for one in (own.first, own.second, own.exact)])
+            own = analysis.exchanges[k].slots if k < len(sizes) else Slots.nowhere(n)
+            found.append([shifted(one, before + sum(sizes[:k])) for one in own.each])
             before += sum(sizes)
         return Slots(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
 
@@ -114,8 +135,12 @@ class Study:
             analysis.table(Judging(alternative, self.alpha, n_sampled, failed), counted)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
         ]
+        judged = [
+            own if sought is None else replace(own, intervals=sought.columns(counted))
+            for own, sought in zip(judged, self.intervals, strict=True)
+        ]
         families = [(made.counted(counted), places) for made, places in self.families]
-        found = _adjusted(revised(Table.joined(judged)), families, counted)
+        found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),
@@ -146,12 +171,13 @@ Families = Sequence[tuple[Adjustment, Integers]]
 def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
     """Put the adjusted p of families beside what was found."""
     columns = [column.copy() for column in (found.p_adjusted, found.p_adjusted_low, found.p_adjusted_high)]
+    low, high = (np.where(found.exact, found.p_value, limit) for limit in (found.p_low, found.p_high))
     for made, places in families:
-        own = made.p_values(found.p_value[places], found.p_low[places], found.p_high[places], tallies)
+        own = made.p_values(found.p_value[places], low[places], high[places], tallies)
         for column, values in zip(columns, own or (), strict=False):
             column[places] = values
-    p, low, high = columns
-    return replace(found, p_adjusted=p, p_adjusted_low=low, p_adjusted_high=high)
+    p, p_low, p_high = columns
+    return replace(found, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high)
 
 
 def _some(found: Table, places: Integers) -> Table:
@@ -197,9 +223,15 @@ def prepare(
     families = []
     for places in rows_of(numbered(asking.metric) if by_metric else np.zeros(len(asking), np.int64)):
         own = asking.only(places)
-        families.append((adjustment(chosen(adjust, own), own, sides[own.of_set[0]]), places))
+        made = adjustment(chosen(adjust, own), own, sides[own.of_set[0]])
+        families.append((replace(made, for_exact=adjust is None and is_exact(own)), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    return Study(analyses, sides, families, across, alpha, asked[0][1].seed)
+    wanted = [own.sureness for _, own, _ in asked]
+    intervals = [
+        Sought.of(analysis.main, own) if own is not None and own.is_wanted(len(asking)) else None
+        for analysis, own in zip(analyses, wanted, strict=True)
+    ]
+    return Study(analyses, sides, families, across, alpha, asked[0][1].seed, intervals)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.notes import Note
 
 Floats = NDArray[np.float64]
@@ -193,6 +194,38 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Tested:
+    """What one classical test found of each row.
+
+    Attributes
+    ----------
+    name : str
+        Of the test, one of `statistics.classical.names`.
+    statistic, p_value : float64 array, shape (n,)
+        NaN where there is none.
+    n : int64 array, shape (n,)
+        Observations that it takes, of both samples where there are two; 0 where it does not fit.
+    n_dropped : int64 array, shape (n,)
+        Those without a difference that it drops.
+    detail : Coded of str
+        How it was had, or why it does not fit the score, with "{dropped}" for `n_dropped`; empty where it was not asked
+        for.
+    """
+
+    name: str
+    statistic: Floats
+    p_value: Floats
+    n: Integers
+    n_dropped: Integers
+    detail: Coded[str]
+
+    @property
+    def is_asked(self) -> NDArray[np.bool_]:
+        """Of which rows it was asked for."""
+        return np.array([text != "" for text in self.detail.values], np.bool_)[self.detail.codes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """What was found of comparisons: arrays of shape (n,), a row for each.
 
@@ -208,11 +241,11 @@ class Table:
         NaN where a black box gave no score.
     n_items, n_units, n_discordant : int64
     exact : bool
-        Whether p is of all arrangements.
+        Whether p is exact.
     n_trials, n_extreme : int64
         Of the sample, or of all arrangements.
     p_value, p_low, p_high : float64
-        p, and the ends of its interval.
+        p, and the ends of the interval that the sample gives; of p where there is none.
     r12 : float64
         NaN where it does not apply.
     second_trials, second_extreme : int64
@@ -238,8 +271,12 @@ class Table:
         One for each rule; no row is in two.
     seen_with : int64
         Trials that a p was had with before; 0 where it was not, or with no fewer.
+    tests : tuple of Tested
+        One for each classical test that was asked for, in the order of their names.
     notes : mapping of int to tuple of Note
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
+    intervals : Intervals or None
+        None where none were asked for.
     """
 
     alpha: float
@@ -280,7 +317,9 @@ class Table:
     dependence: tuple[Hanging, ...] = ()
     beside: tuple[OtherUnit, ...] = ()
     stops: tuple[Stops, ...] = ()
+    tests: tuple[Tested, ...] = ()
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
+    intervals: Intervals | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)
@@ -324,6 +363,11 @@ class Table:
         return joined(tables)
 
     @property
+    def enumerated(self) -> NDArray[np.bool_]:
+        """Where trials are all arrangements: the interval of a sample has a width."""
+        return np.asarray(self.exact & (self.n_trials > 0) & (self.p_low == self.p_high))
+
+    @property
     def counted(self) -> tuple[Integers, Integers]:
         """Trials and exceedances that checks are of: all that were counted, also where a rule stopped before."""
         trials, extreme = self.n_trials, self.n_extreme
@@ -344,7 +388,7 @@ class Table:
     @property
     def is_open(self) -> NDArray[np.bool_]:
         """Where the interval of p holds alpha, and more trials could turn its verdict."""
-        found = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled
+        found = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled & ~self.exact
         for stops in self.stops:
             if stops.has_decision:
                 found &= stops.n_asked == 0
@@ -357,7 +401,7 @@ class Table:
         found = np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
         for stops in self.stops:
             if stops.has_decision:
-                found = np.where(stops.n_asked > 0, stops.is_significant, found)
+                found = np.where((stops.n_asked > 0) & ~self.exact, stops.is_significant, found)
         return found
 
     @property

@@ -7,7 +7,7 @@ in `sigdask.counts.lattice`, so that no system's scale depends on who else takes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
+from sigdask.counts.label_sets import LabelSetFields, joined, known_labels, sets_of
 from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
 from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
@@ -114,7 +115,7 @@ class Counts:
     extracted: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_names(self.systems)
+        check_names(self.systems, least=1)
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:
@@ -337,7 +338,7 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(predictions))
+        check_names(tuple(predictions), least=1)
         n_items = one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
         right, given = Factor.of(gold), [Factor.of(column) for column in predictions.values()]
         labels = tuple(right.levels)
@@ -353,6 +354,49 @@ class Counts:
             predicted_labels=others,
             outputs=Outputs(Made(len(given), partial(_objects_of, given)), np.asarray(right, object)),
             suggested=("accuracy",),
+            warnings=tuple(warnings),
+        )
+
+    @staticmethod
+    def from_label_sets(
+        gold: Sequence[Iterable[Any]] | Factor,
+        predictions: Mapping[str, Sequence[Iterable[Any]] | Factor],
+        *,
+        ids: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        name: str = "",
+        warnings: Sequence[str] = (),
+    ) -> Counts:
+        """Make counts from any number of labels per item: gold and each system's prediction.
+
+        Parameters
+        ----------
+        gold : sequence of iterables of str, length n_items
+            The right labels of each item, none in some; or a `Factor` of cells of `label_sets.joined`.
+        predictions : mapping of system name to sequence of iterables of str, length n_items
+            Predicted labels.
+        ids, groups, name, warnings
+            As in the class.
+        """
+        check_names(tuple(predictions), least=1)
+        right, *given = (
+            column if isinstance(column, Factor) else Factor.of(map(joined, column))
+            for column in (gold, *predictions.values())
+        )
+        n_items = one_length({"gold": len(right), **{s: len(p) for s, p in zip(predictions, given, strict=True)}})
+        labels = tuple(sorted(known_labels(right)))
+        others = tuple(sorted({label for column in given for label in known_labels(column)} - set(labels)))
+        return Counts(
+            systems=tuple(predictions),
+            fields=LabelSetFields.of(right, given, labels + others),
+            n_items=n_items,
+            name=name,
+            ids=item_ids(ids, n_items),
+            groups=item_groups(groups, n_items),
+            labels=labels,
+            predicted_labels=others,
+            outputs=Outputs(Made(len(given), partial(sets_of, given)), sets_of([right], 0)),
+            suggested=("micro-f1", "macro-f1", "subset-accuracy"),
             warnings=tuple(warnings),
         )
 

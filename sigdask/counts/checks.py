@@ -18,9 +18,9 @@ def canonical(text: str) -> bytes:
         raise InputError(f"{text!r}: a name or id that cannot be written in UTF-8; change it") from None
 
 
-def check_names(systems: Sequence[str]) -> None:
-    """Refuse fewer than two systems, and names that are the same."""
-    if len(systems) < 2:
+def check_names(systems: Sequence[str], least: int = 2) -> None:
+    """Refuse fewer than two systems, or than `least`, and names that are the same."""
+    if len(systems) < least:
         found = f"only {systems[0]!r}" if systems else "none"
         raise InputError(f"a comparison needs two systems or more, found {found}")
     check_unique(systems, "system name")

@@ -12,6 +12,7 @@ from functools import partial
 from sigdask.randomization.blocks import is_large, most_trials, seconds_by_blocks
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
+from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.shuffles import BLOCK
 
 TASK_SECONDS = 1.0
@@ -97,7 +98,9 @@ def partition(
 
 
 def seconds_per_trial(panel: AnyPanel) -> float:
-    """Measure what a trial costs here; for enumerations of pairs, which are many and short, state it."""
+    """Measure what a trial costs here; of enumerations of pairs, many and short, and of exact values it is stated."""
+    if isinstance(panel, ExactPanel):
+        return panel.seconds_per_trial
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     if is_large(panel):

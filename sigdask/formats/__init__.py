@@ -323,7 +323,8 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
     """Say what format a table without a gold file is in."""
     from sigdask.formats.measured.metrics import share_metrics
     from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
-    from sigdask.formats.tables.labels import ANSWER_NAMES, gold_among, gold_beside
+    from sigdask.formats.tables.label_sets import holds_lists
+    from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
 
     if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
@@ -334,7 +335,7 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
     answers = table.conventional(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
-    if gold_among(table, options):
+    if gold_among(table, options) or holds_lists(table, table.conventional(GOLD_NAMES)):
         return "labels"
     table = in_numbers(table, options)
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)

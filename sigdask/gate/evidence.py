@@ -17,6 +17,7 @@ from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, key_of, rows_covered
 from sigdask.gate.margin_tests import AnyBound, Count, margins_shown
+from sigdask.gate.simulated import Losses
 from sigdask.randomization.panels.sums import Units
 
 
@@ -80,7 +81,10 @@ def gather(
                     count,
                 )
                 shown |= {(rule, key): one for key, one in of_metric}
-    return Evidence(baselines, spreads, shown)
+    losses = {}
+    if any(isinstance(rule, NotWorse) and rule.detectable == "simulated" for rule in rules):
+        losses[counts.name] = Losses(counts, metrics, by, seed, count, waiting)
+    return Evidence(baselines, spreads, shown, losses=losses)
 
 
 def _spreads(

@@ -12,7 +12,7 @@ from scipy import special
 from sigdask.comparison.found.result import Result
 from sigdask.errors import InputError
 from sigdask.gate.coverage import Basis, Covered, failures_first, where
-from sigdask.gate.rules import POWER, Fdr, Finding, NotWorse, RuleVerdict, key_of, name_of
+from sigdask.gate.rules import POWER, Fdr, Finding, Key, NotWorse, RuleVerdict, key_of, name_of
 from sigdask.statistics import online_fdr
 from sigdask.statistics.multiplicity import holm
 from sigdask.statistics.rounding import high_text, low_text, p_equals
@@ -52,7 +52,11 @@ def not_worse(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> RuleV
     past = basis.evidence.history.get(name_of(rule), ())
     level = rule.alpha if basis.fdr == "none" else online_fdr.levels(past, rule.alpha, basis.fdr)[-1]
     each = level if basis.fdr == "none" else level / n_apart
-    findings = [_loss(rule, c, p, each, len(covered), basis) for c, p in zip(covered, adjusted, strict=True)]
+    simulated = _simulated(rule, covered, each, basis)
+    findings = [
+        _loss(rule, c, p, each, len(covered), basis, simulated.get(key_of(c.result)))
+        for c, p in zip(covered, adjusted, strict=True)
+    ]
     return RuleVerdict(
         rule=rule,
         name=name_of(rule),
@@ -111,11 +115,29 @@ def _n_in_family(result: Result, basis: Basis) -> int:
     return basis.sizes[basis.family_of(result)]
 
 
-def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, basis: Basis) -> Finding:
+def _simulated(rule: NotWorse, covered: Sequence[Covered], level: float, basis: Basis) -> dict[Key, float]:
+    """Return the smallest losses that samples tell would be detected, where the rule asks for them."""
+    found: dict[Key, float] = {}
+    if rule.detectable == "simulated":
+        groups: dict[tuple[str, str, int], list[Covered]] = {}
+        for c in covered:
+            alike = c.result.test_set, c.result.alternative, _n_adjusted(rule, c, len(covered), basis)
+            groups.setdefault(alike, []).append(c)
+        for (test_set, _, n), own in groups.items():
+            if (losses := basis.evidence.losses.get(test_set)) is not None:
+                found |= losses.detected([c.result for c in own], [c.system for c in own], level / n)
+    return found
+
+
+def _loss(
+    rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, basis: Basis, simulated: float | None
+) -> Finding:
     failed = c.is_worse and p <= level
     first = level / _n_adjusted(rule, c, n_covered, basis)
     # a plan's adjustment may let the largest difference through at the whole level, as max-T does
     smallest = detectable(c.result, basis.spread(c.result), first, reach=level if rule.adjust == "plan" else first)
+    is_simulated = simulated is not None and smallest != math.inf
+    smallest = simulated if is_simulated else smallest
     words = "significantly worse" if failed else ("worse, but not significantly," if c.is_worse else "not worse")
     return Finding(
         key=key_of(c.result),
@@ -126,7 +148,8 @@ def _loss(rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, ba
         passed=not failed,
         detectable=smallest,
         text=f"{c.system} is {words} than {c.baseline} by {where(c)}: {c.gain:+.4g}, {p_equals(p, level)}"
-        f"{'' if rule.adjust == 'none' else ' adjusted'}; {_detectable_text(smallest)}",
+        f"{'' if rule.adjust == 'none' else ' adjusted'}; {_detectable_text(smallest)}"
+        f"{' (simulated)' if is_simulated else ''}",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from sigdask.comparison.found.result import Result
 from sigdask.statistics.matched_proportions import Matched
@@ -37,6 +37,9 @@ class NotWorse:
         None takes the baseline of each test set.
     test_sets, metrics : tuple of str
         What it speaks of; empty for all.
+    detectable : {"normal", "simulated"}
+        How the smallest loss that could be detected is found: by the normal approximation, or by samples of the
+        observed units that are judged by the test itself. No verdict hangs on it.
     """
 
     alpha: float
@@ -44,6 +47,7 @@ class NotWorse:
     baseline: str | None = None
     test_sets: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    detectable: Literal["normal", "simulated"] = "normal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,14 @@ class Shown:
     matched: Matched | None = None
 
 
+class Detecting(Protocol):
+    """What tells which losses the comparisons of a test set would detect."""
+
+    def detected(self, results: Sequence[Result], systems: Sequence[str], level: float, /) -> dict[Key, float]:
+        """Return the smallest loss of each, where it can be told; of one alternative."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What the rules need beside results.
@@ -133,6 +145,8 @@ class Evidence:
         change left out.
     absent : tuple of Key
         Comparisons that could not be made: one of the systems has no such item.
+    losses : mapping of str to Detecting
+        What simulates the losses that a test set would detect, by its name.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
@@ -140,6 +154,7 @@ class Evidence:
     shown: Mapping[tuple[WithinMargin, Key], Shown] = field(default_factory=dict)
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
     absent: tuple[Key, ...] = ()
+    losses: Mapping[str, Detecting] = field(default_factory=dict)
 
     def __add__(self, other: Evidence) -> Evidence:
         return Evidence(
@@ -148,6 +163,7 @@ class Evidence:
             {**self.shown, **other.shown},
             {**self.history, **other.history},
             (*self.absent, *other.absent),
+            {**self.losses, **other.losses},
         )
 
 
@@ -269,6 +285,6 @@ def name_of(rule: Rule) -> str:
     'not-worse(alpha=0.01, adjust=holm)'
     """
     kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
-    given = {k: v for k, v in asdict(rule).items() if v}
+    given = {k: v for k, v in asdict(rule).items() if v and k != "detectable"}
     written = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in given.items()]
     return f"{kind}({', '.join(written)})"

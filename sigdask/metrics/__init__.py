@@ -20,7 +20,15 @@ __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", 
 _AVERAGES = {
     f"{average}-{kind}": ("sigdask.metrics.ratios:averaged", f"{kind}, {how}; options labels=A+B, zero_division=0|1")
     for average, how in (("macro", "mean over the gold labels"), ("micro", "of counts summed over the gold labels"))
-    for kind in ("precision", "recall", "f1", "f")
+    for kind in ("precision", "recall", "f1", "f", "jaccard")
+}
+
+_OF_SAMPLES = {
+    f"samples-{kind}": (
+        "sigdask.metrics.label_sets:samples",
+        f"{kind} of each item's set of labels, mean over the items; option zero_division=0|1",
+    )
+    for kind in ("precision", "recall", "f1")
 }
 
 METRICS: dict[str, tuple[str, str]] = {
@@ -34,6 +42,16 @@ METRICS: dict[str, tuple[str, str]] = {
     "f1": ("sigdask.metrics.ratios:f1", "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
     "f": ("sigdask.metrics.ratios:f_beta", "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
     **_AVERAGES,
+    "jaccard": (
+        "sigdask.metrics.label_sets:jaccard",
+        "labels in both sets / in either, mean over the items; jaccard[LABEL]; option zero_division=0|1",
+    ),
+    **_OF_SAMPLES,
+    "subset-accuracy": ("sigdask.metrics.label_sets:subset_accuracy", "share of items whose sets of labels are right"),
+    "hamming-loss": (
+        "sigdask.metrics.label_sets:hamming_loss",
+        "share of wrong decisions on a label of an item, lower is better; option labels=A+B",
+    ),
     "type-precision": ("sigdask.metrics.types:type_precision", "distinct right terms / distinct terms given anywhere"),
     "type-recall": ("sigdask.metrics.types:type_recall", "distinct right terms / distinct gold terms"),
     "type-f1": ("sigdask.metrics.types:type_f1", "harmonic mean of the two; option zero_division=0|1"),

@@ -63,7 +63,7 @@ def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or not counts.labels:
         raise InputError(f"metric {name!r} needs labels; these data have: {', '.join(list(counts.fields)[:6])}")
     if "tp" in counts.fields:
-        raise InputError(f"metric {name!r} needs one label an item; these data have chunks: take f1 or accuracy")
+        raise InputError(f"metric {name!r} needs one label an item; these data have several or chunks: take f1")
     labels = counts.labels + counts.predicted_labels
     margins = tuple(f"{kind}[{label}]" for kind in ("predicted", "gold") for label in labels)
     return BoundMetric(name, ("correct", "items", *margins), Formula(name, function))

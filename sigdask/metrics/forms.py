@@ -242,6 +242,19 @@ def _defined(form: Form, sums: Array) -> NDArray[np.float64]:
         return np.full(sums.shape[:-1], np.nan)
 
 
+def scores_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
+    """Score sums of shape (..., n_fields), NaN where a user's function gives no score.
+
+    What one of them is scored hangs on no other: where the function refuses several at once, it is asked one by one.
+    """
+    with np.errstate(all="ignore"):
+        scores = np.asarray(_defined(form, sums), np.float64)
+        if any_formula(form) and scores.size > 1 and np.isnan(scores).all():
+            rows = sums.reshape(-1, sums.shape[-1])
+            scores = np.array([_defined(form, row[None])[0] for row in rows]).reshape(sums.shape[:-1])
+    return np.where(np.isfinite(scores), scores, np.nan)
+
+
 def any_formula(form: Form) -> bool:
     """Whether a user's function has a part in a score."""
     return any(map(any_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)

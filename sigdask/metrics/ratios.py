@@ -23,6 +23,7 @@ LARGEST_WEIGHT = 10**10
 
 PRECISION: Weights = ((1, 0, 0), (0, 1, 0))
 RECALL: Weights = ((1, 0, 0), (0, 0, 1))
+JACCARD: Weights = ((1, 0, 0), (-1, 1, 1))
 
 
 def f_weights(beta: Fraction) -> Weights:
@@ -35,6 +36,14 @@ def f_weights(beta: Fraction) -> Weights:
     """
     p, q = beta.numerator**2, beta.denominator**2
     return ((p + q, 0, 0), (0, q, p))
+
+
+KINDS: dict[str, Weights] = {
+    "precision": PRECISION,
+    "recall": RECALL,
+    "f1": f_weights(Fraction(1)),
+    "jaccard": JACCARD,
+}
 
 
 def mean(spec: Spec) -> Metric:
@@ -55,30 +64,29 @@ def accuracy(spec: Spec) -> Metric:
 
 def precision(spec: Spec) -> Metric:
     """Correct responses over all responses."""
-    return _of_counts(spec, PRECISION)
+    return of_counts(spec, PRECISION)
 
 
 def recall(spec: Spec) -> Metric:
     """Correct responses over the gold items."""
-    return _of_counts(spec, RECALL)
+    return of_counts(spec, RECALL)
 
 
 def f1(spec: Spec) -> Metric:
     """Harmonic mean of precision and recall."""
-    return _of_counts(spec, f_weights(Fraction(1)))
+    return of_counts(spec, f_weights(Fraction(1)))
 
 
 def f_beta(spec: Spec) -> Metric:
     """F with recall weighted beta times as much as precision (option beta, default 1)."""
-    return _of_counts(spec, _beta_weights(spec), "beta")
+    return of_counts(spec, _beta_weights(spec), "beta")
 
 
 def averaged(spec: Spec) -> Metric:
     """Micro or macro average over labels (option labels=A+B, default the labels of the gold data)."""
     average, _, rest = spec.base.partition("-")
     spec.only("labels", "zero_division", *(["beta"] if rest == "f" else []))
-    kinds: dict[str, Weights] = {"precision": PRECISION, "recall": RECALL, "f1": f_weights(Fraction(1))}
-    weights = kinds.get(rest) or _beta_weights(spec)
+    weights = KINDS.get(rest) or _beta_weights(spec)
     bind = _macro if average == "macro" else _micro
     return Metric(spec.name, partial(bind, spec, weights))
 
@@ -121,7 +129,8 @@ def _share(name: str, of: str, counts: Counts, *, higher_is_better: bool = True)
     return BoundMetric(name, (of, items), Ratios(((1, 0),), ((0, 1),)), higher_is_better)
 
 
-def _of_counts(spec: Spec, weights: Weights, *options: str) -> Metric:
+def of_counts(spec: Spec, weights: Weights, *options: str) -> Metric:
+    """Return the metric of weighted counts of responses, or of one label."""
     spec.only("zero_division", *options, label=True)
     spec.zero_division()
     return Metric(spec.name, partial(_single, spec, weights))
@@ -159,6 +168,9 @@ def _macro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
 @known_as("sigdask.metrics.ratios:_micro")
 def _micro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
     labels = labels_of(spec, counts)
+    if "known" in counts.fields and "labels" not in spec.options:  # sets of labels, already summed over those of gold
+        form = Ratios((weights[0],), (weights[1],), spec.zero_division())
+        return BoundMetric(spec.name, ("tp", "known", "gold"), form)
     fields = tuple(name for label in labels for name in _fields(label))
     n = len(labels)
     form = Ratios((weights[0] * n,), (weights[1] * n,), spec.zero_division())

@@ -18,12 +18,13 @@ from sigdask.errors import InputError
 from sigdask.gate import NotWorse, asks_for, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
+from sigdask.overnight.ranked import Ranked
 from sigdask.overnight.work import study_of
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
-from sigdask.plan.model import Cost
+from sigdask.plan.model import Cost, RankedCandidates
 from sigdask.randomization.jobs import Job
 
 _T = TypeVar("_T")
@@ -50,6 +51,7 @@ def estimate(plan: Plan, tell: Tell | None = None) -> list[Cost]:
     complaints: list[Complaint] = []
     source = Source(at_home(), Spread(plan.cluster, plan.workers), tell or Lines())
     found = [_of(plan, number, source, complaints) for number in range(len(plan.test_sets))]
+    found += [_attempt(complaints, ("rankings", k), _ranked, one) for k, one in enumerate(plan.rankings)]
     if complaints:
         raise refusal(plan.path, complaints)
     return [cost for cost in found if cost is not None]
@@ -142,6 +144,25 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_trials=int(sampled.max(initial=0)),
         seconds=_seconds(study.jobs),
         warnings=counts.warnings,
+    )
+
+
+def _ranked(asked: RankedCandidates) -> Cost:
+    """Return what a list of candidates takes."""
+    one = Ranked.of(asked)
+    given, jobs = one.lists.candidates, one.jobs
+    return Cost(
+        test_set=asked.name,
+        format="candidates",
+        unit="candidate",
+        n_systems=len(given.measures),
+        n_items=len(given),
+        n_units=len(given),
+        n_comparisons=sum(job.panel.shape[0] for job in jobs),
+        n_enumerated=0,
+        n_trials=asked.asked.trials if jobs else 0,
+        seconds=_seconds(one.lists.jobs),
+        warnings=given.notes,
     )
 
 

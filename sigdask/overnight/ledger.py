@@ -183,7 +183,7 @@ class Ledger:
     def spots(self, jobs: Sequence[Job], standing: Standing) -> Spots:
         """Return where counts of results stand, of jobs by their places."""
         place = standing.numbered(jobs, self.at)
-        run, wanted = (np.array([getattr(job, n) for job in jobs], np.int64) for n in ("run", "n_trials"))
+        run, wanted = (np.array([*(getattr(job, n) for job in jobs), 0], np.int64) for n in ("run", "n_trials"))
         return Spots(run[standing.job], place, wanted[standing.job])
 
     def is_complete(self, spots: Spots) -> NDArray[np.bool_]:

@@ -50,8 +50,11 @@ class Watch:
             here = here[np.argsort(result[here], kind="stable")]
             cells[number] = place[here], wanted[here], result[here]
         of_p = ledger.spots(jobs, batch.of_p)
-        made = Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0)
-        return replace(made, kept=made.now(ledger).counted)
+        return Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0).as_kept(ledger)
+
+    def as_kept(self, ledger: Ledger) -> Watch:
+        """Return it with what the ledger has now as what the store had."""
+        return replace(self, kept=self.now(ledger).counted)
 
     def now(self, ledger: Ledger) -> Progress:
         """Return how far it is."""
@@ -64,6 +67,9 @@ class Watch:
             done, wanted_all = done + int(have[once].sum()), wanted_all + int(wanted[once].sum())
             finished[results[have < wanted]] = False
         runs, places = self.first
-        reached = sum(int((ledger.n_trials[run][places[runs == run]] > 0).sum()) for run in self.cells)
+        reached = int(np.count_nonzero(places < 0))  # of which p is had without counting
+        reached += sum(
+            int((ledger.n_trials[run][places[(runs == run) & (places >= 0)]] > 0).sum()) for run in self.cells
+        )
         kept = min(self.kept, done)  # less than the store had where a rule stopped before
         return Progress(self.name, self.n_results, reached, int(finished.sum()), kept, done - kept, wanted_all)

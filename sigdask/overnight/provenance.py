@@ -18,7 +18,8 @@ def provenance(plan: Plan, taken: Mapping[str, Sequence[Path]] = NOTHING) -> dic
 
     `taken` are, by test set, the files that were taken of the folders and patterns of its systems.
     """
-    return {"versions": _versions(), "settings": _settings(plan), "inputs": _inputs(plan.test_sets, taken)}
+    inputs = _inputs(plan.test_sets, taken) | _candidates(plan)
+    return {"versions": _versions(), "settings": _settings(plan), "inputs": inputs}
 
 
 def _versions() -> dict[str, str]:
@@ -37,6 +38,11 @@ def _settings(plan: Plan) -> dict[str, Any]:
 def _inputs(test_sets: Sequence[TestSet], taken: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, str]]:
     """Return the digest of every file that was read."""
     return {t.name: {_text(path): _digest(path) for path in t.files(taken.get(t.name, ()))} for t in test_sets}
+
+
+def _candidates(plan: Plan) -> dict[str, dict[str, str]]:
+    """Return the digests of the files of candidates."""
+    return {one.name: {_text(one.path): _digest(one.path)} for one in plan.rankings}
 
 
 def _text(path: Path) -> str:

@@ -27,10 +27,12 @@ from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
 from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
+from sigdask.overnight.ranked import Ranked, jobs_of, read_rankings
 from sigdask.overnight.work import Batch, read_batches, source_of
 from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
+from sigdask.rankings.found import Evaluation
 from sigdask.report.gate import render
 from sigdask.report.plans import write_files
 from sigdask.store import Found, Store, history, open_store, views
@@ -77,6 +79,8 @@ class Outcome:
         Files of the gate that could not be written, and who could not be told.
     unwritten : tuple of UnfinishedError
         Files of the plan's report that could not be written.
+    rankings : dict of str to Evaluation
+        By name, of the plan's lists of candidates.
     """
 
     results: dict[str, Results]
@@ -93,6 +97,7 @@ class Outcome:
     unjudged: SigdaskError | None = None
     untold: tuple[str, ...] = ()
     unwritten: tuple[UnfinishedError, ...] = ()
+    rankings: dict[str, Evaluation] = field(default_factory=dict)
 
     @property
     def exit_status(self) -> int:
@@ -160,7 +165,7 @@ def run_plan(
         except Stopped:
             return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
-        if not outcome.results:
+        if not outcome.results and not outcome.rankings:
             return outcome
         stop = Stop(deadline)  # counting left some time before it
         with stop.watching():
@@ -176,6 +181,7 @@ class _Driver:
     store: Store
     stop: Stop
     batches: list[Batch]
+    rankings: list[Ranked]
     ledger: Ledger
     early: Early | None
     watches: list[Watch]
@@ -184,10 +190,12 @@ class _Driver:
     @staticmethod
     def of(plan: Plan, store: Store, stop: Stop, source: Source) -> _Driver:
         batches, extracted = read_batches(plan, source)
-        ledger = Ledger(store, [job for batch in batches for job in batch.study.jobs])
+        rankings = read_rankings(plan)
+        ledger = Ledger(store, [*(job for batch in batches for job in batch.study.jobs), *jobs_of(rankings)])
         early = _early(plan, batches, ledger)
         watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
-        return _Driver(plan, store, stop, batches, ledger, early, watches, extracted)
+        watches += [one.watch(ledger) for one in rankings]
+        return _Driver(plan, store, stop, batches, rankings, ledger, early, watches, extracted)
 
     def run(self, cluster: Where, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
@@ -204,7 +212,7 @@ class _Driver:
             self._fail(error, details)
             raise
         try:
-            return self._finish(number, details, counting)
+            return self._finish(number, details, counting, (cluster, workers))
         except SigdaskError as error:
             self._fail(error, details)
             raise
@@ -213,7 +221,7 @@ class _Driver:
         self, outcome: Outcome, stop: Stop, cluster: Where, workers: int | None, progress: Progress | None
     ) -> Outcome:
         """Hold a run that counted all against the plan's gate; what that counts is kept as all else is."""
-        if self.plan.gate is None or outcome.stopped or outcome.problems:
+        if self.plan.gate is None or outcome.stopped or outcome.problems or not outcome.results:
             return outcome
 
         def count(jobs: Sequence[Job]) -> list[Tally]:
@@ -249,11 +257,14 @@ class _Driver:
         with suppress(SigdaskError):
             self.store.end("failed", str(error), details)
 
-    def _finish(self, number: int, details: dict[str, Any], counting: Counting) -> Outcome:
+    def _finish(
+        self, number: int, details: dict[str, Any], counting: Counting, where: tuple[Where, int | None]
+    ) -> Outcome:
         """Judge what there is, and record it."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
         recorded: list[Found] = []
+        evaluations: dict[str, Evaluation] = {}
         if self.n_results <= MOST_REPORTED or not signalled:
             if self.early is not None:
                 self.early.look()
@@ -263,17 +274,20 @@ class _Driver:
                 results, found = self._judged(batch, looks, counting)
                 recorded.append(found)
                 by_set |= _by_set(batch.names, results, found.table)
+            evaluations = {one.asked.name: one.evaluation(self.ledger, *where) for one in self.rankings}
         n_changed = self.store.record(recorded) if recorded else 0
         again = {name: n for name, own in by_set.items() if (n := int(np.count_nonzero(own.table.seen_with)))}
         stopped = self.stop.reason if not self._is_complete() else ""
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         frames = {name: history.frame(results) for name, results in by_set.items()}
         details = {**details, "second_looks": again, "frames": frames, "savings": self._savings(), "changed": n_changed}
+        if evaluations:
+            details["rankings"] = self.store.evaluations(evaluations)
         progress = [watch.now(self.ledger) for watch in self.watches]
         self.store.end(state, stopped or "; ".join(counting.problems), details, progress)
         return Outcome(
             by_set, number, self.store.where, self.store.location, stopped, counting.n_counted, n_changed, again,
-            tuple(counting.problems),
+            tuple(counting.problems), rankings=evaluations,
         )  # fmt: skip
 
     def _savings(self) -> dict[str, float]:
@@ -318,8 +332,8 @@ class _Driver:
         )
         if early is not None:
             complete &= early.is_found(of_p.place)
-        comparison = self.ledger.ids[of_p.place]
-        table = _with_looks(results.table, looks[of_p.place])
+        comparison, seen = (np.append(own, none)[of_p.place] for own, none in ((self.ledger.ids, -1), (looks, 0)))
+        table = _with_looks(results.table, seen)
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _of_metrics(table, failing)))
         return results, Found(table.take(scored), comparison[scored], complete[scored])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sigdask import addresses
 from sigdask.clusters import Where
 from sigdask.comparison import comparisons
 from sigdask.comparison.comparisons import Standing
-from sigdask.comparison.request import Wanted, pairs_of
+from sigdask.comparison.request import Sureness, Wanted, pairs_of
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
 from sigdask.engine import Progress
@@ -40,7 +41,8 @@ class Batch:
     of_p : Standing
         Where the counts stand that each result's p is of; jobs by their places in the study's.
     standings : tuple of Standing
-        Where all counts of the results stand: of both runs, of all arrangements, of other units, of families.
+        Where all counts of the results stand: of both runs, of all arrangements, of other units, of families,
+        of intervals.
     """
 
     counts: dict[str, Counts]
@@ -59,9 +61,10 @@ class Batch:
         """Make a batch of test sets, in the order of the study."""
         sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
         slots = (study.slots, *study.beside)
-        standings = [standing for own in slots for standing in (own.first, own.second, own.exact)]
-        of_p = _first_of(study.slots.first, study.slots.exact)
-        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), of_p, (*standings, study.of_families))
+        standings = [standing for own in slots for standing in own.each]
+        of_p = reduce(_first_of, (slots[0].first, slots[0].exact, slots[0].known))
+        standings += [study.of_families, study.of_intervals]
+        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), of_p, tuple(standings))
 
     def __len__(self) -> int:
         return len(self.set_of)
@@ -148,4 +151,6 @@ def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any
         method=test_set.method,
         trials=test_set.trials,
         seed=plan.seed,
+        tests=test_set.tests,
+        sureness=Sureness.asked(test_set.interval, test_set.confidence, test_set.resamples),
     )

@@ -12,7 +12,21 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 from sigdask.gate import Fdr
-from sigdask.options import OPTIONS, READING, Adjust, Align, Alternative, Decimal, Method, Missing
+from sigdask.options import (
+    CANDIDATES,
+    OPTIONS,
+    RANKED,
+    READING,
+    Adjust,
+    Align,
+    Alternative,
+    Decimal,
+    IntervalKind,
+    Method,
+    Missing,
+    Option,
+    Ties,
+)
 from sigdask.plan.model import Family
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -64,9 +78,9 @@ DECLARED = {**OPTIONS, **READING}
 DEFAULT: dict[str, Any] = {name: said.default for name, said in DECLARED.items()}
 
 
-def of(name: str, more: str = "") -> Any:
+def of(name: str, more: str = "", declared: Mapping[str, Option] = DECLARED) -> Any:
     """Return the help and the bounds of a declared option, as pydantic takes them."""
-    said = DECLARED[name]
+    said = declared[name]
     default = f" By default {said.otherwise}." if said.otherwise else ""
     text = f"{said.help}{default}{f' {more}' if more else ''}"
     return Field(description=text, ge=said.least, le=said.most, gt=said.above, lt=said.below)
@@ -109,6 +123,44 @@ class TestSetKeys:
     alternative: Annotated[Alternative | None, of("alternative")] = None
     method: Annotated[Method | None, of("method")] = None
     trials: Annotated[StrictInt | None, of("trials")] = None
+    tests: Annotated[TextOrTexts | None, of("tests")] = None
+    interval: Annotated[IntervalKind | None, of("interval", "In plans by default none.")] = None
+    confidence: Annotated[Share | None, of("confidence")] = None
+    resamples: Annotated[StrictInt | None, of("resamples")] = None
+
+
+Cutoffs = Annotated[TextShape | Annotated[Annotated[tuple[StrictInt, ...], Field(min_length=1)], Tag("list")], SHAPE]
+
+
+def ranked(name: str, more: str = "") -> Any:
+    """Return the help and the bounds of an option that is declared for rankings."""
+    return of(name, more, {**RANKED, **CANDIDATES})
+
+
+@dataclass(frozen=True, slots=True)
+class RankingsKeys:
+    """Candidates that measures of association rank."""
+
+    __pydantic_config__ = CLOSED
+
+    name: Annotated[Text, Field(description="Unique, also among test sets; part of the address of what is drawn.")]
+    candidates: Annotated[Text, Field(description="Table of candidates, data set of UCS, or XML of mwetoolkit.")]
+    gold_column: Annotated[Text | None, ranked("gold_column")] = None
+    positive: Annotated[Names | None, ranked("positive")] = None
+    id: Annotated[TextOrTexts | None, ranked("ids")] = None
+    measures: Annotated[Names | None, ranked("measures")] = None
+    smaller: Annotated[Names | None, ranked("smaller")] = None
+    ignore: Annotated[Names | None, ranked("ignore")] = None
+    sampled: Annotated[StrictBool, ranked("sampled")] = False
+    decimal: Annotated[Decimal | None, ranked("decimal")] = None
+    most_unpacked: Annotated[StrictInt | None, ranked("most_unpacked")] = None
+    n: Annotated[Cutoffs | None, ranked("n")] = None
+    pairs: Annotated[Pairs, ranked("pairs", _PAIRS)] = "all"
+    ties: Annotated[Ties, ranked("ties")] = "expected"
+    trials: Annotated[StrictInt | None, ranked("trials")] = None
+    confidence: Annotated[Share, ranked("confidence")] = 0.95
+    samples: Annotated[StrictInt | None, ranked("samples")] = None
+    sample_size: Annotated[StrictInt | None, ranked("sample_size")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +214,13 @@ class NotWorseKeys:
     baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
     test_sets: Annotated[Names | None, Field(description="By default all.")] = None
     metrics: Annotated[Names | None, Field(description="By default all.")] = None
+    detectable: Annotated[
+        Literal["normal", "simulated"],
+        Field(
+            description="How the smallest loss that would be detected is found: by the normal approximation, or by "
+            "samples of the observed units, each judged by the test."
+        ),
+    ] = "normal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +292,18 @@ class PlanKeys:
 
     __pydantic_config__ = CLOSED
 
-    test_set: Annotated[tuple[TestSetKeys, ...], Field(min_length=1, description="The test sets.")]
+    test_set: Annotated[tuple[TestSetKeys, ...], Field(min_length=1, description="The test sets.")] = ()
+    rankings: Annotated[tuple[RankingsKeys, ...], Field(description="Lists of candidates that measures rank.")] = ()
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
     metrics: Annotated[Names | None, of("metrics")] = None
     pairs: Annotated[Pairs, of("pairs", _PAIRS)] = "all"
     alternative: Annotated[Alternative, of("alternative")] = DEFAULT["alternative"]
     method: Annotated[Method, of("method")] = DEFAULT["method"]
     trials: Annotated[StrictInt | None, of("trials")] = None
+    tests: Annotated[TextOrTexts | None, of("tests")] = None
+    interval: Annotated[IntervalKind, of("interval", "In plans by default none.")] = "none"
+    confidence: Annotated[Share, of("confidence")] = DEFAULT["confidence"]
+    resamples: Annotated[StrictInt | None, of("resamples")] = None
     seed: Annotated[StrictInt, of("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
     alpha: Annotated[Share, of("alpha")] = DEFAULT["alpha"]
     second_run: Annotated[StrictBool, of("second_run")] = DEFAULT["second_run"]

@@ -99,6 +99,8 @@ def _validated(data: dict[str, Any], complaints: list[Complaint]) -> tuple[PlanK
 
     What is wrong is complained about and left out, so that the rest is judged as well.
     """
+    if not data.keys() & {"test_set", "rankings"}:
+        complaints.append(Complaint(("test_set",), "missing; expected the test sets, or rankings"))
     sets = data.get("test_set")
     n_sets = len(sets) if isinstance(sets, list) else 0
     try:

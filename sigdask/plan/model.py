@@ -11,9 +11,12 @@ from typing import ClassVar, Literal
 from sigdask import formats
 from sigdask.clusters.description import Named
 from sigdask.counts import Counts
-from sigdask.formats import Options, Source
+from sigdask.counts.candidates import Candidates
+from sigdask.formats import Options, Source, candidates
+from sigdask.formats.candidates import Columns
 from sigdask.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, Method
+from sigdask.options import Adjust, Alternative, IntervalKind, Method
+from sigdask.rankings.asked import Asked
 from sigdask.statistics.stopping import Stopping
 
 Family = Literal["metric", "test-set", "plan"]
@@ -47,6 +50,10 @@ class TestSet:
         Systems to compare; None with no baseline is all pairs.
     alternative, method, trials
         As in `compare_all`.
+    tests : tuple of str
+        Classical tests beside p.
+    interval, confidence, resamples
+        As in `compare_all`; plans have no intervals by default.
     """
 
     __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
@@ -64,6 +71,10 @@ class TestSet:
     alternative: Alternative
     method: Method
     trials: int | None
+    tests: tuple[str, ...] = ()
+    interval: IntervalKind = "none"
+    confidence: float = 0.95
+    resamples: int | None = None
 
     def read(self) -> Counts:
         """Read the files into aligned counts, with the unit that is exchanged."""
@@ -76,6 +87,32 @@ class TestSet:
         others = (self.gold, options.documents, options.group_file, *options.references)
         systems = taken or [path for source in self.sources for path in source.parts or (source.path,)]
         return (*systems, *(path for path in others if path is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedCandidates:
+    """One list of candidates that measures rank.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the plan; part of the address of what is drawn.
+    path : Path
+        The file.
+    columns : Columns
+        Which columns hold what.
+    asked : Asked
+        What is asked of the rankings.
+    """
+
+    name: str
+    path: Path
+    columns: Columns
+    asked: Asked
+
+    def read(self) -> Candidates:
+        """Read the file."""
+        return candidates.read(self.path, self.columns, name=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +218,8 @@ class Plan:
         Files to write at the end.
     gate : Gate or None
         What must hold.
+    rankings : tuple of RankedCandidates
+        Lists of candidates, in the order of the file.
     """
 
     path: Path
@@ -197,6 +236,7 @@ class Plan:
     store: str = ""
     report: Report = Report()
     gate: Gate | None = None
+    rankings: tuple[RankedCandidates, ...] = ()
 
 
 def dated(path: Path | None, start: datetime) -> Path | None:

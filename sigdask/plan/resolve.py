@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from sigdask import clusters
@@ -21,6 +21,7 @@ from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons
+from sigdask.plan.candidates import ranked
 from sigdask.plan.complaints import Complaint, nearest, shown
 from sigdask.plan.keys import (
     BaselineKeys,
@@ -33,6 +34,7 @@ from sigdask.plan.keys import (
 )
 from sigdask.plan.lines import Key
 from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
+from sigdask.statistics.classical.names import asked as tests_asked
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
 DATABASES = ("sqlite", "postgresql")
@@ -78,8 +80,10 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
     """
     at = _Place(path.parent, complaints)
     is_whole = not complaints
+    tests = at.attempt(("tests",), tests_asked, keys.tests) or ()
     test_sets = tuple(
-        _test_set(own, keys, at, ("test_set", number)) for own, number in zip(keys.test_set, numbers, strict=True)
+        _test_set(own, keys, at, ("test_set", number), tests)
+        for own, number in zip(keys.test_set, numbers, strict=True)
     )
     plan = Plan(
         path=path,
@@ -102,13 +106,14 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
             at.path(("report", "parquet"), keys.report.parquet, paths.writable),
         ),
         gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
+        rankings=ranked(keys, at.folder, at.complain),
     )
     if is_whole:
         check_across(plan, at.complain)
     return plan
 
 
-def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet:
+def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key, tests: tuple[str, ...]) -> TestSet:
     baseline, pairs = _pairs(own.pairs or keys.pairs)
     metrics = own.metrics or keys.metrics or ()
     found = TestSet(
@@ -125,6 +130,10 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key) -> TestSet
         alternative=own.alternative or keys.alternative,
         method=own.method or keys.method,
         trials=own.trials or keys.trials,
+        tests=tests if own.tests is None else at.attempt((*key, "tests"), tests_asked, own.tests) or (),
+        interval=own.interval or keys.interval,
+        confidence=own.confidence or keys.confidence,
+        resamples=own.resamples or keys.resamples,
     )
     check_comparisons(found, own, key, at.complain)
     return found
@@ -277,7 +286,8 @@ def _rule(rule: Any, keys: PlanKeys) -> Rule:
         return NonInferior(margin=rule.margin, **shared)
     if isinstance(rule, EquivalentKeys):
         return Equivalent(margin=rule.margin, **shared)
-    return NotWorse(adjust=rule.adjust or ("holm" if keys.adjust in {None, "none"} else "plan"), **shared)
+    adjust: Literal["holm", "plan", "none"] = "holm" if keys.adjust in {None, "none"} else "plan"
+    return NotWorse(adjust=rule.adjust or adjust, detectable=rule.detectable, **shared)
 
 
 def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:

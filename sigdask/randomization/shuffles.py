@@ -12,6 +12,15 @@ Philox4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as ea
 - unit u is bit u mod 32 of output word (u mod 128) // 32 in column u // 128.
 
 Relabelling needs several words a unit: there word 2 is the unit and word 3 the number of the call.
+
+A resample draws as many units as there are, with replacement, slot by slot: slot s of resample t is
+output word s mod 4 of the call at (trial t, purpose 3, word 2 = s // 4, word 3 = 0), and what it draws
+is the place floor(word * n_units / 2**32) among the units in canonical order. A place is drawn with a
+probability that is off 1 / n_units by less than n_units / 2**32 of itself: less than 1 in 4,000 for a
+million units, which moves no interval.
+
+Permuting needs about a word an item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
+call's four in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order (`kernels.permute`).
 """
 
 from __future__ import annotations
@@ -29,8 +38,8 @@ from sigdask.errors import InputError
 from sigdask.machine.compiled import compiled
 
 SCHEME = 1
-SWAP, RELABEL = 0, 1
-"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap."""
+SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE, RESAMPLE = range(6)
+"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap, 4 sample, 5 samples of any size and their swaps."""
 
 BLOCK = 4096
 """Consecutive trials that tallies are kept by."""
@@ -38,6 +47,9 @@ BLOCK = 4096
 COLUMN = 128
 """Units that one call of the generator serves."""
 
+
+SLOTS, CALLS = 4, 128
+"""Slots of a resample that one call serves, and calls whose words are made at a time."""
 
 Key = tuple[int, int]
 
@@ -83,10 +95,10 @@ def _framed(part: bytes) -> bytes:
     return len(part).to_bytes(8, "little") + part
 
 
-def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.bool_]:
+def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP) -> NDArray[np.bool_]:
     """Return the swaps of a range of trials, one byte a bit.
 
-    The kernels never make this matrix; it serves black-box metrics and tests.
+    The kernels never make this matrix; it serves black-box metrics, samples of other sizes and tests.
 
     Returns
     -------
@@ -97,16 +109,16 @@ def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int) ->
     bits = np.empty((n_trials, -(-n_units // COLUMN) * COLUMN), np.bool_)
     shifts = np.arange(32, dtype=np.uint32)
     for column in range(bits.shape[1] // COLUMN):
-        swap_words(key, run, first, column, words)
+        swap_words(key, run, first, column, words, purpose)
         for q in range(4):
             start = column * COLUMN + 32 * q
             bits[:, start : start + 32] = (words[q][:, None] >> shifts) & np.uint32(1)
     return bits[:, :n_units]
 
 
-def swap_words(key: Key, run: int, first: int, column: int, words: NDArray[np.uint32]) -> None:
+def swap_words(key: Key, run: int, first: int, column: int, words: NDArray[np.uint32], purpose: int = SWAP) -> None:
     """Fill `words`, shape (4, n_trials), with the swap bits of one column of 128 units."""
-    philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | SWAP << 24), np.uint32(column), first, words)
+    philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | purpose << 24), np.uint32(column), first, words)
 
 
 def counting_words(first: int, words: NDArray[np.uint32]) -> None:
@@ -118,9 +130,78 @@ def counting_words(first: int, words: NDArray[np.uint32]) -> None:
     words[1:] = 0
 
 
+def sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.uint32]:
+    """Return a random number of each unit and trial; the units of the smallest ones are a random sample.
+
+    Unit u is output word u mod 4 of column u // 4, which is counter word 2.
+
+    Returns
+    -------
+    uint32 array, shape (n_trials, n_units)
+    """
+    words = np.empty((4, n_trials), np.uint32)
+    found = np.empty((n_trials, -(-n_units // 4) * 4), np.uint32)
+    purpose = np.uint32(run << 16 | SAMPLE << 24)
+    for column in range(found.shape[1] // 4):
+        philox(np.uint32(key[0]), np.uint32(key[1]), purpose, np.uint32(column), first, words)
+        found[:, 4 * column : 4 * column + 4] = words.T
+    return found[:, :n_units]
+
+
 def relabel_word(run: int) -> np.uint32:
     """Return run and purpose of a relabelling, as they stand in counter word 1."""
     return np.uint32(run << 16 | RELABEL << 24)
+
+
+def drawn_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.int64]:
+    """Return which units a range of resamples draws, slot by slot, shape (n_trials, n_units).
+
+    It serves black-box metrics and tests; sums are made of `draw`.
+    """
+    slots = np.empty((n_trials, -(-n_units // SLOTS) * SLOTS), np.int64)
+    words = np.empty((SLOTS, n_trials), np.uint32)
+    for column in range(slots.shape[1] // SLOTS):
+        philox(np.uint32(key[0]), np.uint32(key[1]), _drawing(run), np.uint32(column), first, words)
+        places = words.astype(np.uint64) * np.uint64(n_units) >> np.uint64(32)
+        slots[:, column * SLOTS : (column + 1) * SLOTS] = places.T
+    return slots[:, :n_units]
+
+
+def draw(key: Key, run: int, first: int, out: NDArray[Any]) -> None:
+    """Fill `out`, float array of shape (n_trials, n_units), with how often each resample draws each unit."""
+    out[:] = 0
+    _draw(np.uint32(key[0]), np.uint32(key[1]), _drawing(run), first, out)
+
+
+def _drawing(run: int) -> np.uint32:
+    """Return run and purpose of a resample, as they stand in counter word 1."""
+    return np.uint32(run << 16 | BOOTSTRAP << 24)
+
+
+@compiled()
+def _draw(k0, k1, c1, first, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Count draws: the words of some calls at a time, in a loop that LLVM turns into vector code."""
+    n_trials, n = out.shape
+    words = np.empty((SLOTS, CALLS), np.uint32)
+    for t in range(n_trials):
+        trial = np.uint64(first) + np.uint64(t)
+        row = out[t]
+        for start in range(0, n, SLOTS * CALLS):
+            for c in range(CALLS):
+                x0, x1, x2, x3 = philox_call(k0, k1, trial, c1, np.uint32(start // SLOTS + c), np.uint32(0))
+                words[0, c] = x0
+                words[1, c] = x1
+                words[2, c] = x2
+                words[3, c] = x3
+            left = min(n - start, SLOTS * CALLS)
+            for j in range(SLOTS):
+                for c in range((left - j + SLOTS - 1) // SLOTS):
+                    row[np.int64(np.uint64(words[j, c]) * np.uint64(n) >> np.uint64(32))] += 1
+
+
+def permute_word(run: int) -> np.uint32:
+    """Return run and purpose of a permutation, as they stand in counter word 1."""
+    return np.uint32(run << 16 | PERMUTE << 24)
 
 
 @compiled()

@@ -20,6 +20,7 @@ from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
+from sigdask.report import classical
 from sigdask.report.files import write_whole
 from sigdask.report.terminal import (
     MOST_ALARMS,
@@ -27,6 +28,7 @@ from sigdask.report.terminal import (
     citation,
     confidence,
     how,
+    interval_cell,
     is_adjusted,
     p_cell,
     score_text,
@@ -37,6 +39,9 @@ from sigdask.statistics.rounding import limits_text, p_equals
 
 MOST_ROWS = 5000
 """Comparisons listed; of more, those with the smallest p."""
+
+MOST_TESTED = 500
+"""Comparisons whose classical tests are listed."""
 
 MOST_IN_MATRIX = 60
 """Systems up to which every pair is drawn."""
@@ -64,14 +69,23 @@ Inputs = Mapping[str, Mapping[str, str]]
 """Test set, to the files that were read and their digests."""
 
 NOTHING: Inputs = {}
+NO_TEXTS: Mapping[str, str] = {}
 
 
 def write_page(
-    path: Path, sets: Mapping[str, Results], title: str, *, gate: str | None = None, inputs: Inputs = NOTHING
+    path: Path,
+    sets: Mapping[str, Results],
+    title: str,
+    *,
+    gate: str | None = None,
+    inputs: Inputs = NOTHING,
+    candidates: Mapping[str, str] = NO_TEXTS,
 ) -> None:
-    """Write results as a page, whole or not at all; `sets`, `gate` and `inputs` as in `page`."""
+    """Write results as a page, whole or not at all; `sets`, `gate`, `inputs` and `candidates` as in `page`."""
     created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    write_whole(path, page(sets, title=f"sigdask: {title}", created=created, gate=gate, inputs=inputs))
+    write_whole(
+        path, page(sets, title=f"sigdask: {title}", created=created, gate=gate, inputs=inputs, candidates=candidates)
+    )
 
 
 def page(
@@ -82,6 +96,7 @@ def page(
     gate: str | None = None,
     created: str = "",
     inputs: Inputs = NOTHING,
+    candidates: Mapping[str, str] = NO_TEXTS,
 ) -> str:
     """Return a page.
 
@@ -99,11 +114,15 @@ def page(
         When, as it is to be printed.
     inputs : mapping of str to mapping of str to str
         Files that a plan's run read, by test set, with their digests.
+    candidates : mapping of str to str
+        What is said of rankings of candidates, by name.
     """
     shown = [(name, results) for name, results in sets.items() if len(results)]
     table = Table.joined([results.table for _, results in shown]) if shown else Table.of((), 0.05)
     alarming = np.flatnonzero(table.disagrees)
     room = _Room(MOST_IN_RANKINGS, MOST_SQUARES)
+    listed = [*table.take(_listed(table)).results()]
+    tested = [r for r in listed if r.tests]
     text: str = _template().render(
         title=title,
         created=created,
@@ -112,13 +131,18 @@ def page(
         n_alarming=len(alarming),
         gate=gate,
         inputs=inputs,
+        candidates=candidates,
         sets=[_section(name, results, room) for name, results in shown],
-        rows=[*table.take(_listed(table)).results()],
+        rows=listed,
+        tests=[*classical.lines(tested[:MOST_TESTED], table.alpha)],
+        misfits=[*classical.misfits(tested)],
+        n_tested=min(len(tested), MOST_TESTED),
         n_rows=len(table),
         alpha=table.alpha,
         several=len(np.unique(table.test_set.codes)) > 1,
         subsets=any(table.subset.values),
         adjusted=is_adjusted(table),
+        sure=table.intervals is not None,
         citations=list(dict.fromkeys(citation(results) for _, results in shown)),
         curve=_curve(table) if len(table) >= FEWEST_IN_CURVE else None,
     )
@@ -130,7 +154,14 @@ def _template() -> Any:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"p": p_cell, "limits": _limits, "score": score_text, "how": how, "letters": _letters}
+    environment.filters |= {
+        "p": p_cell,
+        "limits": _limits,
+        "sure": interval_cell,
+        "score": score_text,
+        "how": how,
+        "letters": _letters,
+    }
     return environment.from_string(files("sigdask.report").joinpath("page.html").read_text(encoding="utf-8"))
 
 

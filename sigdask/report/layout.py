@@ -13,7 +13,7 @@ from sigdask.report.text import printable
 NUMBERS = frozenset((
     "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "rank", "systems", "items", "units",
     "comparisons", "trials", "time", "run", "took", "with a bound", "finished", "of trials", "trials counted",
-    "results changed",
+    "results changed", "statistic", "n",
 ))  # fmt: skip
 """Headers of columns that stand to the right."""
 

@@ -16,6 +16,8 @@ from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
+from sigdask.rankings.found import Evaluation
+from sigdask.report import rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
@@ -107,12 +109,21 @@ def report_text(report: Report, *, everything: bool = False, width: int | None =
     lines = [printable(f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}"), ""]
     if report.results:
         lines += [results_text(report.results, everything=everything, width=width), ""]
+    for name, text in evaluations_text(report.evaluations, everything=everything, width=width).items():
+        lines += [printable(f"== {name} =="), text, ""]
     lines += list(_looks(run))
     if report.n_incomplete:
         lines += [f"{report.n_incomplete:,} results lack some of their trials; their bounds are valid as they are.", ""]
     if report.before is not None:
         lines.append(changes_text(report.changes, report.alpha, everything=everything))
     return "\n".join(lines)
+
+
+def evaluations_text(
+    found: Mapping[str, Evaluation], *, everything: bool = False, width: int | None = None
+) -> dict[str, str]:
+    """Return, by name, what is said of rankings of candidates."""
+    return {name: rankings.render(one, everything=everything, width=width) for name, one in found.items()}
 
 
 def report_dict(report: Report) -> dict[str, Any]:
@@ -135,6 +146,8 @@ def report_dict(report: Report) -> dict[str, Any]:
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
     whole["changes"] = _change_dicts(report.changes)
+    if report.evaluations:
+        whole["candidates"] = {name: one.as_dict() for name, one in report.evaluations.items()}
     return whole
 
 
@@ -177,7 +190,7 @@ def write_files(
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
-        (html, lambda path: write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report))),
+        (html, lambda path: write_report(path, report, gate)),
     ]
     for path, write in writers:
         if path is not None:
@@ -185,6 +198,12 @@ def write_files(
                 write(path)
             except UnfinishedError as error:
                 yield error
+
+
+def write_report(path: Path, report: Report, gate: str | None = None) -> None:
+    """Write a report as a page."""
+    ranked = evaluations_text(report.evaluations)
+    write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report), candidates=ranked)
 
 
 def status_dict(status: Status) -> dict[str, Any]:

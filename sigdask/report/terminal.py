@@ -15,17 +15,21 @@ from sigdask.comparison.found.result import Beside, Result
 from sigdask.comparison.results import ResultAcrossSets, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
+from sigdask.report import classical
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
 from sigdask.report.trials import trials_text
 from sigdask.statistics.bounds import interval
-from sigdask.statistics.classical import inflation
+from sigdask.statistics.classical.correlation import inflation
 from sigdask.statistics.rounding import limits_text, p_equals, p_text
 
 MOST_LETTERS = 20
 
 SHOWN = 40
 """Comparisons, rankings and systems of each shown unless all are asked for."""
+
+IN_SENTENCES = 12
+"""Comparisons that are told in sentences as well, at most."""
 
 MOST_ALARMS = 100
 """Comparisons whose cross-checks disagree that are named."""
@@ -90,10 +94,11 @@ def render(results: Results, *, everything: bool = False, width: int | None = No
             f"{_summary(results)}; the {len(shown)} smallest p are shown (--all shows all, --json FILE keeps them)",
             "",
         ]
+    lines += classical.text(shown, results.alpha, width, everything=everything)
     lines += _rankings(results, width, everything=everything)
     lines += _together(results, width, everything=everything)
     lines += [line for text in trials_text(results) for line in (text, "")]
-    if len(shown) <= 12:
+    if len(shown) <= IN_SENTENCES:
         lines += [line for result in shown for line in _sentences(result, results.alpha)] + [""]
     lines += _alarms(results) + _signatures(results)
     lines.append(citation(results))
@@ -137,9 +142,10 @@ def _shown(results: Results, *, everything: bool) -> Sequence[Result]:
 def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
     with_set = len({r.test_set for r in shown}) > 1
     with_subset = any(r.subset for r in shown)
-    unadjusted = _unadjusted(shown)
+    unadjusted, sure = _unadjusted(shown), _confidence(shown)
     names = [*(["test set"] if with_set else []), *(["subset"] if with_subset else [])]
-    names += ["A", "B", "metric", "score A", "score B", "A - B", f"{unadjusted}p"]
+    names += ["A", "B", "metric", "score A", "score B", "A - B"]
+    names += [*([sure] if sure else []), f"{unadjusted}p"]
     names += ["adjusted p"] if unadjusted else []
     rows = []
     for r in shown:
@@ -152,11 +158,18 @@ def _table(shown: Sequence[Result], alpha: float, width: int | None) -> str:
             score_text(r.score_a),
             score_text(r.score_b),
             f"{r.difference:+.4f}",
+            *([interval_text(r)] if sure else []),
             p_cell(r.p_value, alpha),
         ]
         row += [p_cell(r.p_adjusted, alpha)] if unadjusted else []
         rows.append([*row, how(r), r.verdict(alpha) + (" !" if r.disagreements() else "")])
     return lay_out([*names, "method", ""], rows, width)
+
+
+def _confidence(shown: Sequence[Result]) -> str:
+    """Return the header of a column of intervals; none where sentences tell them, or there are none."""
+    first = next((r.interval for r in shown if r.interval is not None), None)
+    return "" if first is None or len(shown) <= IN_SENTENCES else f"{100 * first.confidence:.4g} % interval"
 
 
 def p_cell(p: float | None, alpha: float) -> str:
@@ -235,6 +248,8 @@ def score_text(score: float) -> str:
 def _sentences(r: Result, alpha: float) -> Iterator[str]:
     where = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
     yield printable(f"{r.metric}{where}: {standing(r, alpha)}")
+    if r.interval is not None:
+        yield printable(f"    {size_text(r)}")
     for check in r.checks:
         if check.verdict != "not applicable":
             yield printable(f"    {check.name} {check.verdict}: {check.detail}")
@@ -251,6 +266,46 @@ def _sentences(r: Result, alpha: float) -> Iterator[str]:
         yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: {_beside(b, alpha)}")
     for note in r.warnings:
         yield printable(f"    note: {note}")
+
+
+METHODS = {
+    "bootstrap-bca": "BCa bootstrap",
+    "bootstrap-percentile": "percentile bootstrap",
+    "tango": "Tango's score interval",
+    "inversion": "the test inverted",
+}
+"""Words for how intervals are had."""
+
+
+def size_text(r: Result) -> str:
+    """Say how large the difference is, and how sure that is."""
+    own = r.interval
+    assert own is not None
+    what = "trials" if own.method == "inversion" else "resamples"
+    drawn = "" if own.n_resamples is None else f", {own.n_resamples:,} {what}"
+    d = "" if r.paired_d is None else f"; paired d {r.paired_d:+.2f}"
+    return (
+        f"{r.a} - {r.b} = {_signed(r.difference)}, {100 * own.confidence:.4g} % interval {interval_text(r)} "
+        f"({METHODS.get(own.method, own.method)} by {r.unit}{drawn}){d}"
+    )
+
+
+def interval_text(r: Result) -> str:
+    """Write the ends of the difference's interval; nothing where there is none."""
+    return "" if r.interval is None else f"{_signed(r.interval.low)} to {_signed(r.interval.high)}"
+
+
+def interval_cell(r: Result) -> str:
+    """Write the ends of the difference's interval and how it was had, for a table; nothing where there is none."""
+    if r.interval is None:
+        return ""
+    return (
+        f"{interval_text(r)} ({100 * r.interval.confidence:.4g} %, {METHODS.get(r.interval.method, r.interval.method)})"
+    )
+
+
+def _signed(score: float) -> str:
+    return format(score, "+.4f" if abs(score) < 1e6 else "+.6g")
 
 
 def standing(r: Result, alpha: float) -> str:

@@ -24,7 +24,8 @@ KNOWN_DIGITS = 6
 Verdict = Literal["agrees", "disagrees", "not applicable"]
 
 
-CHECKS = ("second run", "sign test", "exact value")
+EXACT_VALUE = "exact value"
+CHECKS = ("second run", "sign test", EXACT_VALUE)
 """The names of all checks, in the order in which they are told."""
 
 
@@ -105,6 +106,12 @@ def count_fits(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.fl
     upper = np.where(count > 0, special.betainc(np.maximum(count, 1), n - count + 1, inside), 1.0)
     fits = np.minimum(1.0, 2 * np.minimum(lower, upper))
     return np.asarray(np.where(known < 1, fits, np.where(count == n, 1.0, 0.0)))
+
+
+def count_fits_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+    """Return `count_fits` of the p within bounds that fits each count best: that of the share, or the nearer bound."""
+    share = np.asarray(k) / np.asarray(n_trials)
+    return count_fits(k, n_trials, np.clip(share, low, high))
 
 
 def equals_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArray[np.bool_]:

@@ -188,7 +188,36 @@ def score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
     >>> round(-score_margin(0, 1, 44, 0.05), 3), round(score_margin(1, 0, 44, 0.05), 3)
     (-0.096, 0.037)
     """
-    return _crossing(lambda margin: -float(score(wins, losses, n, margin)), float(special.ndtri(alpha)))
+    return float(score_margins(wins, losses, n, alpha))
+
+
+def score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> NDArray[np.float64]:
+    """Return `score_margin` of many comparisons at once, in their shape."""
+    wins, losses, n = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (wins, losses, n)))
+    low, high, level = np.full(wins.shape, -1.0), np.ones(wins.shape), -float(special.ndtri(alpha))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_shown = score(wins, losses, n, middle) >= level
+        low, high = np.where(is_shown, low, middle), np.where(is_shown, middle, high)
+    return np.asarray(high)
+
+
+def score_interval(
+    wins: ArrayLike, losses: ArrayLike, n: ArrayLike, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of Tango's score interval of the difference of two matched proportions.
+
+    They are where the score tests of `score_margin`, one in each direction, cease to reject.
+
+    Examples
+    --------
+    The 95 % interval of the cross-over trial of Tango 1998 (Statistics in Medicine 17:891).
+
+    >>> [round(float(end), 3) for end in score_interval(0, 1, 44, 0.95)]
+    [-0.118, 0.059]
+    """
+    alpha = (1 - confidence) / 2
+    return -score_margins(wins, losses, n, alpha), score_margins(losses, wins, n, alpha)
 
 
 def exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import DamagedError, SigdaskError, StoreError
+from sigdask.rankings.found import Evaluation
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.store import history, results, tallies
 from sigdask.store.database import Database, open_to_read, open_to_write, shown
@@ -104,6 +105,11 @@ class Store:
             self._lease.renew(connection)
             self._run = history.begin(connection, self.plan, path, details, sets)
         return self._run
+
+    def evaluations(self, found: Mapping[str, Evaluation]) -> dict[str, Any]:
+        """Return what this run keeps of evaluations of rankings."""
+        with self.database.transaction() as connection:
+            return history.recorded(connection, self.plan, found)
 
     def commit(self, kept: Sequence[Kept], sets: Iterable[tuple[int, Progress]] = ()) -> None:
         """Keep tallies and progress in one transaction; where the connection is lost, try again."""

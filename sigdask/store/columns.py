@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table
+from sigdask.comparison.intervals.columns import Intervals
+from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
+from sigdask.statistics.classical.names import in_order
 
 Name = tuple[str, ...]
 Column = NDArray[Any] | Coded[Any]
@@ -21,7 +23,7 @@ Columns = dict[Name, Column]
 Rows = NDArray[np.int64]
 
 NOTES: Name = ("notes",)
-UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "notes")
+UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals")
 """Fields of a table that are no columns: its level is that of the run, the others are several."""
 
 
@@ -40,6 +42,10 @@ def columns_of(table: Table) -> Columns:
         found |= _inside(("beside", str(place)), other)
     for stops in table.stops:
         found |= _inside(("stops", json.dumps([stops.rule, stops.epsilon, stops.h])), stops)
+    for tested in table.tests:
+        found |= _inside(("tests", tested.name), tested)
+    if table.intervals is not None:
+        found |= _inside(("intervals", "all"), table.intervals)
     found[NOTES] = _sparse(table.notes, n)
     return found
 
@@ -80,7 +86,9 @@ def table_of(columns: Columns, alpha: float) -> Table:
         dependence=tuple(_hanging(column, own) for column, own in grouped.get("dependence", ())),
         beside=tuple(OtherUnit(**own) for _, own in sorted(grouped.get("beside", ()), key=lambda each: int(each[0]))),
         stops=tuple(_stops(rule, own) for rule, own in grouped.get("stops", ())),
+        tests=_tests(dict(grouped.get("tests", ()))),
         notes=_dense(columns[NOTES]),
+        intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
     )
 
 
@@ -91,6 +99,10 @@ def _checked(own: dict[str, Any]) -> Checked:
 def _hanging(column: str, own: dict[str, Any]) -> Hanging:
     rows = np.flatnonzero(own["n_groups"])
     return Hanging(column, rows, **{name: values[rows] for name, values in own.items()})
+
+
+def _tests(found: dict[str, dict[str, Any]]) -> tuple[Tested, ...]:
+    return tuple(Tested(name=name, **found[name]) for name in in_order(found))
 
 
 def _stops(rule: str, own: dict[str, Any]) -> Stops:

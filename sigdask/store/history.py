@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from sigdask.comparison.notes import earlier
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.errors import DamagedError, InputError
+from sigdask.rankings.found import Evaluation
 from sigdask.store.seals import is_whole, seal
 from sigdask.store.values import made
 from sigdask.writing import plain
@@ -194,3 +195,46 @@ def plan_of(connection: Connection, plan: str | None) -> str:
         f"several plans are in this store: {listed}; name one" if plan is None and names
         else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {listed}"
     )  # fmt: skip
+
+
+RANKINGS = "rankings"
+"""Where evaluations of rankings stand in the details of a run."""
+
+
+def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation]) -> dict[str, Any]:
+    """Return what a run keeps of evaluations of rankings: all of each, or the number of the run that found the same."""
+    before = _latest(runs_of(connection, plan))
+    kept: dict[str, Any] = {}
+    for name, evaluation in found.items():
+        own = plain(evaluation, exact=True)
+        number, earlier = before.get(name, (0, None))
+        kept[name] = {"as_in": number} if earlier is not None and _as_text(earlier) == _as_text(own) else own
+    return kept
+
+
+def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation]:
+    """Return the evaluations of rankings that a run found, of all runs of its plan."""
+    by_number = {run.number: run.details.get(RANKINGS, {}) for run in runs}
+    found = {}
+    for name, kept in by_number.get(number, {}).items():
+        whole = by_number.get(kept["as_in"], {}).get(name) if "as_in" in kept else kept
+        if whole is not None:
+            found[name] = made(Evaluation, whole)
+    return found
+
+
+def _latest(runs: list[Run]) -> dict[str, tuple[int, Any]]:
+    """Return, by name, the number of the run that found what the latest run with such has, and what that is."""
+    run = next((run for run in runs if run.details.get(RANKINGS)), None)
+    if run is None:
+        return {}
+    by_number = {each.number: each.details.get(RANKINGS, {}) for each in runs}
+    found = {}
+    for name, kept in run.details[RANKINGS].items():
+        number = kept.get("as_in", run.number)
+        found[name] = (number, by_number.get(number, {}).get(name))
+    return found
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -15,6 +15,7 @@ from sigdask.comparison.found.result import Result
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.errors import InputError
+from sigdask.rankings.found import Evaluation
 from sigdask.store import Run, history, reading
 from sigdask.store.blocks import COMPLETE
 from sigdask.store.lease import sign_of_life
@@ -174,6 +175,8 @@ class Report:
         The run before.
     changes : Changes
         Since then.
+    evaluations : dict of str to Evaluation
+        Of the plan's rankings of candidates, by name.
     """
 
     run: Run
@@ -181,6 +184,7 @@ class Report:
     n_incomplete: int
     before: int | None
     changes: Changes
+    evaluations: dict[str, Evaluation]
 
     @property
     def alpha(self) -> float:
@@ -228,7 +232,8 @@ def report(store: str, plan: str | None = None, number: int | None = None) -> Re
     alpha = float(settings["alpha"])
     found = results_of(columns, alpha)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
-    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha))
+    of_rankings = history.evaluations(runs, run.number)
+    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), of_rankings)
 
 
 NONE = np.zeros(0, np.int64)

@@ -86,6 +86,7 @@ def test_files_are_written_as_their_endings_say(tmp_path):
         (["--format", "labels", "-m", "acuracy"], "unknown metric 'acuracy': did you mean accuracy?"),
         (["-m", "bleu:tokenise=zh"], "did you mean 'tokenize'?"),
         (["-m", "f1("], "metric 'f1('"),
+        (["--tests", "t,macnemar"], "no classical test 'macnemar'; did you mean 'mcnemar'?"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_file_is_read(arguments, message, tmp_path):

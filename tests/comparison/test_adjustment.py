@@ -36,6 +36,7 @@ def many(n_items=60, n_systems=5, seed=2, **more):
     return Counts.from_scores(scores, **more)
 
 
+@pytest.mark.slow
 def test_an_exact_oracle_from_the_public_function(oracles):
     results = compare_all(five_topics(), metrics=["mean"], adjust="tukey")
     expected = [
@@ -171,10 +172,12 @@ def test_tukey_needs_every_item_and_two_sides():
 
 
 def test_warnings_name_remedies():
-    few = compare_all(many(), metrics=["mean"], trials=99, adjust="holm").warnings
-    assert any("it takes 199 (--trials 199)" in w for w in few)
-    assert not any("it takes" in w for w in compare_all(many(), metrics=["mean"], trials=199, adjust="holm").warnings)
-    assert any("it takes 19" in w for w in compare_all(many(), metrics=["mean"], trials=10).warnings)
+    def sampled(**options):
+        return compare_all(many(), metrics=["mean"], method="randomization", **options).warnings
+
+    assert any("it takes 199 (--trials 199)" in w for w in sampled(trials=99, adjust="holm"))
+    assert not any("it takes" in w for w in sampled(trials=199, adjust="holm"))
+    assert any("it takes 19" in w for w in sampled(trials=10))
     units = compare_all(five_topics(), metrics=["mean"]).warnings
     assert units == (
         "only 5 units (item): a test of so few says little; 0.05 cannot be reached after max-t: more units are needed",
@@ -193,7 +196,8 @@ def test_the_trials_asked_for_are_the_fewest_that_let_one_p_reach_alpha(adjust):
 
     def ask(trials):
         data = Counts.from_scores(scores)
-        return compare_all(data, metrics=["mean"], pairs=pairs, trials=trials, adjust=adjust, alpha=0.02)
+        how = {"trials": trials, "adjust": adjust, "alpha": 0.02, "method": "randomization"}
+        return compare_all(data, metrics=["mean"], pairs=pairs, **how)
 
     [warning] = [w for w in ask(99).warnings if "it takes" in w]
     needed = int(warning.rsplit(" ", 1)[1].rstrip(")"))

@@ -39,7 +39,7 @@ def nothing_predicted():
 
 
 def test_a_p_that_straddles_alpha_is_undecided_by_its_interval():
-    results = compare_all(straddling(), metrics=["mean"], trials=99, adjust="none")
+    results = compare_all(straddling(), metrics=["mean"], trials=99, adjust="none", method="randomization")
     found = {(r.a, r.b): of_kind(r, "undecided") for r in results}
     assert 0 < sum(map(bool, found.values())) < 10
     for r in results:
@@ -51,7 +51,10 @@ def test_a_p_that_straddles_alpha_is_undecided_by_its_interval():
 
 
 def test_of_an_adjusted_p_the_notes_on_the_other_are_of_another_kind():
-    plain, adjusted = (compare_all(straddling(), metrics=["mean"], trials=99, adjust=how) for how in ("none", "holm"))
+    plain, adjusted = (
+        compare_all(straddling(), metrics=["mean"], trials=99, adjust=how, method="randomization")
+        for how in ("none", "holm")
+    )
     assert not any(of_kind(r, "undecided") for r in adjusted)
     was, is_ = (
         [of_kind(r, kind) for r in some] for some, kind in ((plain, "undecided"), (adjusted, "unadjusted-undecided"))
@@ -90,10 +93,13 @@ def test_few_units_are_counted_and_those_that_cannot_reach_alpha():
 @pytest.mark.parametrize(("adjust", "least"), [("none", 19), ("max-t", 19), ("holm", 59)])
 def test_too_few_trials_are_counted_with_those_that_it_takes(adjust, least):
     # (0 + 1) / (trials + 1) times the comparisons (three, or one) is at most 0.05
-    results = compare_all(gaussian(30, 3), metrics=["mean"], adjust=adjust, trials=9)
-    [note] = of_kind(results, "few-trials")
+    few, enough = (
+        compare_all(gaussian(30, 3), metrics=["mean"], adjust=adjust, trials=n, method="randomization")
+        for n in (9, least)
+    )
+    [note] = of_kind(few, "few-trials")
     assert note.numbers == {"n_trials": 9, "needed": least, "alpha": 0.05}
-    assert not of_kind(compare_all(gaussian(30, 3), metrics=["mean"], adjust=adjust, trials=least), "few-trials")
+    assert not of_kind(enough, "few-trials")
 
 
 def test_verdicts_of_a_family_that_another_seed_can_turn_are_counted():

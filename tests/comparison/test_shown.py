@@ -11,16 +11,16 @@ from sigdask.report.terminal import render
 def test_results_are_shown_as_a_short_table(yeh):
     assert repr(sigdask.compare_all(yeh)) == (
         "Results: 3 comparisons, alpha 0.05\n"
-        "A  B   metric     score A  score B    A - B        p\n"
-        "I  II  recall      0.4563   0.2427  +0.2136  0.00019  significant\n"
-        "I  II  precision   0.4947   0.6410  -0.1463   0.0399  significant\n"
-        "I  II  f1          0.4747   0.3521  +0.1226   0.0298  significant"
+        "A  B   metric     score A  score B    A - B         p\n"
+        "I  II  recall      0.4563   0.2427  +0.2136  0.000196  significant\n"
+        "I  II  precision   0.4947   0.6410  -0.1463      0.04  significant\n"
+        "I  II  f1          0.4747   0.3521  +0.1226    0.0296  significant"
     )
 
 
 def test_a_result_is_shown_as_a_line(yeh):
     result = sigdask.compare_all(yeh, metrics="recall")[0]
-    assert repr(result) == "Result(I - II, recall 0.4563 - 0.2427 = +0.2136, p = 0.00019)"
+    assert repr(result) == "Result(I - II, recall 0.4563 - 0.2427 = +0.2136, p = 0.000196)"
 
 
 def test_the_cells_are_those_of_the_report():

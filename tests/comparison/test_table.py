@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sigdask
 from sigdask.api import compare_all
-from sigdask.comparison.found.result import Beside, Exact, Result, SecondRun, Stopped
+from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
 from sigdask.comparison.notes import Note
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
@@ -51,6 +51,11 @@ NOTES = st.tuples(
 )  # fmt: skip
 
 
+T = ClassicalTest("t", None, None, None, assumes_independence=False, detail="fewer than 2 units")
+SIGN = ClassicalTest("sign", 4.0, 0.6875, 6, assumes_independence=False, detail="exact; 1,001 dropped")
+CHI2 = ClassicalTest("chi2", 2.5, 0.1, 20, assumes_independence=True, detail='by "doc"')
+
+
 @st.composite
 def results(draw):
     """Any result, also such as no version makes."""
@@ -84,9 +89,15 @@ def results(draw):
         notes=tuple(Note(*one) for one in draw(st.lists(NOTES, max_size=2))),
         signature=draw(st.none() | NAMES), stopped=stopped,
         p_adjusted_interval=None if adjusted is None else draw(st.none() | st.tuples(P, P)),
+        tests=draw(st.sampled_from([(), (SIGN,), (T, SIGN, CHI2)])),
+        interval=draw(st.none() | st.builds(Interval, st.sampled_from(["bootstrap-bca", "tango"]), P, P, P,
+                                            st.none() | st.integers(1, 9), st.none() | st.tuples(P, P))),
+        score_a_interval=draw(st.none() | st.tuples(P, P)), score_b_interval=draw(st.none() | st.tuples(P, P)),
+        paired_d=draw(st.none() | P),
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), max_size=5), st.data())
 def test_rows_come_back_from_columns_as_they_were(rows, data):

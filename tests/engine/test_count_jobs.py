@@ -216,6 +216,7 @@ def test_an_error_of_a_users_metric_on_a_worker_is_the_users_error(yeh):
         compare_all(yeh, metrics=[metric(fails)], cluster="local", workers=1, trials=100)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_trials(tmp_path):
     script = tmp_path / "peak.py"
     script.write_text(

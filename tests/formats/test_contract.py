@@ -395,6 +395,7 @@ def test_every_format_takes_a_table_of_groups(tmp_path, name):
     assert {result.n_units for result in compare_all(counts, metrics=[metric], unit="group")} == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*TABLES, *FILES])
 def test_whatever_metrics_files_bring_may_be_asked_for_by_name(tmp_path, name):
     """Names are looked at before files are read: none that the files have is refused."""

@@ -122,8 +122,8 @@ def test_the_smallest_detectable_loss_is_that_of_the_normal_tables():
 
 
 def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its_trials_too():
-    _, [sampled] = results_of([0.0], n=60)
-    few = replace(sampled, n_trials=99)
+    _, [found] = results_of([0.0], n=60)
+    few = replace(found, method="approximate", n_trials=99)
     assert math.isinf(detectable(few, 1.0, 0.0099))
     assert math.isfinite(detectable(few, 1.0, 0.01))
     exact = replace(few, method="exact", n_units=10)
@@ -340,6 +340,7 @@ def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_p
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.slow
 def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
     waits = "import time; time.sleep(1.5); open('late', 'w')"
     command = ("sh", "-c", '"$0" -c "$1" & sleep 60', sys.executable, waits)

@@ -232,6 +232,7 @@ def multeval(shared_data):
     return shared_data / "mt_multeval", json.loads((shared_data / "mt_multeval" / "reference_scores.json").read_text())
 
 
+@pytest.mark.slow
 def test_multeval_has_its_official_scores(multeval):
     folder, official = multeval
     gold = folder / "refs.test2010.lc.tok.en.0"

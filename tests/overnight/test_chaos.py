@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from nights import sigdask, tallies_in, write_slow_plan
+from nights import sigdask, tallies_in, workers_of, write_slow_plan
 from servers import free_port, start_postgres
 from sqlalchemy import text
 
@@ -190,17 +190,6 @@ def assert_calm(store, calm):
     tallies, results = calm
     assert tallies_in(store) == tallies
     assert results_in(store) == results
-
-
-def workers_of(pid):
-    """Processes that a driver has spawned to count."""
-    found = []
-    for task in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, IndexError):
-            parent = int((task / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == pid and b"spawn_main" in (task / "cmdline").read_bytes():
-                found.append(int(task.name))
-    return found
 
 
 def start_cluster(port, folder):

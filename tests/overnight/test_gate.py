@@ -81,7 +81,8 @@ def test_the_history_moves_the_level(plan):
 
 
 def test_too_few_trials_for_the_level_of_the_night_are_said(plan):
-    few = [replace(r, n_trials=9999, n_extreme=0, p_value=1e-4) for r in results_of(plan)]
+    sampled = {"method": "approximate", "n_trials": 9999, "n_extreme": 0, "p_value": 1e-4}
+    few = [replace(r, **sampled) for r in results_of(plan)]
     verdict = judge_plan(plan, few)
     assert verdict.rules[0].passed
     assert "3 of 3 comparisons could not fail: too few units or trials" in "".join(verdict.rules[0].notes)

@@ -23,6 +23,7 @@ from sigdask.formats import Options, read
 from sigdask.overnight import counting, run_plan
 from sigdask.plan import load_plan
 from sigdask.randomization.tallies import round_of
+from sigdask.statistics.classical import names
 from sigdask.store import Store, open_store
 from sigdask.store.views import report, runs, status
 
@@ -49,6 +50,40 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     again = run_plan(plan, cluster="none")
     assert (again.n_counted, again.n_changed) == (0, 0)
     assert again.results == outcome.results
+
+
+def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_path):
+    without = load_plan(write_plan(tmp_path / "night", trials=4096))
+    first = run_plan(without, cluster="none")
+    assert all(r.tests == () for results in first.results.values() for r in results)
+    plan = load_plan(write_plan(tmp_path / "night", trials=4096, more='tests = ["t,sign", "wilcoxon:pratt"]'))
+    outcome = run_plan(plan, cluster="none")  # what an earlier night found had none: asked for, they are new
+    assert (outcome.n_counted, outcome.n_changed) == (0, 30)
+    for test_set in plan.test_sets:
+        counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
+        asked = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon:pratt"]}
+        compared = compare_all(counts, cluster="none", **asked)
+        assert [r.tests for r in outcome.results[test_set.name]] == [r.tests for r in compared]
+    assert run_plan(plan, cluster="none").n_changed == 0
+    held = report(plan.store, plan.name).results
+    assert {name: [r.tests for r in own] for name, own in held.items()} == {
+        name: [r.tests for r in own] for name, own in outcome.results.items()
+    }
+
+
+def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
+    path = write_plan(tmp_path / "night", trials=4096, more='tests = "all"')
+    with path.open("a") as file:
+        file.write('tests = "t"\n[report]\ncsv = "r.csv"\njson = "r.json"\nhtml = "r.html"\n')
+    outcome = run_plan(load_plan(path), cluster="none")
+    assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
+    held = report(load_plan(path).store, "night").results
+    assert [[t.name for t in results[0].tests] for results in held.values()] == [[*names.NAMES], ["t"]]
+    header, *rows = (path.parent / "r.csv").read_text().splitlines()
+    assert "chi2_statistic,chi2_p_value" in header
+    assert {row.count(",") for row in rows} == {header.count(",")}
+    assert [len(r["tests"]) for r in json.loads((path.parent / "r.json").read_text())["results"]] == [8] * 15 + [1] * 15
+    assert "Classical tests" in (path.parent / "r.html").read_text()
 
 
 def test_the_store_keeps_each_comparison_once(plan):
@@ -104,7 +139,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     for k in range(20):
         np.savetxt(folder / f"system{k}.txt", rng.random(30).round(2), fmt="%.2f")
     (folder / "night.toml").write_text(
-        'trials = 5000\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
+        'trials = 5000\nmethod = "randomization"\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "system*.txt"\n'
     )
     first = run_plan(load_plan(folder / "night.toml"), cluster="none")
     assert first.n_counted == 190 * 2 * 5000
@@ -134,11 +169,10 @@ def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     twin = [",".join([*row, "twin" if k == 0 else row[2]]) for k, row in enumerate(rows)]
     (folder / "set0.csv").write_text("\n".join(twin) + "\n")
     outcome = run_plan(load_plan(path), cluster="none")
-    assert outcome.n_counted == 3 * 2 * 20_000 + 1  # three distinct pairs, and the twins' one arrangement
+    assert outcome.n_counted == (3 + 1) * 2 * 20_000  # three distinct pairs, and the twins
     by_pair = {(r.a, r.b): r.n_extreme for r in outcome.results["set0"]}
-    compared = compare_all(
-        read(folder / "set0.csv", options=Options(name="set0")), metrics=["mean"], seed=3, trials=20_000
-    )
+    data = read(folder / "set0.csv", options=Options(name="set0"))
+    compared = compare_all(data, metrics=["mean"], seed=3, trials=20_000, method="randomization")
     assert by_pair == {(r.a, r.b): r.n_extreme for r in compared}
 
 
@@ -169,6 +203,7 @@ def test_enumerated_pairs_are_kept_and_resumed_like_the_others(tmp_path):
     assert run_plan(load_plan(path), cluster="none").n_counted == 0
 
 
+@pytest.mark.slow
 def test_a_metric_that_fails_on_one_set_leaves_the_others_counted(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=2)
@@ -291,6 +326,7 @@ def test_a_second_driver_is_refused_with_status_2(plan):
     assert f"process {os.getpid()}" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_written_loses_nothing(tmp_path):
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("root writes anything, and there is no setpriv to be someone else")
@@ -330,6 +366,7 @@ def as_nobody(folder, tmp_path, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_room(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -402,6 +439,7 @@ def wait_for_tallies(folder):
     wait_for_run(folder, "tallies")
 
 
+@pytest.mark.slow
 def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
@@ -506,6 +544,7 @@ def test_json_tells_the_family_of_each_test_set(tmp_path):
     assert found["family"] is None
 
 
+@pytest.mark.slow
 def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
     found = []
     slow = replace(plan, test_sets=tuple(replace(t, trials=2**40) for t in plan.test_sets))

@@ -38,7 +38,7 @@ def test_yehs_example_one_and_two_sided(yeh, metric):
         assert r.n_trials == 2**20
         assert within(r.n_extreme, r.n_trials, p)
         assert within(r.second_run.n_extreme, r.n_trials, p)
-        assert r.p_value == (r.n_extreme + 1) / (2**20 + 1)
+        assert r.p_value == pytest.approx(p, rel=1e-12)
         assert not r.disagreements()
 
 
@@ -124,9 +124,9 @@ def test_enumeration_fits_sampling():
     assert [c.verdict for c in sampled.checks if c.name == "exact value"] == ["agrees"]
 
 
-def test_method_exact_refuses_what_it_cannot_enumerate(yeh):
-    with pytest.raises(InputError, match="34 discordant units under recall, at most 20"):
-        compare_all(yeh, metrics=["recall"], method="exact")
+def test_method_exact_needs_no_trial_for_what_has_a_binomial_tail(yeh):
+    [r] = compare_all(yeh, metrics=["recall"], method="exact", alternative="greater")
+    assert (r.n_trials, r.method, r.p_value) == (0, "exact", pytest.approx(ONE_SIDED["recall"], rel=1e-12))
 
 
 @pytest.mark.parametrize(("k", "n", "low", "high"), [
@@ -241,9 +241,14 @@ def test_the_smallest_p_of_n_units_is_2_to_the_1_minus_n():
 def test_twenty_discordant_units_are_enumerated_and_21_sampled():
     twenty = compare([1] * 20 + [0] * 500, [0] * 520)
     more = compare([1] * 21 + [0] * 500, [0] * 521, second_run=False)
-    assert (twenty.method, twenty.n_trials, twenty.n_discordant) == ("exact", 2**20, 20)
-    assert (more.method, more.n_trials, more.n_discordant) == ("approximate", 2**20, 21)
-    assert more.p_value >= 1 / (2**20 + 1)
+    assert (twenty.exact.method, twenty.n_trials, twenty.n_extreme, twenty.n_discordant) == (
+        "enumeration",
+        2**20,
+        2,
+        20,
+    )
+    assert (more.exact.method, more.n_trials, more.n_discordant) == ("binomial", 2**20, 21)
+    assert more.p_value == 2 / 2**21
 
 
 def test_concordant_items_stay_in_the_counts():

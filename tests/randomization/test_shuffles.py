@@ -124,6 +124,7 @@ def test_a_negative_seed_is_refused():
         stream_key(-1, "", 2)
 
 
+@pytest.mark.slow
 def test_bits_are_even_unrelated_between_units_and_between_trials():
     bits = swap_bits(KEY, run=0, first=0, n_trials=2**13, n_units=256)
     signs = 2 * bits.astype(np.float32) - 1  # sums of at most 2**13 ones are exact

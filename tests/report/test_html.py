@@ -52,6 +52,16 @@ def test_names_are_text_and_nothing_else():
     assert "49" not in found.texts
 
 
+def test_classical_tests_stand_on_the_page_beside_what_independence_costs(yeh):
+    found = compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="all", unit="item")
+    text = page({"": found}, title="t")
+    cells = Page(text).texts
+    assert cells.count("mcnemar") == 1
+    assert any(cell.startswith("for contrast, as if independent (r12 = 0.345: 1.24 times as wide)") for cell in cells)
+    assert any(cell.startswith("f1: t, sign, wilcoxon,") and "does not fit" in cell for cell in cells)
+    assert "Classical tests" not in page({"": results()}, title="t")
+
+
 def test_the_page_asks_for_nothing():
     text = page({"": results()}, title="t")
     assert re.findall(r'(?:src|href)="(?!data:)', text) == []

@@ -119,6 +119,7 @@ def test_help_and_lists_break_no_word_on_a_narrow_terminal(command):
     assert seen.status == 0
 
 
+@pytest.mark.slow
 def test_a_word_wider_than_the_terminal_is_broken_behind_its_punctuation(tmp_path):
     name = "a-very-long-name-of-a-system-that-is-wider-than-forty-columns"
     (tmp_path / "systems.csv").write_text(rows((name, "b", "c", "d")))

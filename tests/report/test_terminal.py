@@ -28,6 +28,33 @@ def test_an_r12_that_rounds_to_1_costs_without_bound(shift, told):
     assert re.search(told, render(results))
 
 
+def test_classical_tests_stand_below_the_table_those_for_contrast_with_their_cost(yeh):
+    shown = render(compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="sign,two-sample-t"))
+    assert re.search(r"I  II  recall  sign +28  0\.000196   34  exact; 69 without a difference dropped\n", shown)
+    assert re.search(
+        r"two-sample-t +3\.282 .* for contrast, as if independent \(r12 = 0\.345: 1\.24 times as wide\)\n", shown
+    )
+    assert "f1: sign, two-sample-t: does not fit: the denominator hangs on the system" in shown
+    assert "sign  " not in render(compare_all(yeh, metrics=["recall"], trials=99))
+
+
+def test_what_independence_costs_units_is_told_by_the_two_t():
+    scores = {"a": [1, 0, 2, 3, 5, 4, 1, 2], "b": [0, 0, 1, 2, 5, 3, 0, 0]}
+    counts = Counts.from_scores(scores, groups={"document": [*"wwxxyyzz"]})
+    results = compare_all(counts, metrics=["mean"], unit="document", trials=99, tests="t,two-sample-t")
+    matched, two = results[0].tests
+    assert f"as if independent ({matched.statistic / two.statistic:.2f} times as wide by document)" in render(results)
+    alone = compare_all(counts, metrics=["mean"], unit="document", trials=99, tests="two-sample-t")
+    assert re.search("for contrast, as if independent\n", render(alone))
+
+
+def test_classical_tests_of_many_comparisons_are_shown_where_all_are_asked_for():
+    scores = {f"s{k}": [k, 1, 2, k % 3] for k in range(6)}
+    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=99, tests="t")
+    assert "classical tests: --all shows them, --json FILE and --csv FILE keep them" in render(results)
+    assert render(results, everything=True).count("n - 1 degrees of freedom") == 15
+
+
 def result_of(**changes):
     """One comparison of Yeh's recall, 198 of 2^20, or as changed."""
     known = {

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, fisher_exact
 
-from sigdask.statistics.classical import correlations, inflation, sign_test
+from sigdask.statistics.classical.correlation import correlations, inflation
+from sigdask.statistics.classical.sign import sign_test
 from sigdask.statistics.crosscheck import ALARM, against_known, count_fits, runs_agree, second_run
 
 

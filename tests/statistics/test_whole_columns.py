@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, fisher_exact
 
 from sigdask.statistics.bounds import bound, interval, p_value
-from sigdask.statistics.classical import correlations, sign_test
+from sigdask.statistics.classical.correlation import correlations
+from sigdask.statistics.classical.sign import sign_test
 from sigdask.statistics.crosscheck import count_fits, equals_share, runs_agree
 from sigdask.statistics.distinct import distinct_pairs
 

@@ -286,6 +286,7 @@ def test_a_driver_that_lost_its_lease_cannot_commit(where):
         assert store.prefixes(ids, 0).n_trials.tolist() == [0]
 
 
+@pytest.mark.slow
 def test_a_lease_shows_signs_of_life(where, monkeypatch):
     monkeypatch.setattr(lease, "BEAT", 0.05)
     with open_store(where, "p") as store:
@@ -391,7 +392,7 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
     result = compare([1, 2, 3, 4], [0, 1, 1, 2])  # p = 2 / 16
     small, family = replace(result, p_value=0.05), replace(result, p_value=0.04, p_adjusted=0.06)
     sequence = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
-    decided = replace(result, p_value=math.nan, stopped=sequence)
+    decided = replace(result, method="approximate", p_value=math.nan, stopped=sequence)
     open_ = replace(decided, stopped=replace(sequence, is_significant=None))
     kinds = {
         (None, result): ("new",), (None, small): ("new", "gained"), (None, family): ("new",),
@@ -520,6 +521,7 @@ def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
         open_to_write(str(tmp_path / "x.sqlite"))
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_nothing_and_is_waited_for(server):
     import threading
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
 
 from sigdask.comparison.found import views
+from sigdask.comparison.found.parts import no_intervals, tests_of
 from sigdask.comparison.table import DISAGREES, Coded, Table
 from sigdask.errors import InputError, missing_extra
 
@@ -20,16 +21,30 @@ FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
 AT_ONCE = 65_536
 """Rows of a part: of Parquet, a row group."""
 
-OPTIONAL = ("p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p")
+SURE = {
+    "interval_confidence": "confidence", "interval_low": "low", "interval_high": "high", "score_a_low": "a_low",
+    "score_a_high": "a_high", "score_b_low": "b_low", "score_b_high": "b_high", "paired_d": "paired_d",
+}  # fmt: skip
+"""Columns of intervals and sizes of effect, by what `Intervals` calls them."""
+
+OPTIONAL = ("p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p", *SURE)
 """Columns of numbers that rows may be without: NaN in an array."""
 
 
-def columns(table: Table) -> dict[str, Any]:
-    """Return the columns of a data frame: arrays, of objects where they are of words."""
+def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the columns of a data frame: arrays, of objects where they are of words.
+
+    Parameters
+    ----------
+    table : Table
+        The results.
+    tests : sequence of str, optional
+        The classical tests that have columns, statistic and p-value; by default those that were asked for.
+    """
     rule = np.full(len(table), None, object)
     for stops in table.stops:
         rule[stops.n_asked > 0] = stops.rule
-    metric = table.metric
+    metric, sure = table.metric, table.intervals or no_intervals(len(table))
     return {
         "test_set": words(table.test_set),
         "subset": words(Coded(table.subset.codes, tuple(s and s.value for s in table.subset.values))),
@@ -62,6 +77,19 @@ def columns(table: Table) -> dict[str, Any]:
         ),
         "agreement_p": table.agreement_p,
         "disagreements": _disagreements(table),
+        **_tests(table, tests),
+        "interval_method": words(Coded(sure.method.codes, tuple(method or None for method in sure.method.values))),
+        **{name: getattr(sure, own) for name, own in SURE.items()},
+    }
+
+
+def _tests(table: Table, names: Sequence[str] | None) -> dict[str, Any]:
+    found = {own.name: own for own in table.tests}
+    nothing = np.full(len(table), np.nan)
+    return {
+        f"{name}_{column}": getattr(found[name], column) if name in found else nothing
+        for name in (found if names is None else names)
+        for column in ("statistic", "p_value")
     }
 
 
@@ -70,6 +98,11 @@ def words(column: Coded[Any]) -> Any:
     values = np.empty(len(column.values), object)
     values[:] = column.values
     return values[column.codes]
+
+
+def _may_lack(name: str) -> bool:
+    """Whether rows may be without a number of that column."""
+    return name in OPTIONAL or name.endswith(("_statistic", "_p_value"))
 
 
 def _disagreements(table: Table) -> Any:
@@ -92,15 +125,16 @@ def data_frame(table: Table, library: str) -> Any:
         return make({})
     found = columns(table)
     if library != "pandas":  # which takes NaN for what is missing; others know better
-        found |= {name: views.optional(found[name]) for name in OPTIONAL}
+        found |= {name: views.optional(column) for name, column in found.items() if _may_lack(name)}
     return make(found)
 
 
 def csv_parts(tables: Iterable[Table]) -> Iterator[str]:
     """Yield the text of a CSV file with a row for each comparison, under the names of a data frame's columns."""
-    header = True
+    header, tables = True, [*tables]
+    tests = tests_of(tables)
     for part in _parts(tables):
-        found = columns(part)
+        found = columns(part, tests)
         out = io.StringIO()
         write = csv.writer(out, lineterminator="\n")
         if header:
@@ -118,10 +152,12 @@ def _cells(column: Any) -> list[Any]:
 def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
     """Write a Parquet file with a row for each comparison, the columns those of a data frame."""
     pyarrow = parquet_library()
-    writer = None
+    writer, tables = None, [*tables]
+    tests = tests_of(tables)
     try:
         for part in _parts(tables):
-            batch = pyarrow.table({name: _arrow(pyarrow, name, column) for name, column in columns(part).items()})
+            found = columns(part, tests)
+            batch = pyarrow.table({name: _arrow(pyarrow, name, column) for name, column in found.items()})
             if writer is None:
                 writer = pyarrow.parquet.ParquetWriter(file, batch.schema)
             writer.write_table(batch)
@@ -142,7 +178,7 @@ def parquet_library() -> Any:
 def _arrow(pyarrow: Any, name: str, column: Any) -> Any:
     if column.dtype == object:
         return pyarrow.array(column, pyarrow.string()).dictionary_encode()
-    return pyarrow.array(column, from_pandas=name in OPTIONAL)  # NaN is null
+    return pyarrow.array(column, from_pandas=_may_lack(name))  # NaN is null
 
 
 def _parts(tables: Iterable[Table]) -> Iterator[Table]:

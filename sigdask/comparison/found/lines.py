@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found import sentences, views
 from sigdask.comparison.notes import dicts, texts
-from sigdask.comparison.table import Coded, Hanging, OtherUnit, Stops, Table
+from sigdask.comparison.table import Coded, Hanging, OtherUnit, Stops, Table, Tested
+from sigdask.statistics.classical.names import INDEPENDENT
 from sigdask.writing import as_line
 
 KEYS = (
     "test_set", "subset", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference",
     "alternative", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval",
     "p_adjusted", "r12", "second_run", "exact", "checks", "dependence", "beside", "notes", "signature", "stopped",
-    "p_adjusted_interval", "warnings",
+    "p_adjusted_interval", "tests", "interval", "score_a_interval", "score_b_interval", "paired_d", "warnings",
 )  # fmt: skip
 """Of each result, which stay."""
 
@@ -29,6 +30,8 @@ EXACT = ("p_lo", "p_hi", "method", "guarantee")
 CHECK = ("name", "verdict", "p_value", "detail")
 DEPENDENCE = ("column", "n_groups", "icc", "design_effect", "p_value")
 BESIDE = ("unit", "n_units", "method", "n_trials", "n_extreme", "p_value")
+TEST = ("name", "statistic", "p_value", "n", "assumes_independence", "detail")
+INTERVAL = ("method", "confidence", "low", "high", "n_resamples", "percentile")
 STOPPED = ("rule", "n_asked", "is_early", "is_significant", "epsilon", "h")
 
 Texts = list[str]
@@ -88,8 +91,23 @@ def _rows(table: Table) -> Iterator[str]:
         coded(table.metric, lambda score: score.signature),
         _stopped(table),
         _where(~np.isnan(table.p_adjusted_low), _intervals(table.p_adjusted_low, table.p_adjusted_high)),
+        _listed(len(table), [_test(own) for own in table.tests]),
+        *_sure(table),
         _sparse(len(table), {row: as_line(texts(own)) for row, own in notes.items()}, "[]"),
     )
+
+
+def _sure(table: Table) -> list[Texts]:
+    """Return intervals of differences and of both scores, and paired d."""
+    own = table.intervals
+    if own is None:
+        return [["null"] * len(table)] * 4
+    pairs = ((own.plain_low, own.plain_high), (own.a_low, own.a_high), (own.b_low, own.b_high))
+    percentiles, a, b = (_where(~np.isnan(low), _intervals(low, high)) for low, high in pairs)
+    n_resamples = _where(own.n_resamples > 0, numbers(own.n_resamples))
+    parts = (coded(own.method), *map(numbers, (own.confidence, own.low, own.high)), n_resamples, percentiles)
+    has = np.array([method != "" for method in own.method.values], np.bool_)[own.method.codes]
+    return [_where(has, objects(INTERVAL, *parts)), a, b, numbers(own.paired_d)]
 
 
 def numbers(values: NDArray[Any]) -> Texts:
@@ -192,6 +210,17 @@ def _listed(n: int, parts: Sequence[dict[int, str]]) -> Texts:
     if len(whole) == len(parts):
         return [f"[{','.join(own)}]" for own in zip(*whole, strict=True)] if parts else ["[]"] * n
     return [f"[{','.join(part[row] for part in parts if row in part)}]" for row in range(n)]
+
+
+def _test(own: Tested) -> dict[int, str]:
+    rows = np.flatnonzero(own.is_asked)
+    said = sentences.of_test(own)
+    statistic, p, n = own.statistic[rows], own.p_value[rows], own.n[rows]
+    made = objects(
+        TEST, repeat(as_line(own.name)), numbers(statistic), numbers(p), _where(~np.isnan(p), numbers(n)),
+        repeat(as_line(own.name in INDEPENDENT)), words([said[row] for row in rows.tolist()]),
+    )  # fmt: skip
+    return dict(zip(rows.tolist(), made, strict=True))
 
 
 def _stopped(table: Table) -> Texts:

@@ -9,26 +9,31 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table
+from sigdask.comparison.intervals.columns import FLOATS, Intervals
+from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
+from sigdask.statistics.classical.names import in_order
 
 Rows = slice | NDArray[np.int64]
-Part = TypeVar("Part", Checked, OtherUnit, Stops, Table)
+Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals)
 Value = TypeVar("Value")
 
 
 def taken(table: Table, rows: Rows) -> Table:
     """Return some rows of a table, in the order given."""
     return replace(
-        _columns_taken(table, rows),
+        columns_taken(table, rows),
         checks={name: _checked(checked, rows, len(table)) for name, checked in table.checks.items()},
         dependence=tuple(_hanging(own, rows, len(table)) for own in table.dependence),
-        beside=tuple(_columns_taken(own, rows) for own in table.beside),
-        stops=tuple(_columns_taken(own, rows) for own in table.stops),
+        beside=tuple(columns_taken(own, rows) for own in table.beside),
+        stops=tuple(columns_taken(own, rows) for own in table.stops),
+        tests=tuple(columns_taken(own, rows) for own in table.tests),
         notes=_sparse(table.notes, rows, len(table)),
+        intervals=None if table.intervals is None else columns_taken(table.intervals, rows),
     )
 
 
-def _columns_taken(part: Part, rows: Rows) -> Part:
+def columns_taken(part: Part, rows: Rows) -> Part:
+    """Return some rows of the arrays and columns of one part."""
     changed: dict[str, Any] = {}
     for name in part.__slots__:
         column = getattr(part, name)
@@ -40,7 +45,7 @@ def _columns_taken(part: Part, rows: Rows) -> Part:
 
 
 def _checked(checked: Checked, rows: Rows, n: int) -> Checked:
-    return replace(_columns_taken(checked, rows), kept=_sparse(checked.kept, rows, n))
+    return replace(columns_taken(checked, rows), kept=_sparse(checked.kept, rows, n))
 
 
 def _sparse(kept: Any, rows: Rows, n: int) -> dict[int, Any]:
@@ -80,23 +85,30 @@ def joined(tables: Sequence[Table]) -> Table:
     rules = dict.fromkeys(_rule(own) for table in tables for own in table.stops)
     most = max(len(table.beside) for table in tables)
     return replace(
-        _columns_joined(tables),
+        columns_joined(tables),
         checks={
             name: _checks_joined([table.checks.get(name) or _unchecked(len(table)) for table in tables], starts)
             for name in names
         },
         dependence=tuple(_hanging_joined(tables, starts, column) for column in columns),
         beside=tuple(
-            _columns_joined([table.beside[k] if k < len(table.beside) else _alone(len(table)) for table in tables])
+            columns_joined([table.beside[k] if k < len(table.beside) else _alone(len(table)) for table in tables])
             for k in range(most)
         ),
-        stops=tuple(_columns_joined([_stops_of(table, rule) for table in tables]) for rule in rules),
+        stops=tuple(columns_joined([_stops_of(table, rule) for table in tables]) for rule in rules),
+        tests=tuple(columns_joined([_tested(table, name) for table in tables]) for name in tests_of(tables)),
         notes={
             start + row: own
             for start, table in zip(starts, tables, strict=True)
             for row, own in table.notes.items()
         },
+        intervals=_intervals_joined(tables),
     )  # fmt: skip
+
+
+def tests_of(tables: Iterable[Table]) -> tuple[str, ...]:
+    """Return the names of all classical tests that tables have."""
+    return in_order(own.name for table in tables for own in table.tests)
 
 
 def merged(orders: Iterable[tuple[str, ...]]) -> list[str]:
@@ -119,7 +131,8 @@ def merged(orders: Iterable[tuple[str, ...]]) -> list[str]:
     return found
 
 
-def _columns_joined(parts: Sequence[Part]) -> Part:
+def columns_joined(parts: Sequence[Part]) -> Part:
+    """Put the arrays and columns of parts of one kind below each other."""
     changed: dict[str, Any] = {}
     for name in parts[0].__slots__:
         columns = [getattr(part, name) for part in parts]
@@ -141,7 +154,7 @@ def _coded(columns: Sequence[Coded[Any]]) -> Coded[Any]:
 
 def _checks_joined(parts: Sequence[Checked], starts: Sequence[int]) -> Checked:
     kept = {start + row: text for start, own in zip(starts, parts, strict=True) for row, text in own.kept.items()}
-    return replace(_columns_joined(parts), kept=kept)
+    return replace(columns_joined(parts), kept=kept)
 
 
 def _unchecked(n: int) -> Checked:
@@ -174,6 +187,18 @@ def _hanging_joined(tables: Sequence[Table], starts: Sequence[int], column: str)
     )
 
 
+def _intervals_joined(tables: Sequence[Table]) -> Intervals | None:
+    if all(table.intervals is None for table in tables):
+        return None
+    return columns_joined([table.intervals or no_intervals(len(table)) for table in tables])
+
+
+def no_intervals(n: int) -> Intervals:
+    """Return the columns of rows that have no interval."""
+    nothing = {name: np.full(n, np.nan) for name in FLOATS}
+    return Intervals(Coded.same("", n), Coded.same("", n), n_resamples=np.zeros(n, np.int64), **nothing)
+
+
 Rule = tuple[str, float | None, int | None]
 
 
@@ -187,3 +212,11 @@ def _stops_of(table: Table, rule: Rule) -> Stops:
     none, no = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     absent = Stops(rule[0], none, no, np.full(n, -1, np.int8), rule[1], rule[2], no, none, none)
     return next((own for own in table.stops if _rule(own) == rule), absent)
+
+
+def _tested(table: Table, name: str) -> Tested:
+    """Return what a classical test found of a table's rows; nothing where it was not asked for."""
+    n = len(table)
+    nothing, none = np.full(n, np.nan), np.zeros(n, np.int64)
+    absent = Tested(name, nothing, nothing, none, none, Coded.same("", n))
+    return next((own for own in table.tests if own.name == name), absent)

@@ -71,6 +71,58 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassicalTest:
+    """What a classical test finds of the same two systems.
+
+    Attributes
+    ----------
+    name : str
+        As it is asked for.
+    statistic, p_value : float or None
+        None where the test does not fit the score.
+    n : int or None
+        Observations that it takes, of both samples where there are two.
+    assumes_independence : bool
+        Whether it takes the two systems for independent: for contrast only.
+    detail : str
+        How it was had, or why it does not fit.
+    """
+
+    name: str
+    statistic: float | None
+    p_value: float | None
+    n: int | None
+    assumes_independence: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How sure a difference is.
+
+    Attributes
+    ----------
+    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion"}
+        How it was had.
+    confidence : float
+        How often such intervals hold the true difference, as far as the method does what it promises.
+    low, high : float
+        Its ends; infinite where so few units reject no difference.
+    n_resamples : int or None
+        Resamples, or trials of the inverted test; None where none were drawn.
+    percentile : tuple of float, or None
+        Of the same resamples, the plain percentiles.
+    """
+
+    method: str
+    confidence: float
+    low: float
+    high: float
+    n_resamples: int | None = None
+    percentile: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One comparison: two systems, one metric, one test set (or subset).
 
@@ -93,15 +145,15 @@ class Result:
     alternative : {"two-sided", "greater", "less"}
         Of the difference.
     n_items, n_units, n_discordant : int
-        Items, units, and units that differ in the metric's own fields.
+        Items, units, and units that differ in the metric's own fields: those that discordance leaves to a test.
     method : {"approximate", "exact"}
-        Random trials, or all arrangements.
+        How p was had: by random trials, or exactly.
     n_trials, n_extreme : int
         Trials (or arrangements), and those at least as extreme as observed.
     p_value : float
-        (n_extreme + 1) / (n_trials + 1), or the exact n_extreme / n_trials.
+        (n_extreme + 1) / (n_trials + 1), or the exact p.
     p_interval : tuple of float
-        99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
+        99 % Clopper-Pearson interval of the exact p, by the trials; both ends equal p where none were random.
     p_adjusted : float or None
         Adjusted for the family.
     p_adjusted_interval : tuple of float, or None
@@ -112,7 +164,7 @@ class Result:
     second_run : SecondRun or None
         The cross-check by a second run.
     exact : Exact or None
-        The exact value, where one is at hand.
+        The exact p, or bounds of it, where it can be had.
     checks : tuple of Check
         Cross-checks and their verdicts.
     dependence : tuple of Dependence
@@ -125,6 +177,14 @@ class Result:
         How the scorer library counted, in its own words.
     stopped : Stopped or None
         How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
+    tests : tuple of ClassicalTest
+        The classical tests that were asked for.
+    interval : Interval or None
+        Of the difference; None where none was asked for, or there is none.
+    score_a_interval, score_b_interval : tuple of float, or None
+        Of both scores, by the same resamples; by Wilson's method where the difference has Tango's.
+    paired_d : float or None
+        Standardised difference: over the standard deviation of what units contribute to it.
     """
 
     test_set: str
@@ -157,6 +217,11 @@ class Result:
     signature: str | None = None
     stopped: Stopped | None = None
     p_adjusted_interval: tuple[float, float] | None = None
+    tests: tuple[ClassicalTest, ...] = ()
+    interval: Interval | None = None
+    score_a_interval: tuple[float, float] | None = None
+    score_b_interval: tuple[float, float] | None = None
+    paired_d: float | None = None
 
     def __repr__(self) -> str:
         return line_text(self)
@@ -178,7 +243,7 @@ class Result:
 
     def is_undecided(self, alpha: float) -> bool:
         """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
-        return self.p_interval[0] <= alpha < self.p_interval[1]
+        return self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1]
 
     @property
     def n_asked(self) -> int:
@@ -196,7 +261,7 @@ class Result:
 
     def decision(self, alpha: float) -> bool | None:
         """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
-        if self.stopped is not None and self.stopped.rule == "confidence-sequence":
+        if self.stopped is not None and self.stopped.rule == "confidence-sequence" and self.method != "exact":
             return self.stopped.is_significant
         if self.p_adjusted is not None:
             return bool(self.p_adjusted <= alpha)

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
-from sigdask.comparison.found.parts import merged
-from sigdask.comparison.found.result import Result, Stopped
+from sigdask.comparison.found.parts import merged, no_intervals
+from sigdask.comparison.found.result import ClassicalTest, Result, Stopped
 from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
-from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table
-from sigdask.statistics.crosscheck import CHECKS, Check, count_fits
+from sigdask.comparison.intervals.columns import Intervals
+from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table, Tested
+from sigdask.statistics.classical.names import in_order
+from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, count_fits_within
 
 
 def table_of(results: Sequence[Result], alpha: float) -> Table:
@@ -39,6 +41,8 @@ def table_of(results: Sequence[Result], alpha: float) -> Table:
         dependence=_dependence(results),
         beside=_beside(results),
         stops=_stops(results),
+        tests=_tests(results),
+        intervals=_intervals(results),
     )
     return _with_words(table, results)
 
@@ -101,9 +105,11 @@ def _checked(name: str, results: Sequence[Result], checks: Sequence[Check | None
 
 
 def _fit(name: str, result: Result, check: Check | None) -> float | None:
-    if check is None or check.p_value is None or name == SECOND_RUN or result.method == "exact":
+    whole = result.method == "exact" and result.p_interval[0] == result.p_interval[1]
+    if check is None or check.p_value is None or name == SECOND_RUN or whole or not result.n_trials:
         return None
-    return float(count_fits(result.n_extreme, result.n_trials, check.p_value)) if result.n_trials else None
+    low = result.exact.p_lo if name == EXACT_VALUE and result.exact is not None else check.p_value
+    return float(count_fits_within(result.n_extreme, result.n_trials, low, check.p_value))
 
 
 def _dependence(results: Sequence[Result]) -> tuple[Hanging, ...]:
@@ -163,6 +169,45 @@ def _stops_of(results: Sequence[Result], rule: str, epsilon: float | None, h: in
             [0 if s is None else r.n_extreme for s, r in zip(found, results, strict=True)], np.int64
         ),
     )
+
+
+def _tests(results: Sequence[Result]) -> tuple[Tested, ...]:
+    names = in_order(test.name for r in results for test in r.tests)
+    return tuple(_tested(name, [{t.name: t for t in r.tests}.get(name) for r in results]) for name in names)
+
+
+def _tested(name: str, tests: Sequence[ClassicalTest | None]) -> Tested:
+    return Tested(
+        name=name,
+        statistic=np.array([None if t is None else t.statistic for t in tests], np.float64),
+        p_value=np.array([None if t is None else t.p_value for t in tests], np.float64),
+        n=np.array([0 if t is None else t.n or 0 for t in tests], np.int64),
+        n_dropped=np.zeros(len(tests), np.int64),  # which stands in the words
+        detail=Coded.of("" if t is None else t.detail for t in tests),
+    )
+
+
+def _intervals(results: Sequence[Result]) -> Intervals | None:
+    if all(one is None for r in results for one in (r.interval, r.score_a_interval, r.score_b_interval, r.paired_d)):
+        return None
+
+    def ends(get: Callable[[Result], tuple[float | None, float | None] | None]) -> NDArray[np.float64]:
+        return np.array([get(r) or (None, None) for r in results], np.float64).T
+
+    nothing = no_intervals(len(results))
+    plain_low, plain_high = ends(lambda r: r.interval.percentile if r.interval else None)
+    a_low, a_high = ends(lambda r: r.score_a_interval)
+    b_low, b_high = ends(lambda r: r.score_b_interval)
+    low, high = ends(lambda r: (r.interval.low, r.interval.high) if r.interval else None)
+    return replace(
+        nothing,
+        method=Coded.of("" if r.interval is None else r.interval.method for r in results),
+        confidence=np.array([None if r.interval is None else r.interval.confidence for r in results], np.float64),
+        low=low, high=high, plain_low=plain_low, plain_high=plain_high,
+        a_low=a_low, a_high=a_high, b_low=b_low, b_high=b_high,
+        n_resamples=np.array([(r.interval.n_resamples or 0) if r.interval else 0 for r in results], np.int64),
+        paired_d=np.array([r.paired_d for r in results], np.float64),
+    )  # fmt: skip
 
 
 def _with_words(table: Table, results: Sequence[Result]) -> Table:

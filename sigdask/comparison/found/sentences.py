@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.intervals.remarks import remarks
 from sigdask.comparison.notes import Note
 from sigdask.statistics.bounds import trials_to_decide
 from sigdask.statistics.crosscheck import KNOWN_DIGITS, of_arrangements, of_runs, of_trials
 from sigdask.statistics.rounding import limits_text, p_equals, rounded_up
 
 if TYPE_CHECKING:
-    from sigdask.comparison.table import Checked, Table
+    from sigdask.comparison.table import Checked, Table, Tested
 
 SECOND_RUN = "second run"
+
+DROPPED = "{dropped}"
+"""Stands in what a test says for the number of observations that it drops."""
 
 NOT_REACHED = Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p")
 NOT_FOUND = Note("stop-unknown", "the trial to stop at is not looked for yet: p is the largest that it can be")
@@ -59,8 +63,17 @@ def _known(table: Table, checked: Checked, rows: NDArray[np.intp]) -> Sequence[s
     fits = p_values(checked.fit[rows])
     return [
         of_arrangements(p, k, n) if exact else of_trials(p, k, n, fit)
-        for p, k, n, fit, exact in zip(known, extreme, trials, fits, table.exact[rows].tolist(), strict=True)
+        for p, k, n, fit, exact in zip(known, extreme, trials, fits, table.enumerated[rows].tolist(), strict=True)
     ]
+
+
+def of_test(own: Tested) -> list[str]:
+    """Return what a classical test says of each row; nothing where it was not asked for."""
+    said = own.detail.listed()
+    told = np.array([DROPPED in text for text in own.detail.values], np.bool_)[own.detail.codes]
+    for row, n in zip(np.flatnonzero(told).tolist(), own.n_dropped[told].tolist(), strict=True):
+        said[row] = said[row].replace(DROPPED, f"{n:,}")
+    return said
 
 
 def p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:
@@ -73,7 +86,7 @@ def p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:
 def notes(table: Table) -> dict[int, tuple[Note, ...]]:
     """Return the notes of the rows that have some, in the order in which they are shown."""
     found: dict[int, list[Note]] = {}
-    for said in (_identical, _undefined, _not_reached, _undecided, _stop_unknown, _second_look):
+    for said in (_identical, _undefined, _not_reached, _undecided, _stop_unknown, _second_look, remarks):
         for row, note in said(table):
             found.setdefault(row, []).append(note)
     told = {row: tuple(own) for row, own in found.items() if row not in table.notes}
@@ -95,7 +108,7 @@ def _undefined(table: Table) -> Said:
 
 
 def _not_reached(table: Table) -> Said:
-    yield from ((row, NOT_REACHED) for row in np.flatnonzero(table.n_trials == 0).tolist())
+    yield from ((row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & ~table.exact).tolist())
 
 
 def _undecided(table: Table) -> Said:

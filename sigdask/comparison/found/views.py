@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found import sentences
-from sigdask.comparison.found.result import Beside, Exact, Result, SecondRun, Stopped
+from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
+from sigdask.statistics.classical.names import INDEPENDENT
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
 
@@ -37,7 +38,8 @@ def results(table: Table) -> Iterator[Result]:
         table.p_adjusted_high.tolist(), optional(table.r12), strict=True,
     )  # fmt: skip
     notes, runs, exact, stopped = sentences.notes(table), _second_runs(table), _exact(table), _stopped(table)
-    checks, dependence, beside = _checks(table), _dependence(table), _beside(table)
+    checks, dependence, beside, tests = _checks(table), _dependence(table), _beside(table), _tests(table)
+    sure = _sure(table)
     for row, (
         test_set, subset, unit, a, b, metric, score_a, score_b, difference, alternative, n_items, n_units,
         n_discordant, how, n_trials, n_extreme, p, low, high, p_adjusted, adjusted_low, adjusted_high, r12,
@@ -73,6 +75,8 @@ def results(table: Table) -> Iterator[Result]:
             signature=metric.signature,
             stopped=stopped.get(row),
             p_adjusted_interval=None if adjusted_low is None else (adjusted_low, adjusted_high),
+            tests=tuple(tests.get(row, ())),
+            **sure.get(row, {}),
         )
 
 
@@ -139,6 +143,41 @@ def _beside(table: Table) -> dict[int, list[Beside]]:
             if values[1]:
                 found.setdefault(row, []).append(Beside(*values))
     return found
+
+
+def _tests(table: Table) -> dict[int, list[ClassicalTest]]:
+    found: dict[int, list[ClassicalTest]] = {}
+    for own in table.tests:
+        columns = optional(own.statistic), optional(own.p_value), own.n.tolist(), sentences.of_test(own)
+        for row, (statistic, p, n, detail) in enumerate(zip(*columns, strict=True)):
+            if detail:
+                made = ClassicalTest(own.name, statistic, p, None if p is None else n, own.name in INDEPENDENT, detail)
+                found.setdefault(row, []).append(made)
+    return found
+
+
+def _sure(table: Table) -> dict[int, dict[str, Any]]:
+    """Return what intervals and sizes of effect a result has, by the names of its fields."""
+    own = table.intervals
+    if own is None:
+        return {}
+    listed = (own.confidence.tolist(), own.low.tolist(), own.high.tolist(), own.n_resamples.tolist())
+    columns = zip(own.method.listed(), *listed, strict=True)
+    percentile, a, b = (
+        [None if low is None else (low, high) for low, high in zip(optional(low), high.tolist(), strict=True)]
+        for low, high in ((own.plain_low, own.plain_high), (own.a_low, own.a_high), (own.b_low, own.b_high))
+    )
+    return {
+        row: {
+            "interval": Interval(method, confidence, low, high, n or None, plain) if method else None,
+            "score_a_interval": a[row],
+            "score_b_interval": b[row],
+            "paired_d": d,
+        }
+        for row, ((method, confidence, low, high, n), plain, d) in enumerate(
+            zip(columns, percentile, optional(own.paired_d), strict=True)
+        )
+    }
 
 
 def _stopped(table: Table) -> dict[int, Stopped]:

@@ -1,4 +1,4 @@
-"""Labels: one table with gold and a column a system, or a gold file and a file a system."""
+"""Labels: a table with gold and a column a system, or a gold file and a file a system; one an item, or sets of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
+from sigdask.counts.label_sets import known_labels
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, in_order
@@ -17,6 +19,16 @@ from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.tables.label_sets import (
+    are_sets,
+    as_sets,
+    foreign,
+    hint,
+    holds_lists,
+    opened,
+    separator,
+    without_texts,
+)
 from sigdask.writing import some
 
 BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
@@ -32,7 +44,7 @@ PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read gold labels and predictions."""
-    options.only("labels")
+    options.only("labels", separator=())
     if gold is None and len(sources) == 1:
         return _one_table(without_summaries(read_table(sources[0].path, options.ignore), options), options)
     tables = [read_table(source.path, options.ignore) for source in sources]
@@ -41,6 +53,8 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
 
 def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table | None, options: Options) -> Counts:
     """Bring a table a system together with gold labels, of a table of their own or a column of each."""
+    if _in_lists(gold or tables[0], options):
+        tables, gold = [*map(opened, tables)], None if gold is None else opened(gold)
     if gold is None:
         options = replace(options, gold_column=_gold_in_each(tables, options))
     first = tables[0] if gold is None else gold
@@ -64,8 +78,19 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
     )
 
 
+def _in_lists(table: Table, options: Options) -> bool:
+    """Whether gold labels are in lists, or are said to be several in a text."""
+    named = options.gold_column or table.conventional(GOLD_NAMES)
+    columns = [named] if named else table.others(table.id_name(options), *options.groups, *options.ignore)
+    return "separator" in options.own or any(holds_lists(table, column) for column in columns)
+
+
 def _one_table(table: Table, options: Options) -> Counts:
+    in_lists = _in_lists(table, options)
+    table = opened(table) if in_lists else table
     gold = options.gold_column or gold_beside(table) or gold_among(table, options)
+    if gold is None and in_lists:
+        gold = table.conventional(GOLD_NAMES)
     if gold is None:
         raise InputError(
             f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
@@ -77,6 +102,9 @@ def _one_table(table: Table, options: Options) -> Counts:
         answers = _answers(table, gold, options)
     given = {name: Factor.of(table.column(name)) for name in answers or systems}  # the text beside is no system
     predictions = _without_texts(given, right, options)
+    if (mark := separator(options, right)) is not None or are_sets([right]):
+        sets = {name: as_sets(own, mark, options.mapped) for name, own in given.items()}
+        predictions = {name: given[name] for name in without_texts(sets, as_sets(right, mark, options.mapped))}
     notes = [*table.notes, *_set_aside(table, gold, predictions, systems)]
     return _counts(table, right, predictions, table.ids(options), options, ([], []), notes)
 
@@ -134,6 +162,8 @@ def _counts(
     groups = {name: Factor.of(_group(name, first, files)) for name in options.groups}
     if first not in files[0]:
         groups |= _further_groups(first, gold, set(predictions), options)
+    if (mark := separator(options, gold)) is not None or are_sets([gold, *predictions.values()]):
+        return _of_sets(first, gold, predictions, ids, groups, mark, options, warnings)
     lines = np.asarray(first.lines)
     if (mark := _no_label(gold, predictions.values(), options)) is not None:
         kept = ~gold.are(mark)
@@ -141,19 +171,57 @@ def _counts(
         warnings = [*warnings, f"{first.path}: gold {mark!r} on {n_left_out:,} items is no label: left out"]
         lines, gold, ids = lines[kept], gold[kept], None if ids is None else ids[kept]
         predictions, groups = ({name: own[kept] for name, own in d.items()} for d in (predictions, groups))
-    for what, column in (("gold", gold), *predictions.items()):
-        if "" in column:
-            at = int(np.argmax(column.are("")))
-            where = ids[at] if ids else f"line {lines[at]}"
-            raise InputError(f"{first.path}: {what} has no label for item {where!r}; every item needs one")
+    _check_filled(first, gold, predictions, ids, lines, "every item needs one")
     mapped = options.mapped
     known = {*gold.levels}.union(*(column.levels for column in predictions.values()))
-    warnings = warnings + options.unmapped(known)
+    warnings = [*warnings, *options.unmapped(known), *hint(gold)]
     right = gold.renamed(mapped)
     given = {name: column.renamed(mapped) for name, column in predictions.items()}
     return Counts.from_labels(
         right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *_foreign(right, given)]
     )
+
+
+def _of_sets(
+    first: Table,
+    gold: Factor,
+    predictions: Mapping[str, Factor],
+    ids: Texts | None,
+    groups: Mapping[str, Factor],
+    mark: str | None,
+    options: Options,
+    warnings: list[str],
+) -> Counts:
+    """Return the counts of items with any number of labels."""
+    if mark is None:
+        _check_filled(first, gold, predictions, ids, np.asarray(first.lines), "an item without any has []")
+    elif "separator" not in options.own:
+        why = f"{mark!r} parts the labels of a cell, as the metrics that are asked for need"
+        warnings = [*warnings, f"{first.path}: {why}"]
+    right = as_sets(gold, mark, {})
+    given = {name: as_sets(own, mark, {}) for name, own in predictions.items()}
+    warnings = warnings + options.unmapped(known_labels(right).union(*map(known_labels, given.values())))
+    if mapped := options.mapped:
+        right, given = as_sets(gold, mark, mapped), {n: as_sets(own, mark, mapped) for n, own in predictions.items()}
+    return Counts.from_label_sets(
+        right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *foreign(right, given)]
+    )
+
+
+def _check_filled(
+    first: Table,
+    gold: Factor,
+    predictions: Mapping[str, Factor],
+    ids: Texts | None,
+    lines: NDArray[np.int64],
+    remedy: str,
+) -> None:
+    """Refuse items without a label."""
+    for what, column in (("gold", gold), *predictions.items()):
+        if "" in column:
+            at = int(np.argmax(column.are("")))
+            where = ids[at] if ids else f"line {lines[at]}"
+            raise InputError(f"{first.path}: {what} has no label for item {where!r}; {remedy}")
 
 
 def _no_label(gold: Factor, predictions: Iterable[Factor], options: Options) -> str | None:

@@ -114,13 +114,16 @@ class Sharing:
         )
         return Sharing(counts, fields, bound, held, pairs, tuple(groups))
 
-    def panels(self, units: Units, subset: NDArray[np.bool_] | None = None) -> list[PlacedPanel]:
-        """Make the panels of all items, or of a subset of them."""
+    def panels(
+        self, units: Units, subset: NDArray[np.bool_] | None = None, *, every_unit: bool = False
+    ) -> list[PlacedPanel]:
+        """Make the panels of all items, or of a subset of them; with `every_unit`, of concordant units as well."""
         placed = []
         for members, lattices in self.groups:
             pairs = self.pairs[members]
             mask = self.counts.in_common(pairs[0].tolist(), subset, self.held)
-            placed.append(PlacedPanel(_panel(units, self.fields, lattices, pairs, self.metrics, mask), members))
+            panel = _panel(units, self.fields, lattices, pairs, self.metrics, mask, every_unit=every_unit)
+            placed.append(PlacedPanel(panel, members))
         return placed
 
 
@@ -239,6 +242,8 @@ def _panel(
     pairs: NDArray[np.int64],
     metrics: tuple[PanelMetric, ...],
     mask: NDArray[np.bool_],
+    *,
+    every_unit: bool = False,
 ) -> Panel:
     systems = np.flatnonzero(np.bincount(pairs.ravel()))
     where, index = _used(units, mask)
@@ -246,7 +251,7 @@ def _panel(
     summed, totals = _summed(fields, lattices, systems, mask, index, sizes)
     places = np.zeros(int(systems[-1]) + 1, np.int64)
     places[systems] = np.arange(len(systems))
-    kept = np.zeros(len(where), np.bool_)
+    kept = np.full(len(where), every_unit)
     for s in range(1, len(systems)):
         kept |= (summed[:, s] != summed[:, 0]).any(axis=1)
     return Panel(

@@ -73,6 +73,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(parts, "GROUP_SECONDS", 1e-5)
 
 
+@pytest.mark.slow
 def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_the_same(
     texts, rankings, tmp_path, monkeypatch
 ):

@@ -1,0 +1,110 @@
+"""Tests that a system is worse by less than a margin: how often they pass one that is worse by just that.
+
+0/1 scores by item are enumerated; clusters and graded scores are simulated. `docs/make_noninferiority.py` writes further
+tables of the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.calibration.measuring import Case, Outcome, Outcomes, once
+from sigdask.comparison.obstacles import FEW_UNITS
+from sigdask.gate.margin_tests import SKEWED
+from sigdask.statistics.matched_proportions import Matched
+
+ALPHA, N_SHUFFLES, N_UNITS = 0.05, 999, 300
+Array = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
+
+ITEMS = (
+    (300, 0.01, 0.0), (300, 0.02, 0.0), (300, 0.05, 0.0), (300, 0.01, 0.01), (300, 0.05, 0.1),
+    (1000, 0.01, 0.0), (1000, 0.01, 0.02), (100, 0.05, 0.0), (100, 0.05, 0.02), (100, 0.05, 0.1),
+)  # fmt: skip
+"""Items, margin, share of wins."""
+
+CLUSTERS = ((30, 10, 0.1, 0.1), (50, 10, 0.05, 0.05), (200, 10, 0.02, 0.0), (400, 5, 0.02, 0.0))
+"""Units, items in each, margin, share of wins."""
+
+SHAPES: dict[str, Draw] = {
+    "losses of 0 to 1": lambda rng, shape: -rng.random(shape),
+    "losses, exponential": lambda rng, shape: -rng.exponential(size=shape),
+    "wins and losses, normal": lambda rng, shape: rng.normal(size=shape) - 0.5,
+}
+
+
+def cases() -> list[Case]:
+    """Return what is measured of margins."""
+    return [
+        *(Case("margins", f"{n:,} items, worse by {margin:g}, wins {100 * won:g} %",
+               once(partial(_of_items, n, margin, won)), 1, 1) for n, margin, won in ITEMS),
+        *(Case("margins", f"{n} units of {within}, margin {margin:g}, dependence {dependence:g}",
+               partial(_of_clusters, (n, within, margin, won), dependence), 10_000, 500)
+          for n, within, margin, won in CLUSTERS for dependence in (0.0, 0.1, 0.6)),
+        *(Case("margins", f"{name}, {differ} of 300 units differ", partial(_of_graded, draw, differ), 10_000, 500)
+          for name, draw in SHAPES.items() for differ in (10, 80)),
+    ]  # fmt: skip
+
+
+def _of_items(n: int, margin: float, won: float) -> Outcomes:
+    shuffled, here = sizes_of_items(n, margin, won)
+    return {"the gate's test": Outcome(np.array([here])), "shifted shuffle": Outcome(np.array([shuffled]))}
+
+
+def _of_clusters(
+    shape: tuple[int, int, float, float], dependence: float, rng: np.random.Generator, n_sets: int
+) -> Outcomes:
+    return {"the gate's test": Outcome(np.array([passes(rng, *shape, dependence) for _ in range(n_sets)]))}
+
+
+def _of_graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> Outcomes:
+    shown, marked = graded(draw, differ, rng, n_sets)
+    return {"the gate's test": Outcome(shown), "and not marked as doubtful": Outcome(shown & ~marked)}
+
+
+def sizes_of_items(n: int, margin: float, won: float) -> tuple[float, float]:
+    """Return how likely a system that is worse by the margin passes: by shifted shuffles, and by the gate's test."""
+    wins, losses = np.indices((n + 1, n + 1)).reshape(2, -1)
+    wins, losses = wins[wins + losses <= n], losses[wins + losses <= n]
+    chance = stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, [won, won + margin, 1 - margin - 2 * won])
+    likely = chance > 1e-7
+    tables = list(zip(wins[likely], losses[likely], chance[likely], strict=True))
+    shuffled = sum(p for w, x, p in tables if shuffled_p(int(w), int(x), n, margin) <= ALPHA)
+    here = sum(p for w, x, p in tables if Matched(int(w), int(x), n).p_value(margin, ALPHA) <= ALPHA)
+    return shuffled, here
+
+
+def shuffled_p(wins: int, losses: int, n: int, margin: float) -> float:
+    """Return the p that all shuffles of the shifted scores give: what is moved by a swap must not be a gain."""
+    x, y = np.arange(losses + 1)[:, None], np.arange(wins + 1)
+    rest = np.floor((x * (1 - margin) - y * (1 + margin)) / margin + 1e-9)
+    chance = stats.binom.pmf(x, losses, 0.5) * stats.binom.pmf(y, wins, 0.5)
+    return float((chance * stats.binom.cdf(rest, n - wins - losses, 0.5)).sum())
+
+
+def passes(rng: np.random.Generator, n: int, within: int, margin: float, won: float, dependence: float) -> bool:
+    """Draw 0/1 scores of units, each with a probability of losses of its own; return whether the system is shown."""
+    units, mean = np.repeat(np.arange(n), within), margin + won
+    u = np.repeat(rng.random(n), within) if dependence == 1 else rng.random(n * within)
+    strength = (1 - dependence) / dependence if 0 < dependence < 1 else np.inf
+    lost = rng.beta(mean * strength, (1 - mean) * strength, n) if np.isfinite(strength * mean) else np.full(n, mean)
+    losses = u < lost[units]
+    wins = ~losses & (u < lost[units] + won / (1 - mean) * (1 - lost[units]))
+    matched = Matched.of(wins.astype(float) - losses, units)
+    return matched.p_value(margin, ALPHA) <= ALPHA
+
+
+def graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> tuple[NDArray[np.bool_], Array]:
+    """Return which sets pass, and which the gate marks as doubtful."""
+    margin = -float(draw(np.random.default_rng(0), (1, 10**6)).mean()) * differ / N_UNITS
+    d = draw(rng, (n_sets, N_UNITS)) * (rng.random((n_sets, N_UNITS)) < differ / N_UNITS)
+    signs = rng.choice([-1.0, 1.0], (N_SHUFFLES, N_UNITS))
+    moved = d + margin
+    extreme = sum((moved @ part.T >= moved.sum(axis=1, keepdims=True)).sum(axis=1) for part in np.array_split(signs, 9))
+    marked = ((d != 0).sum(axis=1) < FEW_UNITS) | (-stats.skew(d, axis=1) / np.sqrt(N_UNITS) > SKEWED)
+    return (extreme + 1) / (N_SHUFFLES + 1) <= ALPHA, marked

@@ -1,0 +1,129 @@
+"""Real systems under the null: their outputs are exchanged at random, unit by unit, and tested as if they were given so.
+
+Whatever real scores are (skewed, tied, corpus-level), the two columns that this makes are exchangeable, so a test that
+finds more than its level of differences is wrong. The data lie in ../shared/data; without them nothing is measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.calibration.compared import compared, counts_of, interleaved, seed_of
+from benchmarks.calibration.measuring import MANY, Case, Outcome, Outcomes
+from benchmarks.calibration.scenarios import Rng
+from sigdask.counts import Counts
+from sigdask.metrics.forms import Form
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+ALPHA, N_TRIALS = 0.05, 999
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a real set lies and how it is taken.
+
+    Attributes
+    ----------
+    systems : str
+        Pattern of its files, below the folder of data.
+    gold : str or None
+    metric : str
+    n_items : int
+        So many are drawn of it for each batch, where it has more.
+    n_sets : int
+        Data sets made of it.
+    """
+
+    systems: str
+    gold: str | None
+    metric: str
+    n_items: int = 3000
+    n_sets: int = MANY
+
+
+SETS = {
+    "TREC adhoc8, average precision": Source("matrix_trec_urbano/adhoc8_ap.csv", None, "mean"),
+    "WNUT 2017, F1": Source("seqlab_wnut17/submissions/*", "seqlab_wnut17/emerging.test.annotated", "f1"),
+    "HANS, accuracy": Source("class_hans/*preds*.txt", "class_hans/gold.csv", "accuracy"),
+    "WMT 2024 en-de, BLEU": Source(
+        "mt_wmt24_en-de/systems/*.txt", "mt_wmt24_en-de/en-de.refA.txt", "bleu", n_sets=5000
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Real:
+    """A metric on a real test set: what it sums, shape (n_items, n_systems) or (n_items, 1), and makes of the sums."""
+
+    fields: dict[str, NDArray[Any]]
+    form: Form
+    n_items: int
+    n_systems: int
+
+    def drawn(self, rng: Rng, n_items: int) -> Real:
+        """Return some of its items, each once."""
+        some = np.sort(rng.permutation(self.n_items)[:n_items])
+        return Real({name: field[some] for name, field in self.fields.items()}, self.form, len(some), self.n_systems)
+
+    def pairs(self, rng: Rng, n_sets: int) -> NDArray[np.int64]:
+        """Draw two different systems for each data set, shape (2, n_sets)."""
+        a = rng.integers(0, self.n_systems, n_sets)
+        return np.array([a, (a + rng.integers(1, self.n_systems, n_sets)) % self.n_systems])
+
+
+def cases() -> list[Case]:
+    """Return what is measured on real data, where they are."""
+    if not DATA.is_dir():
+        return []
+    return [Case("real", name, partial(size, name), source.n_sets, 100) for name, source in SETS.items()]
+
+
+def size(name: str, rng: Rng, n_sets: int) -> Outcomes:
+    """Say which differences of exchanged outputs are found."""
+    real = taken(name).drawn(rng, SETS[name].n_items)
+    counts = exchanged(real, rng, n_sets)
+    p = compared(counts, form=real.form, seed=seed_of(rng), method="randomization", trials=N_TRIALS).table.p_value
+    return {"sampled, two-sided": Outcome(p <= ALPHA)}
+
+
+def exchanged(real: Real, rng: Rng, n_sets: int) -> Counts:
+    """Return pairs of systems with the outputs of each item exchanged with probability 1/2."""
+    a, b = real.pairs(rng, n_sets)
+    swap = rng.random((real.n_items, n_sets)) < 0.5
+    fields = {}
+    for name, field in real.fields.items():
+        if field.shape[1] == 1:
+            fields[name] = field
+        else:
+            x, y = field[:, a], field[:, b]
+            fields[name] = interleaved(np.where(swap, y, x), np.where(swap, x, y))
+    return counts_of(fields)
+
+
+@cache
+def taken(name: str) -> Real:
+    """Read a real set and take what its metric sums."""
+    from sigdask import read
+    from sigdask.comparison.comparisons import bind
+    from sigdask.formats import Options, parse_map
+    from sigdask.metrics import find
+
+    source = SETS[name]
+    mapped = (parse_map("non-entailment=neutral,contradiction"),) if "hans" in source.systems else ()
+    form = {"format": "segments"} if source.metric == "bleu" else {}
+    gold = DATA / source.gold if source.gold else None
+    counts = read(*sorted(DATA.glob(source.systems)), gold=gold, options=Options(label_map=mapped), **form)
+    metric = bind(find(source.metric, counts), counts)
+    fields = {field: np.asarray(metric.field(field, counts)) for field in metric.fields}
+    if source.metric == "mean":  # four decimals
+        fields = {
+            "score": np.rint(1e4 * counts.field("score")).astype(np.int64),
+            "items": np.ones((counts.n_items, 1), np.int64),
+        }
+    return Real(fields, metric.form, counts.n_items, counts.n_systems)

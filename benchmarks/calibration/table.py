@@ -1,0 +1,113 @@
+"""What was measured as it is kept, and as tables of docs/statistics.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.calibration.measuring import Measured
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "benchmarks" / "results-calibration.json"
+PAGE = ROOT / "docs" / "statistics.md"
+BEGIN, END = (f"<!-- made by python -m benchmarks.calibration: {edge} -->" for edge in ("begin", "end"))
+
+TITLES = {
+    "pairs": ("systems of one mean, units", "Share of data sets in which a difference is found at 0.05."),
+    "classical": (
+        "systems of one mean, units",
+        "The same of the classical tests; the last take the systems for independent.",
+    ),
+    "stopping": ("systems of one mean, units", "The same, with a rule to stop early."),
+    "checks": ("systems of one mean, units", "Share of right counts that a cross-check holds for different."),
+    "dependence": (
+        "50 clusters of 10 items, of one mean",
+        "Share of data sets in which a difference is found, and dependence.",
+    ),
+    "families": (
+        "8 systems, 30 units",
+        "Share of data sets in which any false difference is found; first systems of one mean, then beside true ones.",
+    ),
+    "discoveries": ("8 systems, 30 units", "Mean share of false differences among those found."),
+    "across sets": (
+        "sets of 10, 20 and 50 units",
+        "Share of pairs that are said to differ by their mean, or in more sets than they do.",
+    ),
+    "margins": (
+        "a system that is worse by just the margin",
+        "Share of data sets in which it is shown not to be; 0/1 scores by item are enumerated.",
+    ),
+    "gates": ("", "Share of runs that fail."),
+    "nights": ("", "Mean share of false alarms among the alarms of a sequence of nights."),
+    "real": (
+        "real outputs, exchanged at random",
+        "Share of data sets in which a difference is found at 0.05.",
+    ),
+    "power": (
+        "",
+        "Share of data sets in which the difference is found; in brackets what the reference, exact, finds.",
+    ),
+    "power of families": ("8 systems, 30 units", "Share of the true differences that are found."),
+}
+"""Of each table: what its rows are, and what its numbers are."""
+
+
+def keep(found: Iterable[Measured], path: Path = KEPT) -> None:
+    """Write what was measured, over what was kept of the same rows."""
+    old = {(m.table, m.row, m.procedure): m for m in kept(path)} if path.is_file() else {}
+    new = {(m.table, m.row, m.procedure): m for m in found}
+    rows = [json.dumps(m.as_json(), ensure_ascii=False) for m in {**old, **new}.values()]
+    path.write_text("[\n" + ",\n".join(rows) + "\n]\n")
+
+
+def kept(path: Path = KEPT) -> list[Measured]:
+    """Return what was kept."""
+    return [Measured(**row) for row in json.loads(path.read_text())]
+
+
+def write(found: Sequence[Measured], page: Path = PAGE) -> None:
+    """Write the tables between the marks."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text("\n".join([before + BEGIN, *tables(found), END]) + after)
+
+
+def tables(found: Sequence[Measured]) -> Iterator[str]:
+    """Yield all tables, line by line."""
+    for name in TITLES:
+        own = [m for m in found if m.table == name]
+        if own:
+            yield from _table(name, own)
+
+
+def _table(name: str, found: Sequence[Measured]) -> Iterator[str]:
+    rows_are, what = TITLES[name]
+    most = max(m.n_sets for m in found)
+    procedures = list(dict.fromkeys(m.procedure for m in found))
+    by_place = {(m.row, m.procedure): m for m in found}
+    yield ""
+    yield f"**{name[0].upper()}{name[1:]}.** {what}{f' {most:,} data sets a row at most.' if most > 1 else ''}"
+    yield ""
+    yield f"| {rows_are} | {' | '.join(procedures)} |"
+    yield "|---" * (1 + len(procedures)) + "|"
+    for row in dict.fromkeys(m.row for m in found):
+        cells = (by_place.get((row, procedure)) for procedure in procedures)
+        yield f"| {row} | {' | '.join('' if m is None else cell(m) for m in cells)} |"
+
+
+def cell(m: Measured) -> str:
+    """Write a share with its error, and in brackets what it is held against, where that is not 0.05; bold where wrong.
+
+    Examples
+    --------
+    >>> cell(Measured("pairs", "normal, 6", "sampled", 18579, 0.0321, 0.0013, 0.0325, "at most"))
+    '0.032 ± 0.001 (0.033)'
+    >>> cell(Measured("pairs", "normal, 6", "sampled", 18579, 0.0921, 0.0021, 0.05, "at most"))
+    '**0.092** ± 0.002'
+    """
+    share = f"**{m.share:.3f}**" if m.is_wrong else f"{m.share:.3f}"
+    error = f" ± {max(m.error, 0.0005):.3f}" if m.error else ""
+    beside = m.should != "nothing" or m.table == "power"
+    against = f" ({m.expected:.3f})" if beside and abs(m.expected - 0.05) > 5e-4 else ""
+    return share + error + against

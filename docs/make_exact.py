@@ -1,0 +1,103 @@
+"""Find exact p-values of all pairs of real evaluations, and hold sampled counts against them.
+
+    python docs/make_exact.py     # writes the table of docs/statistics.md, in some minutes; data: ../../shared/data
+
+Seconds are of one core, of finding the exact values alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from sigdask.api import compare_all
+from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.table import DISAGREES
+from sigdask.counts import Counts
+from sigdask.formats import Options, parse_map, read
+from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+
+PAGE = Path(__file__).parent / "statistics.md"
+DATA = Path(__file__).parents[2] / "shared" / "data"
+BEGIN, END = "<!-- made by docs/make_exact.py: begin -->", "<!-- made by docs/make_exact.py: end -->"
+TRIALS = 2**18
+FEWEST = 20.0
+"""Exceedances expected, and trials without, from which a count is nearly normal."""
+
+
+def main() -> None:
+    """Write the table between the marks."""
+    page = PAGE.read_text()
+    before, rest = page.split(BEGIN)
+    PAGE.write_text("\n".join([before + BEGIN, *table(), END]) + rest.split(END)[1])
+
+
+def table() -> Iterator[str]:
+    """Go through the sets."""
+    yield (
+        "| data, metric | pairs | units that differ | method (guarantee) | seconds | smallest p | "
+        "limits apart, relatively | counts that do not fit | Σz² / cases, p |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for name, counts, metrics in sets():
+        yield row(name, counts, metrics)
+
+
+def sets() -> Iterator[tuple[str, Counts, Sequence[str]]]:
+    """Read the sets."""
+    counts = read(DATA / "matrix_trec_urbano" / "adhoc8_ap.csv")
+    yield "`matrix_trec_urbano` adhoc8_ap, mean AP at four decimals", counts, ["mean"]
+    folder = DATA / "seqlab_wnut17"
+    counts = read(*sorted((folder / "submissions").iterdir()), format="conll", gold=folder / "emerging.test.annotated")
+    yield "`seqlab_wnut17`, F1 of entities by sentence", counts, ["f1"]
+    folder = DATA / "class_hans"
+    labels = (parse_map("non-entailment=neutral,contradiction"),)
+    counts = read(*sorted(folder.glob("*preds*.txt")), gold=folder / "gold.csv", options=Options(label_map=labels))
+    yield "`class_hans`, accuracy of 30,000 items", counts, ["accuracy"]
+    counts = read(*sorted((DATA / "known_results_ar").glob("*.scores")))
+    yield "`known_results_ar`, mean of 1,621 real scores", counts, ["mean"]
+
+
+def row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
+    """Return a row of the table."""
+    seconds = _seconds(counts, metrics)
+    apart = {"adjust": "none", "beside": False, "second_run": False, "interval": "none"}
+    found = compare_all(counts, metrics=metrics, method="both", trials=TRIALS, **apart)
+    t = found.table
+    methods = Counter(f"{by[0]} ({by[1]})" if by else "none" for by in t.exact_by.listed())
+    differ = f"{t.n_discordant.min():,}–{t.n_discordant.max():,}"
+    least = p_text(float(t.exact_high.min())) if not np.isnan(t.exact_high).all() else "–"
+    alarms = int(np.count_nonzero(t.checks["exact value"].verdict == DISAGREES))
+    p, k, n = t.exact_high, t.n_extreme, t.n_trials
+    many = (p - t.exact_low < CLOSE * p) & ~t.enumerated & (n * p >= FEWEST) & (n * (1 - p) >= FEWEST)
+    z = (k[many] - n[many] * p[many]) / np.sqrt(n[many] * p[many] * (1 - p[many]))
+    fit = f"{(z**2).sum():,.1f} / {len(z):,}, {stats.chi2.sf((z**2).sum(), len(z)):.2f}" if len(z) else "–"
+    how = ", ".join(f"{n:,} {method}" for method, n in methods.most_common())
+    with np.errstate(invalid="ignore"):
+        apart = np.nanmax((p - t.exact_low) / p)
+    return f"| {name} | {len(t):,} | {differ} | {how} | {seconds:.2f} | {least} | {apart:.1g} | {alarms} | {fit} |"
+
+
+def p_text(p: float) -> str:
+    """Write the smallest p."""
+    return f"{p:.2g}"
+
+
+def _seconds(counts: Counts, metrics: Sequence[str]) -> float:
+    """Return what finding exact values takes, all else apart."""
+    start = time.process_time()
+    made = Exchange.of(counts, Wanted(metrics, method="both"), second_run=False)
+    for job in made.jobs:
+        if isinstance(job.panel, ExactPanel):
+            job.panel.tally(first=0, n_trials=job.n_trials)
+    return time.process_time() - start
+
+
+if __name__ == "__main__":
+    main()

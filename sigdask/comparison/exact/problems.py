@@ -1,0 +1,68 @@
+"""From rows of a panel to problems that have an exact p-value: what each unit moves of a pair's difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.panels.exact import Scoring
+from sigdask.randomization.panels.sums import Panel
+from sigdask.statistics.exact import Problem, Quotients, Scored, Sums
+
+Integers = NDArray[np.int64]
+
+SLACK_OF_SHUFFLED = 2
+"""A shuffled difference less the observed one is twice the sum over swapped units, in whose steps panels have slack."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """Reads the problems of pairs under one metric of a panel; what the pairs share is found once.
+
+    Attributes
+    ----------
+    panel : Panel
+        The pairs.
+    column : int
+        The metric.
+    values : int array, shape (n_kept, n_systems) or (n_kept, n_systems, n_fields)
+        Numerators of a linear metric; else what its fields sum.
+    """
+
+    panel: Panel
+    column: int
+    values: NDArray[Any]
+
+    @staticmethod
+    def of(panel: Panel, column: int) -> Reader:
+        """Look at one metric."""
+        if panel.linear[column]:
+            return Reader(panel, column, panel.numerators_of(column, panel.values))
+        return Reader(panel, column, panel.values[:, :, list(panel.metrics[column].fields)])
+
+    def problems(self, rows: Integers) -> Iterator[Problem | str]:
+        """Yield the problem of each pair, or why it has none."""
+        for row, (i, j) in zip(rows.tolist(), self.panel.pairs[rows].tolist(), strict=True):
+            yield self._of(row, i, j)
+
+    def _of(self, row: int, i: int, j: int) -> Problem | str:
+        panel, values = self.panel, self.values
+        moved = np.subtract(values[:, i], values[:, j], dtype=np.int64)
+        if panel.linear[self.column]:
+            return Sums(moved[moved != 0], SLACK_OF_SHUFFLED * int(panel.slack[row, self.column]))
+        if panel.is_approximate(self.column):
+            return "the score is made of sums that are not exact, and of no one of them alone"
+        moved = moved[moved.any(axis=1)]
+        metric = panel.metrics[self.column]
+        fields = list(metric.fields)
+        totals = panel.totals[[i, j]][:, fields]
+        if isinstance(metric.form, Ratios) and len({panel.lattices[f] for f in fields}) == 1:
+            form = metric.form
+            weights = np.array(form.numerators), np.array(form.denominators)
+            return Quotients.of(moved, np.zeros_like(moved), totals, *weights, form.zero_division)
+        return Scored(moved, totals, Scoring(metric.form, tuple(panel.lattices[f] for f in fields)).score)

@@ -1,0 +1,174 @@
+"""Which interval each comparison of a test set has, and the jobs that must be counted for it.
+
+By default scores of 0 and 1 by item have Tango's score interval, everything else the paired bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.comparisons import Standing, nowhere, with_every_unit
+from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.intervals.columns import FLOATS, METHODS, Intervals
+from sigdask.comparison.intervals.inversion import Inverted, InvertedByAll
+from sigdask.comparison.intervals.proportions import MatchedItems, are_matched
+from sigdask.comparison.intervals.resampling import Resampled, ResampledOutputs
+from sigdask.comparison.request import Sureness
+from sigdask.comparison.table import Coded
+from sigdask.counts.grouping import numbered, rows_of
+from sigdask.randomization.jobs import Job, Tallies
+from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.statistics.intervals import ENUMERATED_UNITS
+
+Integers = NDArray[np.int64]
+
+FEWEST_UNITS = 2
+ONE_UNIT = "one unit alone tells nothing of others"
+NO_SUM = "what is scored is a set brought together over units, no sum of them, which resampled units would not give"
+NO_MEAN = "the test can be inverted for means alone: what a shift of the difference does to other scores is not known"
+
+
+class Group(Protocol):
+    """Comparisons of one panel whose intervals are had in the same way."""
+
+    @property
+    def own(self) -> Integers:
+        """The comparisons, shape (n_own,)."""
+        ...
+
+    @property
+    def job(self) -> Job | None:
+        """What must be counted for them."""
+        ...
+
+    def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
+        """Put what was found into the rows of columns, and what is to be known of it beside."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sought:
+    """The intervals that are sought of the comparisons of one exchange.
+
+    Attributes
+    ----------
+    n : int
+        Comparisons.
+    groups : tuple of Group
+        Those that have an interval.
+    why : mapping of int to str
+        Of the others, why they have none.
+    confidence : float
+        Of all intervals.
+    """
+
+    n: int
+    groups: tuple[Group, ...]
+    why: dict[int, str]
+    confidence: float
+
+    @staticmethod
+    def of(exchange: Exchange, wanted: Sureness) -> Sought:
+        """Decide which interval each comparison has."""
+        listed = exchange.comparisons
+        panels, panel, row, column = with_every_unit(exchange.asked, listed)
+        groups: list[Group] = []
+        why: dict[int, str] = {}
+        for own in rows_of(numbered(panel)):
+            where = row[own].astype(np.int64), column[own].astype(np.int64)
+            one = panels[int(panel[own[0]])]
+            if (reason := _refusal(one)) is not None:
+                why |= dict.fromkeys(own.tolist(), reason)
+                continue
+            trials = int(listed.n_trials[own[0]])
+            for kind, some in _kinds(one, *where, wanted, is_item=listed.counts.unit == "item"):
+                if kind == "":
+                    why |= dict.fromkeys(own[some].tolist(), NO_MEAN)
+                    continue
+                groups.append(_group(kind, one, own[some], where[0][some], where[1][some], wanted, trials))
+        return Sought(len(listed), tuple(groups), why, wanted.confidence)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """What must be counted."""
+        return [group.job for group in self.groups if group.job is not None]
+
+    @property
+    def standing(self) -> Standing:
+        """Where the counts of each comparison's interval stand; jobs by their places in `jobs`."""
+        found, job = nowhere(self.n), 0
+        for group in self.groups:
+            if group.job is not None:
+                found.job[group.own] = job
+                job += 1
+        return found
+
+    def columns(self, tallies: Tallies) -> Intervals:
+        """Return the intervals that tallies of `jobs` give."""
+        nothing = {name: np.full(self.n, np.nan) for name in FLOATS}
+        method = Coded(np.zeros(self.n, np.int32), METHODS)
+        found = Intervals(
+            method=method, why=Coded.same("", self.n), n_resamples=np.zeros(self.n, np.int64), **nothing
+        )  # fmt: skip
+        why = dict(self.why)
+        for group in self.groups:
+            group.enter(found, why, tallies)
+        found.confidence[method.codes > 0] = self.confidence
+        words = Coded.of(why.get(k, "") for k in range(self.n))
+        return Intervals(method=method, why=words, n_resamples=found.n_resamples,
+                         **{name: getattr(found, name) for name in FLOATS})  # fmt: skip
+
+
+def _refusal(panel: ComparedPanel) -> str | None:
+    """Return why the comparisons of a panel have no interval, if they have none."""
+    if panel.extent[1] < FEWEST_UNITS:
+        return ONE_UNIT
+    return None if isinstance(panel, Panel | OutputsPanel) else NO_SUM
+
+
+def _kinds(
+    panel: ComparedPanel, row: Integers, column: Integers, wanted: Sureness, *, is_item: bool
+) -> Iterator[tuple[str, Integers]]:
+    """Yield kinds of interval with the comparisons that have them, by their places; no kind where there is none."""
+    if not isinstance(panel, Panel):
+        yield ("" if wanted.kind == "inversion" else "outputs"), np.arange(len(row))
+        return
+    kinds = np.full(len(row), "bootstrap", object)
+    if wanted.kind == "auto" and is_item:
+        kinds[are_matched(panel)[row, column]] = "tango"
+    elif wanted.kind == "inversion":
+        few = panel.n_units <= ENUMERATED_UNITS
+        kinds[:] = np.where(np.array(panel.linear)[column], "enumerated" if few else "inversion", "")
+    for kind in dict.fromkeys(kinds.tolist()):
+        yield kind, np.flatnonzero(kinds == kind)
+
+
+def _group(
+    kind: str,
+    panel: ComparedPanel,
+    own: Integers,
+    row: Integers,
+    column: Integers,
+    wanted: Sureness,
+    trials: int,
+) -> Group:
+    if isinstance(panel, OutputsPanel):
+        return ResampledOutputs.of(panel, own, wanted)
+    assert isinstance(panel, Panel)
+    rows, columns = np.unique(row), np.unique(column)
+    part = panel.part(rows, columns.tolist())
+    at = np.searchsorted(rows, row), np.searchsorted(columns, column)
+    if kind == "tango":
+        return MatchedItems(part, own, *at, wanted.confidence)
+    if kind == "enumerated":
+        return InvertedByAll(part, own, *at, wanted.confidence)
+    if kind == "inversion":
+        return Inverted.of(part, own, *at, wanted, trials)
+    return Resampled.of(part, own, *at, wanted)

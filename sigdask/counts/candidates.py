@@ -1,0 +1,179 @@
+"""Candidates that measures rank: which are true, and every measure's score of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.checks import canonical_column, check_unique
+from sigdask.counts.texts import Texts
+from sigdask.errors import InputError
+
+UNKNOWN = -1
+"""In `gold`, of a candidate that nobody judged."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedCandidates:
+    """What candidates are known by in the random stream, as they stand in their canonical order.
+
+    Attributes
+    ----------
+    units : Texts or int
+        Their ids in canonical order, or their number where they are known by position.
+    place : int64 array, shape (n_candidates,)
+        Of each in that order, the candidate.
+    """
+
+    units: Texts | int
+    place: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """A list of candidates.
+
+    Attributes
+    ----------
+    measures : tuple of str
+        Names of the measures.
+    gold : int8 array, shape (n_candidates,)
+        1 true, 0 false, `UNKNOWN` where nobody said.
+    scores : float64 array, shape (n_measures, n_candidates)
+        Finite.
+    smaller : frozenset of str
+        Measures of which a smaller score is a better one.
+    ids : Texts or None
+        Unique ids.
+    name : str
+        Of the test set; part of the address of what is drawn.
+    notes : tuple of str
+        What is to be told of how they were read.
+    """
+
+    measures: tuple[str, ...]
+    gold: NDArray[np.int8]
+    scores: NDArray[np.float64]
+    smaller: frozenset[str] = frozenset()
+    ids: Texts | None = None
+    name: str = ""
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        gold: Sequence[bool | int | None],
+        scores: Mapping[str, Sequence[float]],
+        *,
+        smaller: Collection[str] = (),
+        ids: Sequence[str] | None = None,
+        name: str = "",
+        notes: Sequence[str] = (),
+    ) -> Candidates:
+        """Make candidates of columns, checked.
+
+        Parameters
+        ----------
+        gold : sequence of bool, length n_candidates
+            Which are true; None where nobody said.
+        scores : mapping of str to sequence of float
+            A column a measure.
+        smaller : collection of str
+            Measures of which a smaller score is a better one.
+        ids : sequence of str, optional
+            Unique ids; without them candidates are known by their position.
+        name : str
+            Of the test set.
+        notes : sequence of str
+            To be told.
+
+        Raises
+        ------
+        InputError
+            It says what is wrong, and of which candidate.
+        """
+        known = np.array([UNKNOWN if one is None else int(one) for one in gold], np.int8)
+        columns = {measure: np.asarray(column, np.float64) for measure, column in scores.items()}
+        found = Candidates(
+            tuple(columns),
+            known,
+            np.array(list(columns.values()), np.float64) if _alike(columns, len(known)) else np.empty((0, 0)),
+            frozenset(smaller),
+            None if ids is None else Texts.of(ids),
+            name,
+            tuple(notes),
+        )
+        found.check()
+        return found
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    def check(self) -> None:
+        """Refuse what no ranking can be made of."""
+        if not self.measures:
+            raise InputError("no measure: a ranking needs a column of scores")
+        check_unique(self.measures, "measure")
+        for measure in sorted(self.smaller - {*self.measures}):
+            raise InputError(f"no measure {measure!r} whose smaller scores are better; measures: {_listed(self)}")
+        odd = ~np.isin(self.gold, (0, 1, UNKNOWN))
+        if odd.any():
+            raise InputError(
+                f"gold of {self.called(int(np.argmax(odd)))} is {self.gold[np.argmax(odd)]}: must be 0 or 1"
+            )
+        if not np.isfinite(self.scores).all():
+            m, k = np.argwhere(~np.isfinite(self.scores))[0].tolist()
+            raise InputError(
+                f"{self.measures[m]!r} of {self.called(k)} is {self.scores[m, k]}: must be a finite number"
+            )
+        if self.ids is not None:
+            if len(self.ids) != len(self):
+                raise InputError(f"{len(self.ids)} ids for {len(self)} candidates")
+            check_unique(self.ids, "id")
+
+    def check_gold(self) -> None:
+        """Refuse candidates that are all true, or all false."""
+        judged = self.gold[self.gold != UNKNOWN]
+        if not len(judged) or judged.all() or not judged.any():
+            what = "is judged" if not len(judged) else f"is {'true' if judged.all() else 'false'}"
+            every = "no candidate" if not len(judged) else f"every one of {len(judged):,} candidates"
+            raise InputError(f"{every} {what}: precision tells rankings apart only where some are true and some false")
+
+    def called(self, k: int) -> str:
+        """Return what a candidate is called in errors."""
+        return f"candidate {k + 1}" if self.ids is None else f"candidate {self.ids[k]!r}"
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether only some candidates are judged."""
+        return bool((self.gold == UNKNOWN).any())
+
+    @cached_property
+    def oriented(self) -> NDArray[np.float64]:
+        """Scores of which larger ones are better, shape (n_measures, n_candidates)."""
+        signs = np.array([-1.0 if measure in self.smaller else 1.0 for measure in self.measures])
+        return np.asarray(self.scores * signs[:, None])
+
+    @cached_property
+    def named(self) -> NamedCandidates:
+        """What they are known by in the random stream: the order of the file matters only where there are no ids."""
+        if self.ids is None:
+            return NamedCandidates(len(self), np.arange(len(self)))
+        forms = canonical_column(self.ids)
+        order, _ = forms.sorted
+        return NamedCandidates(forms[order], np.asarray(order, np.int64))
+
+
+def _alike(columns: Mapping[str, NDArray[np.float64]], n: int) -> bool:
+    """Refuse columns of other lengths than gold; say whether there is one."""
+    for measure, column in columns.items():
+        if column.shape != (n,):
+            raise InputError(f"measure {measure!r} has {len(column)} scores for {n} candidates")
+    return bool(columns)
+
+
+def _listed(candidates: Candidates) -> str:
+    return ", ".join(candidates.measures)

@@ -1,0 +1,45 @@
+"""Lists of candidates that measures rank: tables, data sets of UCS, XML of mwetoolkit.
+
+All become a table of text first, a column each of ids, of what is true and of every measure; then what is asked of
+the table is the same for all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sigdask.counts.candidates import Candidates
+from sigdask.formats.candidates import mwetoolkit, ucs
+from sigdask.formats.candidates.columns import Columns, candidates_of
+from sigdask.formats.places import place
+from sigdask.formats.places.unpacking import unpacking_at_most
+from sigdask.formats.reading.tables import read_table
+
+__all__ = ["Columns", "read"]
+
+
+def read(path: str | Path, columns: Columns | None = None, *, name: str = "") -> Candidates:
+    """Read one file of candidates; its kind is known by its content.
+
+    Parameters
+    ----------
+    path : str or Path
+        TSV, CSV, JSON or Parquet; a data set of UCS (.ds); XML of mwetoolkit; gzipped or not.
+    columns : Columns, optional
+        Which columns hold what.
+    name : str
+        Of the test set.
+
+    Raises
+    ------
+    InputError
+        It names the file and, where there is one, the line.
+    """
+    file, asked = place(path), columns or Columns()
+    with unpacking_at_most(asked.most_unpacked):
+        if mwetoolkit.is_xml(file):
+            table, conventions = mwetoolkit.read_table(file)
+            return candidates_of(table, asked, name, conventions)
+        if ucs.is_data_set(file):
+            return candidates_of(ucs.read_table(file), asked, name, ucs.CONVENTIONS)
+        return candidates_of(read_table(file, asked.ignore, asked.decimal), asked, name)

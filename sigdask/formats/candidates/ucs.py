@@ -1,0 +1,44 @@
+"""Data sets of UCS (.ds): comment lines, then a table with tabs; association scores are `am.*`, annotations `b.*`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sigdask.errors import InputError
+from sigdask.formats.candidates.columns import Conventions
+from sigdask.formats.reading.files import open_text
+from sigdask.formats.reading.records import head
+from sigdask.formats.reading.rows import Row, ragged
+from sigdask.formats.reading.tables import Table, table_of
+
+ENDINGS = (".ds", ".ds.gz")
+
+CONVENTIONS = Conventions(gold=("b.*",), measures=("am.*",), ids=("l1", "l2"))
+
+
+def is_data_set(path: Path) -> bool:
+    """Whether a file is a data set, by its name or its comments."""
+    return path.name.endswith(ENDINGS) or head(path).startswith("##")
+
+
+def read_table(path: Path) -> Table:
+    """Read a data set; quotation marks are part of words.
+
+    Raises
+    ------
+    InputError
+        A row is of another width than the names.
+    """
+    rows: list[Row] = []
+    with open_text(path) as text:
+        for number, raw in enumerate(text, start=1):
+            line = raw.rstrip("\r\n")
+            if not rows and (line.startswith("#") or not line.strip()):
+                continue
+            cells = line.split("\t")
+            if rows and len(cells) != len(rows[0][1]):
+                raise ragged(path, number, len(cells) if line else 0, len(rows[0][1]))
+            rows.append((number, cells))
+    if not rows:
+        raise InputError(f"{path}: has comments alone, expected the names of variables and a row a candidate")
+    return table_of(path, rows)

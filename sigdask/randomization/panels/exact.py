@@ -1,0 +1,145 @@
+"""Exact p-values, and parts of their counts, as trials: what tasks, stores and deadlines know to handle.
+
+A number is told in bits, each counted by itself: what some trials give adds 0 or 1 to the count of each of its bits.
+So a tally of them is one of trials like any other (whole numbers, none above its trials, that add), whatever they
+stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.lattice import Lattice
+from sigdask.identity import known_as
+from sigdask.metrics.forms import Form
+from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.panels.scored_sums import as_arguments
+from sigdask.randomization.tallies import Manner, Tally
+from sigdask.statistics import exact
+from sigdask.statistics.exact import Chosen, Problem, Quotients, Scored, Sums
+
+CLOSE = 1e-6
+"""Of themselves that limits of p may be apart and still tell it."""
+
+VERSION = 1
+"""Raised when a correction changes exact values, so that none made before is used again."""
+
+BITS = 64
+N_LIMITS, N_COUNTS = 6, 2
+"""Numbers of a trial: both limits of three p-values; arrangements that reach the observed difference, or pass it."""
+
+SECONDS_AN_OPERATION, SECONDS_A_PAIR = 1e-9, 2e-4
+
+
+@known_as("Scoring", "form lattices")
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A form of integer sums, as a problem takes it: it travels to workers.
+
+    Attributes
+    ----------
+    form : Form
+        The score.
+    lattices : tuple of Lattice
+        What the integers stand for.
+    """
+
+    form: Form
+    lattices: tuple[Lattice, ...]
+
+    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+        """Score integer sums, shape (..., n_fields)."""
+        return self.form.score(as_arguments(sums, self.lattices, range(len(self.lattices))))
+
+
+@known_as("Exact p", "problem", apart_from="chosen")
+@dataclass(frozen=True, eq=False)
+class ExactPanel:
+    """The exact p-values of one pair under one metric: of one trial, or of as many as its count has parts.
+
+    Attributes
+    ----------
+    problem : Problem
+        What units move, and what a score makes of it.
+    chosen : Chosen
+        How it is solved.
+    """
+
+    problem: Problem
+    chosen: Chosen
+
+    manner: ClassVar[Manner] = Manner(n_tails=N_LIMITS * BITS, grain=1, timed=1)
+    is_whole: ClassVar[bool] = True
+    enumerated: ClassVar[bool] = True
+    shape: ClassVar[tuple[int, int]] = (1, 1)
+
+    @property
+    def n_trials(self) -> int:
+        """Parts of the count, each a trial; 1 where it is solved at once."""
+        return self.chosen.n_parts
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays, about."""
+        arrays = (value for value in vars(self.problem).values() if isinstance(value, np.ndarray))
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def seconds_per_trial(self) -> float:
+        """What a trial takes, about: predicted, as to measure it would be to do all of it."""
+        return SECONDS_A_PAIR + SECONDS_AN_OPERATION * self.chosen.operations / self.n_trials
+
+    def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
+        """Solve it, or count some of its parts."""
+        numbers = np.zeros(N_LIMITS, np.uint64)
+        if self.n_trials == 1:
+            numbers[:] = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
+        else:
+            numbers[:N_COUNTS] = exact.count_parts(self.problem, first, n_trials)
+        return Tally(n_trials, ((numbers[:, None] >> SHIFTS) & ONE).astype(np.int64).reshape(1, 1, -1))
+
+    def found(self, tally: Tally) -> NDArray[np.float64]:
+        """Return both limits of the three p-values, shape (3, 2), once all is counted; NaN before."""
+        if tally.n_trials < self.n_trials:
+            return np.full((N_LIMITS // 2, 2), np.nan)
+        bits = tally.counts.reshape(-1, BITS).astype(np.uint64)
+        numbers = (bits << SHIFTS).sum(axis=1, dtype=np.uint64)
+        if self.n_trials == 1:
+            return np.asarray(numbers.view(np.float64).reshape(-1, 2))
+        return exact.of_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
+
+    def guarantee(self, limits: NDArray[np.float64]) -> str:
+        """Return what is guaranteed of limits that were found; those that a count left hardly apart are certified."""
+        low, high = limits.T
+        if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
+            return self.chosen.guarantee
+        return "certified" if (high - low < CLOSE * high).all() else "bounds"
+
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ExactPanel:
+        """Return itself: it is counted as a whole."""
+        return self
+
+    def digests(self) -> Digests:
+        """Return what it is, by content, shape (1, 1): no seed, no alternative, no names."""
+        chosen = self.chosen
+        content = ("exact", VERSION, chosen.method, chosen.n_parts, *_content(self.problem))
+        return packed([bytes.fromhex(digest(content))]).reshape(1, 1)
+
+
+SHIFTS, ONE = np.arange(BITS, dtype=np.uint64), np.uint64(1)
+
+
+def _content(problem: Problem) -> tuple[Any, ...]:
+    """Return what a problem is."""
+    if isinstance(problem, Sums):
+        return "sums", problem.differences, problem.slack
+    if isinstance(problem, Quotients):
+        sums = (problem.above, problem.below, problem.totals_above, problem.totals_below)
+        return "quotients", *sums, problem.zero_division
+    assert isinstance(problem, Scored)
+    return "scored", problem.differences, problem.totals, problem.score.__self__  # type: ignore[attr-defined]

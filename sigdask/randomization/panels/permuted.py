@@ -1,0 +1,151 @@
+"""Panels of labellings, one of which is permuted over the items: is a score of two labellings more than chance.
+
+Van Asch, "Approximate randomization" (after Noreen 1989): under the null hypothesis that one labelling is independent
+of another, every order of its labels over the items is as likely. How often each gives a label stays, so that a score
+of labels hangs on nothing but in how many items of each label they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.identity import known_as
+from sigdask.metrics.forms import Form
+from sigdask.randomization.kernels.permute import agreements
+from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.shuffles import Key, permute_word
+from sigdask.randomization.tallies import TAILS, Manner, Tally
+
+TILE = 2**18
+"""Agreements that are held at a time."""
+
+
+@known_as("Agreeing", "columns limits form fixed")
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreeing:
+    """What a score of two labellings makes of their agreements, and from where on it counts as extreme.
+
+    Attributes
+    ----------
+    columns : int64 or float64 array, shape (n_sums, n_parts)
+        What an agreement in each part of the labels adds to each sum.
+    limits : tuple of four int or float
+        Values from which on one is at least as large as the observed one, and as small; and, two-sided, as far above
+        what independence leads to expect, and below.
+    form : Form or None
+        The score of the sums; None where the one sum is compared itself.
+    fixed : int64 array, shape (n_sums,)
+        What no permutation changes of the sums.
+    """
+
+    columns: NDArray[Any]
+    limits: tuple[Any, Any, Any, Any]
+    form: Form | None
+    fixed: NDArray[Any]
+
+    def values(self, agreed: NDArray[np.int64]) -> NDArray[Any]:
+        """Return what is compared, of agreements of shape (..., n_parts)."""
+        sums = agreed @ self.columns.T + self.fixed
+        return np.asarray(sums[..., 0] if self.form is None else self.form.score(sums))
+
+    def extreme(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Say which values are extreme by each tail, shape (n_tails, ...)."""
+        greater, less, above, below = self.limits
+        return np.stack([values >= greater, values <= less, (values >= above) | (values <= below)])
+
+    def of_parts(self, labels: Sequence[Any]) -> Agreeing:
+        """Return it of parts that count as some labels do."""
+        return replace(self, columns=self.columns[:, labels])
+
+    @property
+    def parts(self) -> list[NDArray[np.intp]]:
+        """The labels that count, those together whose agreements count alike."""
+        return parts_of(self.columns)
+
+
+def parts_of(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """Return which columns are the same, but for those of zeros."""
+    kinds, kind = np.unique(columns, axis=1, return_inverse=True)
+    kind = kind.reshape(-1)
+    return [np.flatnonzero(kind == k) for k in range(kinds.shape[1]) if kinds[:, k].any()]
+
+
+@known_as("Permuted", "key starts meant given scores")
+@dataclass(frozen=True, eq=False)
+class Permuted:
+    """Labellings of one test set beside one that is permuted, under several metrics.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Key of the stream.
+    starts : int64 array, shape (n_strata + 1,)
+        Where the items of each stratum begin, and their end.
+    meant : int32 array, shape (n_items,)
+        Labels that are permuted within each stratum, in canonical order.
+    given : int32 array, shape (n_systems, n_items)
+        Labels of each labelling.
+    scores : tuple of tuple of Agreeing
+        Of each labelling under each metric; their parts are the labels.
+    """
+
+    key: Key
+    starts: NDArray[np.int64]
+    meant: NDArray[np.int32]
+    given: NDArray[np.int32]
+    scores: tuple[tuple[Agreeing, ...], ...]
+
+    manner: ClassVar[Manner] = Manner(grain=256, timed=256)
+    is_whole: ClassVar[bool] = False
+    enumerated: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of labellings and metrics."""
+        return len(self.scores), len(self.scores[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays, about."""
+        return self.meant.nbytes + self.given.nbytes
+
+    @cached_property
+    def parts(self) -> list[NDArray[np.intp]]:
+        """The labels that count for any score, those together that count alike for all."""
+        return parts_of(np.concatenate([own.columns for row in self.scores for own in row]))
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count exceedances; the same on any machine, in any partition."""
+        parts, counts = self.parts, np.zeros((*self.shape, len(TAILS)), np.int64)
+        part = np.full(self.scores[0][0].columns.shape[1], -1, np.int32)
+        for k, labels in enumerate(parts):
+            part[labels] = k
+        scores = [[own.of_parts([labels[0] for labels in parts]) for own in row] for row in self.scores]
+        size = max(1, TILE // max(len(self.given) * len(parts), 1))
+        agreed = np.empty((min(size, n_trials), len(self.given), len(parts)), np.int64)
+        key, word = np.array(self.key, np.uint32), permute_word(run)
+        for start in range(0, n_trials, len(agreed)):
+            here = agreed[: n_trials - start]
+            agreements(key, word, first + start, self.starts, self.meant, self.given, part, here)
+            for s, row in enumerate(scores):
+                for m, own in enumerate(row):
+                    counts[s, m] += np.count_nonzero(own.extreme(own.values(here[:, s])), axis=1)
+        return Tally(n_trials, counts)
+
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Permuted:
+        """Return the panel of some labellings and metrics."""
+        of_rows = [self.scores[int(row)] for row in rows]
+        kept = tuple(row if columns is None else tuple(row[m] for m in columns) for row in of_rows)
+        return replace(self, given=self.given[np.asarray(rows)], scores=kept)
+
+    def digests(self) -> Digests:
+        """Return what each labelling is under each metric, by content, shape (n_systems, n_metrics)."""
+        shared = digest((self.key, self.starts, self.meant))
+        found = [digest((shared, self.given[s], own)) for s, row in enumerate(self.scores) for own in row]
+        return packed(map(bytes.fromhex, found)).reshape(self.shape)

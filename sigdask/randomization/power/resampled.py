@@ -1,0 +1,93 @@
+"""Samples as trials: how many of them the test rejects, counted by the engine as exceedances are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.identity import known_as
+from sigdask.options import Alternative
+from sigdask.randomization.kernels.dense import one_thread
+from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.panels.scored_sums import PanelMetric
+from sigdask.randomization.power.judged import n_rejected
+from sigdask.randomization.power.observed import Pairs
+from sigdask.randomization.tallies import Manner, Tally
+
+
+@known_as("Resampled", "alternative alpha rows strengths sizes", apart_from="pairs")
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Samples of some sizes, drawn under some tilts from pairs of systems; a trial is a sample of each.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        Of one metric.
+    alternative, alpha
+        Of the test.
+    rows : int64 array, shape (n_points,)
+        Pairs that are drawn from.
+    strengths : float64 array, shape (n_points,)
+        Of the tilts.
+    sizes : int64 array, shape (n_points,)
+        Units of a sample.
+    """
+
+    pairs: Pairs
+    alternative: Alternative
+    alpha: float
+    rows: NDArray[np.int64]
+    strengths: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+
+    manner: ClassVar[Manner] = Manner(n_tails=1, grain=256, timed=4)
+    is_whole: ClassVar[bool] = False
+    enumerated: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points, and of metrics, which is one."""
+        return len(self.rows), 1
+
+    @property
+    def metrics(self) -> tuple[PanelMetric, ...]:
+        """The metric, whose function has to be found by workers."""
+        return self.pairs.panel.metrics
+
+    @property
+    def nbytes(self) -> float:
+        """Size of its arrays, about."""
+        return self.pairs.panel.nbytes
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count the samples `first` to `first + n_trials - 1` that the test rejects.
+
+        The same counts in any partition: a sample is drawn, and judged, at addresses of the stream. There is one run.
+        """
+        assert run == 0
+        counts = np.zeros((*self.shape, 1), np.int64)
+        with one_thread():
+            points = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
+            for k, (row, strength, size) in enumerate(points):
+                counts[k] = n_rejected(
+                    self.pairs[row], self.pairs.panel.key, strength, self.alternative, self.alpha,
+                    size=size, first=first, n=n_trials,
+                )  # fmt: skip
+        return Tally(n_trials, counts)
+
+    def part(self, rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> Resampled:
+        """Return some of the points."""
+        own = np.asarray(rows, np.int64)
+        return replace(self, rows=self.rows[own], strengths=self.strengths[own], sizes=self.sizes[own])
+
+    def digests(self) -> Digests:
+        """Return what is counted of each point, by content, shape (n_points, 1)."""
+        of_pairs = self.pairs.panel.digests()[self.rows, 0]
+        own = zip(of_pairs, self.strengths.tolist(), self.sizes.tolist(), strict=True)
+        said = (("power", bytes(pair).hex(), s, size, self.alternative, self.alpha) for pair, s, size in own)
+        return packed([bytes.fromhex(digest(each)) for each in said]).reshape(self.shape)

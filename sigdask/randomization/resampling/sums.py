@@ -1,0 +1,81 @@
+"""Sums over weighted units of all systems of a panel: a product of matrices, exact in any order of summation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.randomization.kernels.dense import one_thread
+from sigdask.randomization.panels.scored_sums import ScoredSums
+
+WEIGHT_BYTES = 2**23
+"""Weights of one block of trials."""
+
+MOST_TRIALS = 4096
+EXACT = {np.float32: 2.0**24, np.float64: 2.0**53}
+"""Below it sums of integers are exact."""
+
+Fill = Callable[[int, NDArray[Any]], None]
+"""Called with the first trial and an array of shape (n_trials, n_units) for the weights of each unit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedSums:
+    """The contributions of the units of a panel, each distinct column of them once.
+
+    Attributes
+    ----------
+    columns : tuple of float array, shape (n_units, n_columns)
+        Parts that add up to the contributions: one, unless sums are too large to be exact.
+    weights : tuple of float
+        What a step of each part is worth.
+    place : int64 array, shape (n_systems, n_fields)
+        The column of each system and field.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    weights: tuple[int, ...]
+    place: NDArray[np.int64]
+
+    @staticmethod
+    def of(panel: ScoredSums) -> WeightedSums:
+        """Arrange the contributions of a panel that has all its units."""
+        n_units, n_systems, n_fields = panel.values.shape
+        seen: dict[bytes, int] = {}
+        place = np.empty((n_systems, n_fields), np.int64)
+        kept: list[NDArray[Any]] = []
+        for s in range(n_systems):
+            for f in range(n_fields):
+                column = np.ascontiguousarray(panel.values[:, s, f])
+                place[s, f] = seen.setdefault(column.tobytes(), len(seen))
+                if len(kept) < len(seen):
+                    kept.append(column)
+        columns = np.stack(kept, axis=1) if kept else np.zeros((n_units, 0), np.int8)
+        largest = max(int(columns.max(initial=0)), -int(columns.min(initial=0))) * max(n_units, 1)
+        kind = next((kind for kind, most in EXACT.items() if largest < most), None)
+        if kind is not None:
+            return WeightedSums((columns.astype(kind),), (1,), place)
+        high = columns.astype(np.int64) >> PART_BITS
+        low = columns.astype(np.int64) - (high << PART_BITS)
+        return WeightedSums((high.astype(np.float64), low.astype(np.float64)), (1 << PART_BITS, 1), place)
+
+    def blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[NDArray[np.int64]]:
+        """Yield the sums of consecutive trials, shape (n_some, n_systems, n_fields)."""
+        n_units, kind = len(self.columns[0]), self.columns[0].dtype
+        size = int(np.clip(WEIGHT_BYTES // (max(n_units, 1) * kind.itemsize), 1, min(MOST_TRIALS, n_trials)))
+        room = np.empty((size, n_units), kind)
+        for start in range(first, first + n_trials, size):
+            weights = room[: min(size, first + n_trials - start)]
+            fill(start, weights)
+            with one_thread():
+                parts = [weights @ columns for columns in self.columns]
+            sums = sum(part.astype(np.int64) * worth for part, worth in zip(parts, self.weights, strict=True))
+            yield np.asarray(sums)[:, self.place]
+
+
+PART_BITS = 30
+"""Of the lower part of contributions whose sums are too large for floats."""

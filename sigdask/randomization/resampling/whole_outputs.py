@@ -1,0 +1,118 @@
+"""The bootstrap of whole outputs: a black box scores those of the drawn units, one call a system and resample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.lattice import TIE
+from sigdask.errors import InputError
+from sigdask.identity import known_as
+from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.resampling.cells import N_CELLS, add_values, width_of
+from sigdask.randomization.shuffles import drawn_units
+from sigdask.randomization.tallies import Manner, Tally
+
+DEFAULT_RESAMPLES = 1000
+"""Of a black box, which is called twice for each."""
+
+PILOT = 16
+"""Resamples that tell how wide cells must be: fewer, since each is slow."""
+
+AT_ONCE = 64
+"""Resamples that are drawn at a time."""
+
+Floats = NDArray[np.float64]
+
+
+@known_as("BootstrapOutputs", "panel widths", apart_from="origins ties")
+@dataclass(frozen=True, eq=False)
+class BootstrapOutputs:
+    """The resampled difference and scores of two systems under a black box: rows are a - b, a and b.
+
+    Attributes
+    ----------
+    panel : OutputsPanel
+        The outputs.
+    origins, ties, widths : float64 array, shape (3,)
+        As in `Bootstrap`.
+    """
+
+    panel: OutputsPanel
+    origins: Floats
+    ties: Floats
+    widths: Floats
+
+    manner: ClassVar[Manner] = Manner(n_tails=N_CELLS, grain=1, timed=2, vectorised=False)
+    is_whole: ClassVar[bool] = True
+    enumerated: ClassVar[bool] = False
+    shape: ClassVar[tuple[int, int]] = (3, 1)
+
+    @staticmethod
+    def of(panel: OutputsPanel) -> BootstrapOutputs:
+        """Look at some resamples to see how wide cells must be."""
+        nothing = np.zeros(0)
+        made = BootstrapOutputs(panel, nothing, nothing, nothing)
+        origins = _rows(panel.scores[:, 0])
+        sizes = np.abs(origins)
+        sizes[0] = sizes[1] + sizes[2]
+        seen = np.array([each for each in made._values(0, 0, PILOT) if np.isfinite(each).all()]).reshape(-1, 3)
+        deviations = seen.std(axis=0) if len(seen) else np.zeros(3)
+        ties = np.asarray(TIE * sizes)
+        widths = width_of(np.where(deviations > ties, deviations, 0.0), sizes)
+        return replace(made, origins=origins, ties=ties, widths=widths)
+
+    @property
+    def nbytes(self) -> float:
+        """Size of its outputs: not known, and never small."""
+        return self.panel.nbytes
+
+    @cached_property
+    def items(self) -> list[NDArray[np.int64]]:
+        """The items of each unit that has some, in the units' order."""
+        order = np.argsort(self.panel.index, kind="stable")
+        _, starts = np.unique(self.panel.index[order], return_index=True)
+        return np.split(order, starts[1:])
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count the cells of resamples `first` to `first + n_trials - 1` of a run."""
+        counts = np.zeros((*self.shape, N_CELLS), np.int64)
+        values = np.stack(list(self._values(run, first, n_trials)), axis=1)
+        add_values(values, self.origins, self.ties, self.widths, counts[:, 0])
+        return Tally(n_trials, counts)
+
+    def _values(self, run: int, first: int, n_trials: int) -> Iterator[Floats]:
+        """Yield the difference and both scores of each resample."""
+        panel = self.panel
+        for start in range(first, first + n_trials, AT_ONCE):
+            here = min(AT_ONCE, first + n_trials - start)
+            for units in drawn_units(panel.key, run=run, first=start, n_trials=here, n_units=len(self.items)):
+                drawn = np.concatenate([self.items[u] for u in units])
+                gold = None if panel.gold is None else panel.gold[drawn]
+                part = replace(panel, a=panel.a[drawn], b=panel.b[drawn], gold=gold, index=panel.index[drawn])
+                yield _rows(_scored(part))
+
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> BootstrapOutputs:
+        """Return itself: it is counted as a whole."""
+        return self
+
+    def digests(self) -> Digests:
+        """Return what it is as a whole, by content, shape (1, 1)."""
+        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+
+
+def _rows(scores: Floats) -> Floats:
+    return np.array([scores[0] - scores[1], *scores])
+
+
+def _scored(panel: OutputsPanel) -> Floats:
+    try:
+        return panel.scores[:, 0]
+    except InputError:  # a score that resampled outputs do not have
+        return np.full(2, np.nan)

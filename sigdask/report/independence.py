@@ -1,0 +1,79 @@
+"""Tests of independence as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sigdask.comparison.labelling.results import Independence, Independences
+from sigdask.comparison.results import made_by
+from sigdask.randomization.shuffles import SCHEME
+from sigdask.report.layout import lay_out
+from sigdask.report.terminal import p_cell, score_text
+from sigdask.report.text import printable
+from sigdask.statistics.rounding import limits_text, p_equals
+
+SENTENCES = 12
+"""Tests up to which each is told in words."""
+
+SIDES = {
+    "greater": "one-sided: more than chance",
+    "less": "one-sided: less than chance",
+    "two-sided": "two-sided: as far from chance",
+}
+
+
+def render(found: Independences, *, width: int | None = None) -> str:
+    """Return the report as text."""
+    lines = [_table(found, width), ""]
+    if len(found) <= SENTENCES:
+        lines += [line for one in found for line in _sentences(one, found.alpha)] + [""]
+    lines += [
+        printable(f"!!! CROSS-CHECK DISAGREES: {one.a} and {one.b} by {one.metric}: {check.name}: {check.detail}")
+        for one in found
+        for check in one.disagreements()
+    ]
+    return "\n".join([*lines, _citation(found)])
+
+
+def _table(found: Independences, width: int | None) -> str:
+    rows = [
+        [
+            one.a, one.b, one.metric, score_text(one.score), score_text(one.expected + 0.0),
+            p_cell(one.p_value, found.alpha), _how(one),
+            one.verdict(found.alpha) + (" !" if one.disagreements() else ""),
+        ]
+        for one in found
+    ]  # fmt: skip
+    return lay_out(["A", "B", "metric", "score", "by chance", "p", "method", ""], rows, width)
+
+
+def _how(one: Independence) -> str:
+    return "exact" if one.method == "exact" else f"{one.n_trials:,} trials"
+
+
+def _sentences(one: Independence, alpha: float) -> Iterator[str]:
+    known = f"99 % interval {limits_text(*one.p_interval, alpha)}; {_how(one)}"
+    if one.method == "exact":
+        known = "exact" if one.n_trials is None else f"exact: {one.n_extreme:,} of {one.n_trials:,} arrangements"
+    verdict = one.verdict(alpha)
+    at = "" if verdict.startswith("undecided") else f" at {alpha:g}"
+    where = "" if one.within is None else f", permuted within {one.n_strata:,} values of {one.within}"
+    yield printable(
+        f"{one.metric}: {one.a} against {one.b}, {score_text(one.score)}, where independent labels score "
+        f"{score_text(one.expected + 0.0)}; {p_equals(one.p_value, alpha)} ({known}; {SIDES[one.alternative]}; "
+        f"{one.n_items:,} items{where}): {verdict}{at}."
+    )
+    if one.exact is not None and one.method != "exact":
+        yield f"    exact {p_equals(one.exact.p_lo, alpha)} ({one.exact.method})"
+    for check in one.checks:
+        if check.verdict != "not applicable":
+            yield printable(f"    {check.name} {check.verdict}: {check.detail}")
+    for warning in one.warnings:
+        yield printable(f"    note: {warning}")
+
+
+def _citation(found: Independences) -> str:
+    return (
+        f"sigdask {made_by()}, scheme {SCHEME}, seed {found.seed}: label permutation, {found[0].alternative}, "
+        f"alpha {found.alpha:g}"
+    )

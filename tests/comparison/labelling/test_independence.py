@@ -1,0 +1,338 @@
+"""Label permutation: Van Asch's glasses, all permutations, Fisher's test, and the same counts wherever they are made."""
+
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from command import called
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import rng_of
+from scipy import stats
+from sklearn import metrics as scikit
+
+import sigdask
+from sigdask.comparison.labelling.observed import Labellings
+from sigdask.comparison.labelling.scores import score_of
+from sigdask.counts import Counts
+from sigdask.engine import count_jobs
+from sigdask.errors import InputError
+from sigdask.metrics import find
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.permuted import Permuted
+from sigdask.randomization.shuffles import PERMUTE, philox
+from sigdask.statistics.crosscheck import count_fits
+
+METRICS = [
+    "accuracy",
+    "kappa",
+    "mcc",
+    "precision[a]",
+    "f1[b]",
+    "f[a]:beta=2",
+    "macro-f1",
+    "macro-recall",
+    "micro-f1(labels=a+b)",
+]
+SIDES = ("greater", "less", "two-sided")
+LABELLING = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=6)
+
+
+@sigdask.metric(fields=["tp[a]", "correct", "items"])
+def crooked(tp, correct, items):
+    return (tp * tp + correct) / items
+
+
+def drawn(n, labels="abc", seed=0, copied=0.15):
+    rng = rng_of(seed)
+    gold = rng.choice(list(labels), n)
+    return np.where(rng.random(n) < copied, gold, rng.choice(list(labels), n)), gold
+
+
+# -- the exact p --
+
+
+def test_van_aschs_glasses(oracles):
+    o = oracles["vanasch_glasses"]
+    found = sigdask.independence(o["inputs"]["expert"], o["inputs"]["contents"], alternative=o["alternative"])
+    assert Fraction(found.n_extreme, found.n_trials) == Fraction(o["expected_rational"])
+    assert found.p_value == o["expected"]
+    assert found.method == found.exact.guarantee == "exact"
+
+
+def by_enumeration(a, b, metric, side):
+    """Score every order of the labels of b by the metric's own form, anew."""
+    counts = Counts.from_labels(b, {"a": a})
+    bound = metric.bind(counts) if not isinstance(metric, str) else find(metric, counts).bind(counts)
+
+    def total(field, labels):
+        kind, _, label = field[:-1].partition("[")
+        return sum(
+            {"items": True, "correct": x == y, "tp": x == y == label, "predicted": x == label, "gold": y == label}[
+                kind if label else field
+            ]
+            for x, y in zip(a, labels, strict=True)
+        )
+
+    def score(labels):
+        return float(bound.form.score(np.array([total(field, labels) for field in bound.fields])))
+
+    t = score(b)
+    of_orders = {order: score(order) for order in {*permutations(b)}}
+    scores = np.array([of_orders[order] for order in permutations(b)])
+    middle = sigdask.independence(a, b, metric=metric).expected
+    tie = 1e-9
+    extreme = {
+        "greater": scores >= t - tie,
+        "less": scores <= t + tie,
+        "two-sided": np.abs(scores - middle) >= abs(t - middle) - tie,
+    }[side]
+    return Fraction(int(extreme.sum()), len(scores)), scores.mean()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@settings(max_examples=8, deadline=None)
+@given(LABELLING, st.sampled_from(SIDES))
+def test_the_exact_p_is_that_of_all_permutations(metric, items, side):
+    a, b = ([*column, *"abc"][-5:] for column in zip(*items, strict=True))
+    p, mean = by_enumeration(a, b, metric, side)
+    found = sigdask.independence(a, b, metric=metric, alternative=side)
+    assert found.method == "exact"
+    assert found.p_value == pytest.approx(float(p), rel=1e-12)
+    assert found.expected == pytest.approx(mean, abs=1e-9)  # of these metrics the mean over all orders
+    assert found.n_extreme == p * found.n_trials
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_metric_of_another_shape_is_scored_by_its_own_function(side):
+    a, b = list("aabacba"), list("aabbcca")
+    p, _ = by_enumeration(a, b, crooked, side)
+    assert sigdask.independence(a, b, metric=crooked, alternative=side).p_value == pytest.approx(float(p))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1[a]", "kappa", "mcc", "macro-f1", "precision[b]"])
+@pytest.mark.parametrize("side", ["greater", "less"])
+def test_two_labels_are_fishers_exact_test(metric, side):
+    a, b = drawn(60, "ab", seed=3)
+    table = [[int(((a == x) & (b == y)).sum()) for y in "ab"] for x in "ab"]
+    found = sigdask.independence(a, b, metric=metric, alternative=side)
+    assert found.p_value == pytest.approx(stats.fisher_exact(table, alternative=side).pvalue, rel=1e-10)
+    assert found.exact.method == "hypergeometric"
+
+
+def test_two_labels_of_many_items_are_fishers_exact_test_too():
+    a, b = drawn(300_000, "ab", seed=4, copied=0.002)
+    table = [[int(((a == x) & (b == y)).sum()) for y in "ab"] for x in "ab"]
+    found = sigdask.independence(a, b, metric="f1[a]")
+    assert found.exact.guarantee == "numeric"
+    assert found.p_value == pytest.approx(
+        stats.hypergeom.sf(table[0][0] - 1, 300_000, sum(table[0]), (b == "a").sum()), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_within_strata_only_labels_of_the_same_stratum_change_places(side):
+    a, b, strata = list("aabba"), list("abbaa"), list("xxyyy")
+    orders = [[*p, *q] for p in permutations(b[:2]) for q in permutations(b[2:])]
+    right = np.array([sum(x == y for x, y in zip(a, order, strict=True)) for order in orders])
+    observed = sum(x == y for x, y in zip(a, b, strict=True))
+    extreme = {"greater": right >= observed, "less": right <= observed,
+               "two-sided": np.abs(right - right.mean()) >= abs(observed - right.mean()) - 1e-9}[side]  # fmt: skip
+    found = sigdask.independence(a, b, within=strata, alternative=side)
+    assert (found.n_strata, found.n_trials) == (2, len(orders))
+    assert found.p_value == pytest.approx(extreme.mean(), rel=1e-12)
+
+
+def test_scores_are_those_of_scikit_learn():
+    a, b = drawn(60)
+    found = {m: sigdask.independence(a, b, metric=m).score for m in ("kappa", "macro-f1", "mcc")}
+    assert found["kappa"] == pytest.approx(scikit.cohen_kappa_score(b, a), rel=1e-12)
+    assert found["macro-f1"] == pytest.approx(scikit.f1_score(b, a, average="macro"), rel=1e-12)
+    assert found["mcc"] == pytest.approx(scikit.matthews_corrcoef(b, a), rel=1e-12)
+
+
+def test_labellings_without_a_common_label_say_nothing():
+    found = sigdask.independence(["a", "b"], ["c", "d"])
+    assert (found.p_value, found.warnings) == (1.0, ("every arrangement scores the same: p says nothing",))
+
+
+def test_every_p_of_the_exact_test_is_valid():
+    # every order of b in turn is the observed one: at most k of n! have p <= k/n!
+    a, b = "aabc", "abca"
+    ps = sorted(sigdask.independence(list(a), list(order), metric="macro-f1").p_value for order in permutations(b))
+    assert all(p >= (k + 1) / len(ps) - 1e-12 for k, p in enumerate(ps))
+
+
+# -- random permutations --
+
+
+def test_samples_fit_the_exact_p():
+    a, b = drawn(90, "abcd", seed=2)
+    counts = Counts.from_labels(b, {"a": a, "shifted": np.roll(a, 1)}, groups={"part": np.arange(90) // 30})
+    for side in SIDES:
+        for within in (None, "part"):
+            found = sigdask.independence_all(
+                counts, metrics=["accuracy", "f1[a]", "mcc", "micro-f1(labels=a+b)"], method="both", trials=20_000,
+                alternative=side, within=within, cluster="none",
+            )  # fmt: skip
+            assert len(found) == 8
+            for one in found:
+                assert one.method == "approximate"
+                assert one.p_value == (one.n_extreme + 1) / (one.n_trials + 1)
+                assert count_fits(one.n_extreme, one.n_trials, one.exact.p_lo) > 1e-4
+                assert {check.verdict for check in one.checks} == {"agrees"}
+
+
+def order_by_hand(key, run, trial, n):
+    """Shuffle 0 to n - 1 as the layout of purpose 2 says, word by word."""
+    words = []
+    for call in range(n // 4 + 2):
+        one = np.empty((4, 1), np.uint32)
+        philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | PERMUTE << 24), np.uint32(call), trial, one)
+        words += one[:, 0].tolist()
+    order, drawn = list(range(n)), iter(words)
+    for i in range(n - 1, 0, -1):
+        j = next(drawn) * (i + 1) >> 32
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def test_a_permutation_is_a_pure_function_of_seed_test_set_run_and_trial():
+    a, b = drawn(13, seed=7)
+    ids = [f"x{k:02d}" for k in range(13)]
+    counts = Counts.from_labels(b, {"a": a}, ids=ids, name="set")
+    panel = panel_of_labels(counts, ["accuracy"], seed=5)
+    for run, first in ((0, 0), (1, 2**32 - 3)):
+        expected = sum(
+            int(sum(a[i] == b[k] for i, k in enumerate(order_by_hand(panel.key, run, first + t, 13))) >= (a == b).sum())
+            for t in range(8)
+        )
+        assert panel.tally(run=run, first=first, n_trials=8).counts[0, 0, 0] == expected
+
+
+def panel_of_labels(counts, metrics, seed=0, within=None):
+    own = Labellings.of(counts, seed, within)
+    bound = [find(m, counts).bind(counts) for m in metrics]
+    scores = tuple(
+        tuple(score_of(m, own.labels, own.margins(s), own.agreed(s)).agreeing for m in bound)
+        for s in range(counts.n_systems)
+    )
+    return Permuted(own.key, own.starts, own.meant, own.given, scores)
+
+
+def test_all_permutations_are_as_likely():
+    counts = Counts.from_labels(list("abcd"), {"a": list("abcd")})
+    panel = panel_of_labels(counts, ["accuracy"])
+    tally = panel.tally(run=0, first=0, n_trials=240_000)
+    assert count_fits(tally.counts[0, 0, 0], 240_000, 1 / 24) > 1e-4  # one order of 24 is as right as the observed one
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_counts_are_the_same_in_any_partition(blocks):
+    a, b = drawn(200, "abcd", seed=9)
+    panel = panel_of_labels(Counts.from_labels(b, {"a": a, "b": np.roll(a, 3)}), ["accuracy", "macro-f1"])
+    [whole] = count_jobs([Job(panel, 20_000)], cluster="none")
+    [threads] = count_jobs([Job(panel, 20_000)], cluster="threads", blocks_per_task=blocks)
+    parts = panel.tally(run=0, first=0, n_trials=7_777) + panel.tally(run=0, first=7_777, n_trials=12_223)
+    assert np.array_equal(whole.counts, threads.counts)
+    assert np.array_equal(whole.counts, parts.counts)
+
+
+def test_another_labelling_metric_or_order_of_the_rows_changes_no_count():
+    a, b = drawn(80, seed=11)
+    ids = np.array([f"item {k}" for k in range(80)])
+    alone = panel_of_labels(Counts.from_labels(b, {"a": a}, ids=ids.tolist()), ["accuracy"])
+    order = rng_of(1).permutation(80)
+    more = Counts.from_labels(b[order], {"z": np.roll(a, 1)[order], "a": a[order]}, ids=ids[order].tolist())
+    together = panel_of_labels(more, ["macro-f1", "accuracy"])
+    own, other = (panel.tally(run=0, first=100, n_trials=3_000) for panel in (alone, together))
+    assert np.array_equal(own.counts[0, 0], other.counts[1, 1])
+    assert alone.digests()[0, 0] == together.part([1], [1]).digests()[0, 0]
+
+
+@pytest.mark.slow
+def test_counts_are_the_same_on_a_cluster_of_processes():
+    a, b = drawn(300, "abcde", seed=12)
+    panel = panel_of_labels(Counts.from_labels(b, {"a": a}), ["accuracy", "macro-f1"])
+    [here] = count_jobs([Job(panel, 30_000)], cluster="none")
+    [there] = count_jobs([Job(panel, 30_000)], cluster="local", workers=2, blocks_per_task=2)
+    assert np.array_equal(here.counts, there.counts)
+
+
+# -- asked and answered --
+
+
+def test_what_cannot_be_tested_is_refused():
+    labels = Counts.from_labels(list("ab"), {"a": list("ab")})
+    with pytest.raises(InputError, match="one label an item"):
+        sigdask.independence_all(Counts.from_scores({"a": [1, 2], "b": [2, 1]}))
+    with pytest.raises(InputError, match="metrics that sum counts of labels"):
+        sigdask.independence_all(labels, metrics=[sigdask.black_box(lambda outputs, gold: 0.0)])
+    a, b = drawn(600, "abcdefgh")
+    with pytest.raises(InputError, match="too many arrangements for an exact p"):
+        sigdask.independence(a, b, metric="macro-f1", method="exact")
+    with pytest.raises(InputError, match="no column 'part'"):
+        sigdask.independence_all(labels, within="part")
+    with pytest.raises(InputError, match="must be one of two-sided, greater, less"):
+        sigdask.independence(list("ab"), list("ab"), alternative="more")
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "contents.txt").write_text("Polish\nPremium\nRussian\nBudget\n")
+    (tmp_path / "expert.txt").write_text("Polish\nPremium\nBudget\nRussian\n")
+    a, b = drawn(40, seed=13)
+    rows = [f"{k},{x},{y},{k % 2}" for k, (x, y) in enumerate(zip(a, b, strict=True))]
+    (tmp_path / "both.csv").write_text("\n".join(["id,model,gold,part", *rows]))
+    return tmp_path
+
+
+def test_the_command_tells_van_aschs_seven_of_twenty_four(files):
+    done = called("independence", "expert.txt", "contents.txt", cwd=files)
+    assert done.returncode == 0
+    assert "p = 0.292 (exact: 7 of 24 arrangements" in done.stdout
+    assert "contents" in done.stdout
+
+
+def test_the_command_writes_json_with_keys_that_stay(files):
+    import json
+
+    done = called(
+        *("independence", "both.csv", "-m", "kappa", "-m", "f1[a]", "--within", "part", "--method", "both"),
+        *("--trials", "2000", "--seed", "3", "--json", "-"), cwd=files,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert [*found] == ["sigdask", "scheme", "seed", "alpha", "warnings", "results"]
+    assert [one["metric"] for one in found["results"]] == ["kappa", "f1[a]"]
+    first = found["results"][0]
+    assert (first["a"], first["b"], first["within"], first["n_strata"], first["n_items"]) == (
+        "model",
+        "gold",
+        "part",
+        2,
+        40,
+    )
+    assert [*first["exact"]] == ["p_lo", "p_hi", "method", "guarantee"]
+    assert {check["name"]: check["verdict"] for check in first["checks"]} == {
+        "second run": "agrees",
+        "exact value": "agrees",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["expert.txt"], "gold"),
+        (["expert.txt", "nowhere.txt"], "nowhere.txt"),
+        (["expert.txt", "contents.txt", "-m", "BLEU"], "BLEU"),
+        (["expert.txt", "contents.txt", "--within", "part"], "part"),
+        (["expert.txt", "contents.txt", "--trials", "0"], "trials = 0"),
+        (["both.csv", "--method", "exactly"], "exactly"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_do(files, arguments, said):
+    done = called("independence", *arguments, cwd=files)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,298 @@
+"""Exact p-values beside the sampled ones: which are added, what they make of p, families, rules and stores."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from command import called
+from panel_of import rng_of
+
+import sigdask
+from sigdask.api import compare, compare_all
+from sigdask.comparison.exact import listing
+from sigdask.comparison.table import Table
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.overnight import run_plan
+from sigdask.plan import load_plan
+from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.statistics import exact
+from sigdask.statistics.bounds import bound, interval
+
+SIDES = ("greater", "less", "two-sided")
+
+
+def p_of_sum(differences, side):
+    """By enumeration of all signs, one unit after the other, in integers."""
+    sums = Counter({0: 1})
+    for d in differences:
+        moved = Counter()
+        for total, n in sums.items():
+            moved[total + d] += n
+            moved[total - d] += n
+        sums = moved
+    t = sum(differences)
+    reached = {"greater": lambda s: s >= t, "less": lambda s: s <= t, "two-sided": lambda s: abs(s) >= abs(t)}[side]
+    return Fraction(sum(n for s, n in sums.items() if reached(s)), 2 ** len(differences))
+
+
+def tenths(n=40, seed=1, shift=2):
+    """Differences of a mean in tenths."""
+    return [int(d) for d in np.rint(rng_of(seed).normal(shift, 6, n)) if d]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_mean_of_decimals_has_the_exact_p_and_the_counts_of_its_trials(side):
+    d = tenths()
+    r = compare(np.array(d) / 10, np.zeros(len(d)), alternative=side, trials=20_000, seed=3)
+    assert r.p_value == pytest.approx(float(p_of_sum(d, side)), rel=1e-12)
+    assert (r.method, r.exact.p_hi, r.n_trials) == ("exact", r.p_value, 20_000)
+    assert r.exact.guarantee in {"exact", "certified"}
+    sampled = compare(
+        np.array(d) / 10, np.zeros(len(d)), alternative=side, trials=20_000, seed=3, method="randomization"
+    )
+    assert sampled.exact is None
+    assert (sampled.method, sampled.p_value) == ("approximate", bound(r.n_extreme, 20_000))
+    for name in ("n_trials", "n_extreme", "p_interval", "second_run"):
+        assert getattr(r, name) == getattr(sampled, name)
+    assert r.p_interval == pytest.approx([float(limit) for limit in interval(r.n_extreme, 20_000)])
+    assert {c.name: c.verdict for c in r.checks}["exact value"] == "agrees"
+
+
+@pytest.mark.parametrize(("n", "ones"), [(60, 41), (1500, 800), (9000, 4600)])
+def test_accuracy_has_the_binomial_tail_of_any_number_of_items(n, ones):
+    a = np.arange(n) < ones
+    r = compare(a.astype(int), (~a).astype(int), trials=999)
+    tail = sum(Fraction(comb, 1) for comb in _binomials(n, ones)) * 2 / 2**n
+    assert r.exact.method == "binomial"
+    assert r.p_value == pytest.approx(float(tail), rel=1e-12)
+    assert r.exact.p_lo <= float(tail) * (1 + 1e-15)
+    assert r.exact.p_hi >= float(tail) * (1 - 1e-15)
+
+
+def _binomials(n, start):
+    from math import comb
+
+    return (comb(n, k) for k in range(start, n + 1))
+
+
+def test_yeh_has_its_exact_values_beside_its_trials(yeh):
+    expected = {"recall": 1.951255835592747e-04, "f1": 0.02955137150557705, "precision": 0.039988579124198086}
+    for r in compare_all(yeh, trials=4096):
+        assert r.p_value == pytest.approx(expected[r.metric], rel=1e-12)
+        assert (r.method, r.n_trials) == ("exact", 4096)
+
+
+def test_both_adds_exact_values_without_the_limit_and_exact_alone_draws_no_trial(monkeypatch):
+    monkeypatch.setattr(listing, "MOST_OPERATIONS", -1)
+    d = tenths()
+    a, b = np.array(d) / 10, np.zeros(len(d))
+    auto, both, alone = (compare(a, b, trials=500, method=m) for m in ("auto", "both", "exact"))
+    assert (auto.exact, auto.method) == (None, "approximate")
+    assert both.p_value == alone.p_value == pytest.approx(float(p_of_sum(d, "two-sided")), rel=1e-12)
+    assert (both.n_trials, both.n_extreme) == (500, auto.n_extreme)
+    assert (alone.n_trials, alone.n_extreme, alone.method, alone.second_run) == (0, 0, "exact", None)
+    assert alone.p_interval == (alone.p_value, alone.p_value)
+    assert {c.verdict for c in alone.checks} == {"not applicable"}
+    assert not alone.warnings
+
+
+def test_auto_adds_them_to_all_pairs_of_a_metric_or_to_none(monkeypatch):
+    rng = rng_of(5)
+    scores = {name: np.rint(rng.normal(0, 9, 60)) / 10 for name in "abcd"}
+    sizes = []
+    solve = exact.plan
+
+    def plan(problem, *more):
+        chosen = solve(problem, *more)
+        sizes.append(chosen.operations)
+        return chosen
+
+    monkeypatch.setattr(exact, "plan", plan)
+    assert all(r.exact for r in compare_all(scores, trials=100))
+    needed = sum(sizes) + 6 * listing.OPERATIONS_A_PAIR
+    for limit, has in ((needed, True), (needed - 1, False)):
+        monkeypatch.setattr(listing, "MOST_OPERATIONS", limit)
+        assert {r.exact is not None for r in compare_all(scores, trials=100)} == {has}
+
+
+def test_what_has_no_exact_p_ends_before_anything_is_counted():
+    box = sigdask.black_box(lambda outputs, _: float(np.median(outputs)), name="middle")
+    a, b = rng_of(1).integers(0, 9, (2, 40))
+    with pytest.raises(
+        InputError, match="method exact: .* by middle: a black box is enumerated or sampled, and .* --met"
+    ):
+        compare_all({"a": a, "b": b}, metrics=[box], method="exact")
+    result = compare_all({"a": a, "b": b}, metrics=[box, "mean"], method="both", trials=50)
+    assert [r.exact is None for r in result] == [True, False]
+
+
+def test_the_command_says_what_is_possible_and_ends_with_status_2(tmp_path):
+    rng = rng_of(2)
+    lines = ["id,a,b", *(f"{k},{rng.random()!r},{rng.random()!r}" for k in range(300))]
+    (tmp_path / "real.csv").write_text("\n".join(lines))
+    done = called("compare", "real.csv", "--method", "exact", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "method exact: a and b by mean: " in done.stderr
+    assert "--method auto samples it" in done.stderr
+
+
+def test_adjusted_p_are_of_p_as_printed_and_never_below_it():
+    rng = rng_of(7)
+    scores = {name: np.rint(rng.normal(k / 3, 1, 50) * 10) / 10 for k, name in enumerate("abcd")}
+    plain = [r.p_value for r in compare_all(scores, trials=500, adjust="none")]
+    order = np.argsort(plain)
+    holm = np.empty(6)
+    holm[order] = np.minimum(np.maximum.accumulate(np.array(plain)[order] * np.arange(6, 0, -1)), 1)
+    found = compare_all(scores, trials=500, adjust="holm")
+    assert [r.p_adjusted for r in found] == pytest.approx(holm.tolist(), rel=1e-14)
+    assert all(r.p_adjusted_interval == (r.p_adjusted, r.p_adjusted) for r in found)
+    for adjust in ("max-t", "max-t:raw", "single-step-max-t", "tukey"):
+        for r in compare_all(scores, trials=50, adjust=adjust, seed=1):
+            assert r.p_adjusted >= r.p_value
+            assert r.p_adjusted >= 1 / 51
+
+
+def test_exact_without_an_adjustment_takes_holm_and_says_so():
+    rng = rng_of(7)
+    scores = {name: np.rint(rng.normal(k / 3, 1, 50) * 10) / 10 for k, name in enumerate("abcd")}
+    found = compare_all(scores, method="exact")
+    assert found.family.adjust == "holm"
+    assert any("Holm" in w and "--adjust" in w for w in found.warnings)
+    assert compare_all(scores, method="exact", adjust="none").family is None
+
+
+@pytest.mark.parametrize("rule", ["besag-clifford:h=10", "confidence"])
+def test_beside_a_rule_that_stops_p_and_the_verdict_are_the_exact_ones(rule):
+    d = tenths(shift=1)
+    a, b = np.array(d) / 10, np.zeros(len(d))
+    r = compare(a, b, stop=rule, trials=50_000)
+    p = float(p_of_sum(d, "two-sided"))
+    assert (r.method, r.stopped.is_early) == ("exact", True)
+    assert r.p_value == pytest.approx(p, rel=1e-12)
+    assert r.decision(0.05) == (p <= 0.05)
+    assert Table.of([r], 0.05).decision.tolist() == [int(p <= 0.05)]
+
+
+def test_rows_read_one_by_one_are_the_columns_again():
+    rng = rng_of(9)
+    scores = {name: np.rint(rng.normal(0, 9, 40)) / 10 for name in "abc"}
+    for method in ("auto", "both", "exact"):
+        results = compare_all(scores, trials=300, method=method)
+        again = Table.of(list(results), results.alpha)
+        assert [r == s for r, s in zip(results, again.results(), strict=True)] == [True] * 3
+        assert again.enumerated.tolist() == results.table.enumerated.tolist()
+
+
+def test_bounds_that_are_apart_are_no_p(monkeypatch):
+    d = tenths()
+
+    def wide(problem, chosen=None, **more):
+        found = solve(problem, chosen, **more)
+        low, high = found.two_sided
+        return type(found)(**{**vars_of(found), "guarantee": "bounds", "two_sided": (low * (1 - 2 * CLOSE), high)})
+
+    def vars_of(found):
+        return {name: getattr(found, name) for name in found.__slots__}
+
+    solve = exact.solve
+    monkeypatch.setattr(exact, "solve", wide)
+    r = compare(np.array(d) / 10, np.zeros(len(d)), trials=2000)
+    assert r.method == "approximate"
+    assert r.p_value == bound(r.n_extreme, 2000)
+    assert r.exact.p_lo < r.exact.p_hi
+
+
+def test_a_count_that_does_not_fit_the_exact_p_is_an_alarm(monkeypatch, yeh):
+    def wrong(problem, chosen=None, **more):
+        found = solve(problem, chosen, **more)
+        halved = {name: tuple(p / 2 for p in getattr(found, name)) for name in ("greater", "less", "two_sided")}
+        return type(found)(**{**{name: getattr(found, name) for name in found.__slots__}, **halved})
+
+    solve = exact.solve
+    monkeypatch.setattr(exact, "solve", wrong)
+    [r] = compare_all(yeh, metrics=["f1"])
+    assert [c.name for c in r.disagreements()] == ["exact value"]
+    from sigdask.verify import audits
+
+    failed = [name for name, passed, _ in audits("none") if not passed]
+    assert any("exact" in name for name in failed)
+
+
+PLAN = """
+trials = 5000
+method = "both"
+
+[[test_set]]
+name = "topics"
+systems = ["scores.csv"]
+"""
+
+
+def write(folder, scores):
+    names = list(scores)
+    rows = [",".join(["id", *names])]
+    rows += [",".join([str(k), *(f"{scores[n][k]:.1f}" for n in names)]) for k in range(len(scores[names[0]]))]
+    (folder / "scores.csv").write_text("\n".join(rows))
+
+
+def test_a_second_night_solves_nothing_and_a_changed_system_its_own_pairs(tmp_path, monkeypatch):
+    rng, solved = rng_of(3), []
+    scores = {name: np.rint(rng.normal(0, 9, 40)) / 10 for name in "abcd"}
+    solve = exact.solve
+
+    def counted(problem, *more, **options):
+        solved.append(problem)
+        return solve(problem, *more, **options)
+
+    monkeypatch.setattr(exact, "solve", counted)
+    (tmp_path / "p.toml").write_text(PLAN)
+    write(tmp_path, scores)
+    first = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+    assert len(solved) == 6
+    again = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+    assert (len(solved), again.n_counted, again.n_changed) == (6, 0, 0)
+    assert [r.exact for r in again.results["topics"]] == [r.exact for r in first.results["topics"]]
+    assert {r.method for r in again.results["topics"]} == {"exact"}
+    scores["b"] = np.roll(scores["b"], 1)
+    write(tmp_path, scores)
+    run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+    assert len(solved) == 6 + 3
+
+
+def test_a_plan_of_binomial_tails_alone_counts_nothing(tmp_path):
+    rng = rng_of(4)
+    (tmp_path / "p.toml").write_text(PLAN.replace("both", "exact"))
+    write(tmp_path, {name: rng.integers(0, 2, 80) for name in "abc"})
+    for _ in range(2):
+        outcome = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+        assert (outcome.exit_status, outcome.n_counted) == (0, 0)
+        assert {r.exact.method for r in outcome.results["topics"]} == {"binomial"}
+
+
+def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
+    d = np.rint(rng_of(6).normal(2e8, 1e9, 50)).astype(np.int64)
+    problem = exact.Sums(d, 8)
+    chosen = exact.plan(problem)
+    panel = ExactPanel(problem, chosen)
+    assert (chosen.method, panel.n_trials > 1) == ("meet-in-the-middle", True)
+    parts = [panel.tally(first=k, n_trials=1) for k in range(panel.n_trials)]
+    whole = sum(parts[1:][::-1], parts[0])
+    assert (whole.counts <= whole.n_trials).all()
+    found = panel.found(whole)
+    assert np.isnan(panel.found(parts[0])).all()
+    assert (found == exact.solve(problem, chosen).limits).all()
+
+
+def test_counts_of_groups_of_items_are_exact_under_their_unit():
+    rng = rng_of(8)
+    groups = {"document": [f"d{k // 3:02}" for k in range(90)]}
+    a, b = rng.integers(0, 2, (2, 90))
+    counts = Counts.from_scores({"a": a, "b": b}, groups=groups)
+    [r] = compare_all(counts, unit="document", trials=2000, beside=False)
+    d = [int(x) for x in (a - b).reshape(30, 3).sum(axis=1) if x]
+    assert len(d) > 0
+    if len(d) > 20:
+        assert r.exact.method != "enumeration"
+    assert r.exact.p_hi == pytest.approx(float(p_of_sum(d, "two-sided")), rel=1e-12)

@@ -1,0 +1,182 @@
+"""Which interval comparisons have, what stands beside it, and that it agrees with what others make of the same data."""
+
+import json
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+from scipy import stats
+
+import sigdask
+from sigdask import Counts, compare, compare_all
+from sigdask.comparison.intervals.alone import interval_of, intervals_of
+from sigdask.comparison.request import Sureness
+from sigdask.errors import InputError
+
+
+def real(n, seed=1):
+    rng = rng_of(seed)
+    base = rng.normal(0, 1, n)
+    return (base + rng.normal(0.2, 0.6, n)).round(2), (base + rng.normal(0, 0.6, n)).round(2)
+
+
+def binary(n, a=0.7, b=0.6, seed=1):
+    rng = rng_of(seed)
+    return (rng.random(n) < a).astype(int), (rng.random(n) < b).astype(int)
+
+
+def test_means_have_the_bca_interval_of_the_bootstrap_by_default():
+    """Against SciPy's, of as many resamples: within five of their Monte Carlo errors of a quantile."""
+    a, b = real(80)
+    found = compare(a, b, trials=1000, resamples=20_000)
+    want = stats.bootstrap(
+        (a, b), lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis), paired=True, vectorized=True,
+        n_resamples=20_000, method="BCa", rng=rng_of(3),
+    )  # fmt: skip
+    assert (found.interval.method, found.interval.confidence, found.interval.n_resamples) == (
+        "bootstrap-bca", 0.95, 20_000,
+    )  # fmt: skip
+    error = 5 * np.sqrt(2 * 0.025 * 0.975 / 20_000) / stats.norm.pdf(1.96) * want.standard_error
+    ends = found.interval.low, found.interval.high
+    assert ends == pytest.approx(tuple(want.confidence_interval), abs=error)
+    assert found.paired_d == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
+    for own, interval in ((a, found.score_a_interval), (b, found.score_b_interval)):
+        want = stats.bootstrap((own,), np.mean, n_resamples=20_000, method="BCa", rng=rng_of(3))
+        assert interval == pytest.approx(tuple(want.confidence_interval), abs=5 * 0.018 * want.standard_error)
+
+
+def test_0_1_scores_by_item_have_tangos_interval_by_default_and_scores_wilsons():
+    a, b = binary(300)
+    found = compare(a, b, trials=1000)
+    assert (found.interval.method, found.interval.n_resamples, found.interval.percentile) == ("tango", None, None)
+    wilson = stats.binomtest(int(a.sum()), 300).proportion_ci(0.95, method="wilson")
+    assert found.score_a_interval == pytest.approx((wilson.low, wilson.high))
+    percent = compare(100 * a, 100 * b, trials=1000)
+    assert percent.interval.low == pytest.approx(100 * found.interval.low)
+    assert percent.score_b_interval[1] == pytest.approx(100 * found.score_b_interval[1])
+    assert compare(a, b, trials=1000, interval="bootstrap").interval.method == "bootstrap-bca"
+    by_cluster = compare(a, b, trials=1000, units=[f"u{k // 5}" for k in range(300)])
+    assert by_cluster.interval.method == "bootstrap-bca"
+
+
+def test_units_are_resampled_as_a_whole():
+    """Items that are alike within a unit say no more than one of them."""
+    a, b = real(20)
+    one = compare(a, b, trials=100)
+    five = compare(np.repeat(a, 5), np.repeat(b, 5), units=np.repeat([f"u{k:02}" for k in range(20)], 5), trials=100)
+    assert five.interval.high - five.interval.low == pytest.approx(one.interval.high - one.interval.low, rel=0.1)
+    assert five.paired_d == pytest.approx(one.paired_d)
+
+
+@pytest.mark.parametrize("n", [16, 60])
+@pytest.mark.parametrize("shift", [0.0, 0.3, 0.6])
+def test_the_inverted_test_holds_0_just_where_the_test_does_not_reject(n, shift):
+    for seed in range(4):
+        a, b = real(n, seed)
+        found = compare(a + shift, b, interval="inversion", trials=4999)
+        assert found.interval.method == "inversion"
+        assert (found.interval.low <= 0 <= found.interval.high) == (found.p_value > 0.05)
+        assert found.interval.n_resamples == (None if n == 16 else 4999)
+        assert found.score_a_interval is None
+
+
+def test_other_scores_than_means_have_no_inverted_test_and_it_is_said_why(yeh):
+    found = compare_all(yeh, metrics=["recall", "f1"], interval="inversion", trials=100)
+    assert found[0].interval.method == "inversion"
+    assert found[1].interval is None
+    [note] = [note for note in found[1].notes if note.kind == "interval"]
+    assert note.text.startswith("no interval: the test can be inverted for means alone")
+    assert json.loads(found.to_json())["results"][1]["interval"] is None
+
+
+def test_intervals_are_those_of_100_comparisons_or_fewer_unless_asked_for():
+    scores = {f"s{k}": rng_of(k).random(12).round(2) for k in range(15)}  # 105 pairs
+    assert all(r.interval is None and r.paired_d is None for r in compare_all(scores, trials=10))
+    assert all(r.interval for r in compare_all(scores, trials=10, interval="auto", resamples=50))
+    few = {name: scores[name] for name in ("s0", "s1", "s2")}
+    assert all(r.interval.n_resamples == 70 for r in compare_all(few, trials=10, resamples=70))
+    assert all(r.interval is None for r in compare_all(few, trials=10, interval="none"))
+    with pytest.raises(InputError, match="interval = 'bayes': must be one of auto, bootstrap, inversion, none"):
+        compare_all(few, interval="bayes")
+    with pytest.raises(InputError, match="confidence = 95"):
+        compare_all(few, confidence=95)
+
+
+def test_systems_that_agree_have_no_difference_to_be_sure_of():
+    a, _ = real(30)
+    found = compare(a, a)
+    assert (found.interval.low, found.interval.high, found.paired_d) == (0.0, 0.0, 0.0)
+    same, _ = binary(30)
+    assert compare(same, same).interval.high == pytest.approx(-compare(same, same).interval.low)
+
+
+def test_one_unit_alone_has_no_interval():
+    found = compare([1.5, 2.5], [0.0, 0.5], units=["u", "u"])
+    assert found.interval is None
+    assert "one unit alone tells nothing of others" in found.warnings[-1]
+
+
+def test_black_boxes_have_the_percentiles_of_fewer_resamples():
+    a, b = binary(40)
+
+    def accuracy(outputs, gold):
+        return sum(x == y for x, y in zip(outputs, gold, strict=True)) / len(outputs)
+
+    def labels(x):
+        return ["right" if own else "wrong" for own in x]
+
+    gold = ["right"] * 40
+    box = compare(labels(a), labels(b), gold=gold, metric=sigdask.black_box(accuracy), trials=50)
+    assert (box.interval.method, box.interval.n_resamples) == ("bootstrap-percentile", 1000)
+    sums = compare(labels(a), labels(b), gold=gold, metric="accuracy", interval="bootstrap", resamples=1000, trials=50)
+    assert (box.interval.low, box.interval.high) == pytest.approx(sums.interval.percentile, abs=0.01)
+    assert any("black box" in text for text in box.warnings)
+
+
+def test_an_interval_that_parts_from_p_is_explained():
+    a, b = np.array([1.0] * 5 + [0.0] * 40), np.zeros(45)
+    found = compare(a * 2.5, b, interval="bootstrap")
+    assert found.p_value > 0.05
+    assert found.interval.low > 0
+    [note] = [note for note in found.notes if note.kind == "interval-differs"]
+    assert note.text.startswith("the 95 % interval leaves 0 out though p = 0.0625: the test exchanges systems")
+    [short] = [note for note in found.notes if note.kind == "interval-coverage"]
+    assert "few-discordant" in short.numbers["shortfalls"]
+
+
+def test_a_stopping_rule_changes_no_interval():
+    a, b = real(40)
+    plain, stopped = (compare(a, b, trials=20_000, stop=stop) for stop in (None, "besag-clifford"))
+    assert stopped.interval == plain.interval
+
+
+def test_missing_items_and_subsets_have_intervals_of_their_own():
+    a, b = real(40)
+    groups = {"half": ["x"] * 20 + ["y"] * 20}
+    counts = Counts.from_scores({"a": a, "b": b}, ids=[f"i{k:02}" for k in range(40)], groups=groups)
+    found = compare_all(counts, by="half", trials=100)
+    assert [r.interval.low <= r.difference <= r.interval.high for r in found] == [True, True]
+    assert found[0].interval != found[1].interval
+
+
+def test_intervals_alone_are_those_of_compare():
+    a, b = real(50)
+    found, want = interval_of(a, b, seed=4), compare(a, b, seed=4, trials=10).interval
+    assert (found.low[0], found.high[0]) == (want.low, want.high)
+    counts = Counts.from_scores({"a": a, "b": b, "c": a + b})
+    assert len(intervals_of(counts, "mean", sureness=Sureness(resamples=10)).low) == 3
+
+
+def test_json_csv_and_frames_hold_intervals():
+    a, b = real(50)
+    results = compare_all({"a": a, "b": b}, trials=100, resamples=500)
+    row = json.loads(results.to_json())["results"][0]
+    own = results[0].interval
+    assert row["interval"] == {
+        "method": "bootstrap-bca", "confidence": 0.95, "low": own.low, "high": own.high, "n_resamples": 500,
+        "percentile": list(own.percentile),
+    }  # fmt: skip
+    assert row["score_a_interval"] == list(results[0].score_a_interval)
+    frame = results.to_frame()
+    assert frame.interval_low[0] == own.low
+    assert frame.paired_d[0] == results[0].paired_d == row["paired_d"]

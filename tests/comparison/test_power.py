@@ -1,0 +1,148 @@
+"""What is asked of power, from Python and on the command line: answers that agree with each other, and refusals."""
+
+import json
+
+import numpy as np
+import pytest
+from command import called
+from conftest import ROOT
+
+import sigdask
+from sigdask.comparison.power.find import How, checked
+from sigdask.comparison.power.search import Sought
+from sigdask.statistics.power.sign_power import sign_power
+
+RNG = np.random.default_rng(11)
+BASE = RNG.normal(0.4, 0.15, 60)
+SCORES = {
+    "old": BASE.round(3).tolist(),
+    "new": (BASE + RNG.normal(0.02, 0.08, 60)).round(3).tolist(),
+    "same": BASE.round(3).tolist(),
+}
+TWO = {name: SCORES[name] for name in ("old", "new")}
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of three systems, of which two are alike."""
+    rows = [",".join(SCORES), *(",".join(map(str, row)) for row in zip(*SCORES.values(), strict=True))]
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_units_and_differences_answer_each_other():
+    [found] = sigdask.power(TWO, difference=0.04)
+    [back] = sigdask.power(TWO, units=round(found.needed.value))
+    assert back.detectable.low * 0.97 <= 0.04 <= back.detectable.high * 1.03
+    assert found.needed.low <= found.needed.value <= found.needed.high
+    assert found.at_wanted.power < 0.8 if found.needed.value > 62 else found.at_wanted.power > 0.7
+
+
+def test_the_same_answers_in_any_partition():
+    here = sigdask.power(TWO, difference=0.04, cluster="none", samples=300)
+    assert sigdask.power(TWO, difference=0.04, cluster="threads", workers=2, samples=300) == here
+
+
+def test_another_pair_changes_no_answer():
+    of_three = sigdask.power(SCORES, difference=0.04, samples=300)
+    assert of_three[0] == sigdask.power(TWO, difference=0.04, samples=300)[0]
+
+
+def test_the_side_of_a_one_sided_test_is_the_alternative_s():
+    greater = sigdask.power(TWO, difference=0.04, alternative="greater", samples=500)[0]
+    less = sigdask.power(TWO, difference=0.04, alternative="less", samples=500)[0]
+    both = sigdask.power(TWO, difference=0.04, samples=500)[0]
+    assert (greater.ahead, less.ahead, both.ahead) == ("old", "new", "new")
+    assert less.needed.value < both.needed.value
+    assert less.at_observed.power > both.at_observed.power > greater.at_observed.power
+
+
+def test_zero_or_one_scores_are_answered_exactly():
+    right = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
+    [found] = sigdask.power(right, difference=0.15)
+    assert (found.method, found.n_samples, found.at_wanted.error) == ("exact", 0, 0)
+    # tilted to 0.15 of 25 discordant units of 100: wins and losses in the ratio exp(2 s) of 15 to 10, ties as they are
+    weights = np.array([15, 10, 75]) * np.exp(np.array([1, -1, 0]) * np.log(root_of_tilt(0.15)))
+    wins, losses, _ = weights / weights.sum()
+    n = round(found.needed.value)
+    assert wins - losses == pytest.approx(0.15)
+    assert sign_power(n, wins, losses, 0.05, 2) >= 0.8 > sign_power(n - 1, wins, losses, 0.05, 2)
+
+
+def root_of_tilt(wanted):
+    """x = exp(s) of (15 x - 10 / x) / (15 x + 10 / x + 75) = wanted, a quadratic."""
+    roots = np.roots([15 * (1 - wanted), -75 * wanted, -10 * (1 + wanted)])
+    return roots[roots > 0].real[0]
+
+
+def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted():
+    gold = RNG.integers(0, 2, 150)
+    systems = {name: np.where(RNG.random(150) < p, gold, 1 - gold) for name, p in (("a", 0.85), ("b", 0.75))}
+    counts = sigdask.Counts.from_labels(gold.tolist(), {k: v.tolist() for k, v in systems.items()})
+    [found] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
+    assert found.method == "simulated"
+    from sigdask.comparison.power.find import _placed
+    from sigdask.comparison.request import Wanted
+
+    [(pairs, row, _)] = _placed(counts, Wanted(["f1[1]"]))
+    observed = pairs[row]
+    weights = observed.weights(observed.strength_of(0.08))
+    order = observed.order
+    f1 = [2 * weights @ (gold * systems[s])[order] / (weights @ (gold + systems[s])[order]) for s in ("a", "b")]
+    assert f1[0] - f1[1] == pytest.approx(0.08, abs=1e-12)
+
+
+def test_the_command_says_the_answer_first_and_keeps_it_in_json(table):
+    done = called("power", table.name, "--pair", "old", "new", "--difference", "0.04", "--samples", "500", "-q",
+                  "--json", "power.json", cwd=table.parent)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "To detect a difference of 0.04 in mean with power 0.8 at 0.05 two-sided you need about"
+    )
+    [kept] = json.loads((table.parent / "power.json").read_text())["power"]
+    [found] = sigdask.power(TWO, difference=0.04, samples=500)
+    assert kept["needed"]["value"] == found.needed.value
+    assert {"low", "high"} <= kept["detectable"].keys()
+    assert kept["n_samples"] == 500
+
+
+def test_pairs_that_cannot_be_answered_are_named_beside_those_that_can(table):
+    done = called("power", table.name, "--difference", "0.04", "--samples", "300", cwd=table.parent)
+    assert done.returncode == 0
+    assert "old and same: alike on every unit" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--difference", "0"], "difference = 0: no test finds what is not there"),
+        (["--difference", "-0.1", "--alternative", "greater"], "give its size"),
+        (["--difference", "0.9", "--pair", "old", "new"], "out of reach: the observed units reach"),
+        (["--difference", "0.1", "--pair", "old", "same"], "alike on every unit"),
+        (["--units", "1"], "units = 1: must be at least 2"),
+        (["--units", "100", "--power", "0.04"], "power = 0.04: must lie between alpha (0.05) and 1"),
+        (["--units", "100", "--power", "1"], "must lie between"),
+        (["--units", "100", "--difference", "0.1"], "give one of them"),
+        (["--samples", "3", "--units", "100"], "samples = 3: must be at least 100"),
+        (["--difference", "nan"], "must be a number"),
+        (["--alpha", "1e-9", "--units", "50"], "too many swaps"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(table, arguments, said):
+    done = called("power", table.name, *arguments, cwd=table.parent)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_two_sided_difference_is_a_size():
+    assert checked(Sought(0.8, -0.1), How()).difference == 0.1
+
+
+@pytest.mark.skipif(not (ROOT / "../shared/data").is_dir(), reason="needs the sets of real data")
+def test_topics_of_trec_are_as_many_as_the_normal_approximation_says():
+    counts = sigdask.read(ROOT / "../shared/data/matrix_trec_urbano/adhoc8_ap.csv")
+    [found] = sigdask.power(counts, pairs=[("run3", "run9")], difference=0.05)
+    scores = {name: np.array(counts.field("score")[:, counts.systems.index(name)]) for name in ("run3", "run9")}
+    spread = (scores["run3"] - scores["run9"]).std()
+    assert found.needed.value == pytest.approx((2.8016 * spread / 0.05) ** 2, rel=0.25)

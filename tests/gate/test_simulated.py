@@ -1,0 +1,85 @@
+"""The smallest loss that a gate states, simulated instead of by the normal approximation."""
+
+import numpy as np
+import pytest
+from gated import gather, judge
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.gate import NotWorse, name_of
+from sigdask.plan import load_plan
+from sigdask.report.gate import render
+from sigdask.statistics.power.sign_power import sign_power
+
+
+def verdict_of(counts, rule, **options):
+    results = list(
+        compare_all(counts, metrics=["mean"], baseline="base", trials=9999, second_run=False, cluster="none", **options)
+    )
+    return judge([rule], results, gather(counts, results, [rule], baseline="base", trials=9999, by=options.get("by")))
+
+
+RNG = np.random.default_rng(2)
+BASE = RNG.normal(0.5, 0.2, 80)
+NEW, WORSE = BASE + RNG.normal(0.0, 0.1, 80), BASE + RNG.normal(-0.03, 0.1, 80)
+SETS = Counts.from_scores({"new": NEW.round(3), "worse": WORSE.round(3), "base": BASE.round(3)}, name="set")
+
+
+def test_the_simulated_loss_is_near_the_normal_one_where_differences_are_near_normal():
+    plain, simulated = (
+        verdict_of(SETS, NotWorse(0.05, detectable=how)).rules[0].findings for how in ("normal", "simulated")
+    )
+    for one, other in zip(plain, simulated, strict=True):
+        assert (one.key, one.passed, one.p_value) == (other.key, other.passed, other.p_value)
+        assert other.detectable == pytest.approx(one.detectable, rel=0.15)
+        assert other.detectable != one.detectable
+        assert other.text.endswith("(simulated)")
+    assert "would be detected with power 0.8 (simulated)" in render(
+        verdict_of(SETS, NotWorse(0.05, detectable="simulated"))
+    )
+
+
+def test_of_0_1_scores_it_is_the_loss_that_the_sign_test_finds():
+    new, base = np.zeros(300), np.zeros(300)
+    base[:20], new[10:26] = 1, 1  # 16 wins, of which 10 are of both
+    counts = Counts.from_scores({"new": new, "base": base}, name="set")
+    [finding] = verdict_of(counts, NotWorse(0.05, detectable="simulated")).rules[0].findings
+    x = np.sqrt(
+        np.roots([10 * (1 - finding.detectable), -284 * finding.detectable, -6 * (1 + finding.detectable)]).max() ** 2
+    )
+    weights = np.array([10 * x, 6 / x, 284])
+    losses, wins, _ = weights / weights.sum()
+    assert losses - wins == pytest.approx(finding.detectable, rel=1e-6)
+    assert sign_power(300, losses, wins, 0.05, 2) == pytest.approx(0.8, abs=2e-3)
+
+
+def test_subsets_are_simulated_each_on_its_own_items():
+    groups = {"half": ["x"] * 40 + ["y"] * 40}
+    counts = Counts.from_scores({"new": NEW.round(3), "base": BASE.round(3)}, groups=groups, name="set")
+    findings = verdict_of(counts, NotWorse(0.05, detectable="simulated"), by="half").rules[0].findings
+    assert len({finding.detectable for finding in findings}) == 2
+    assert all(finding.text.endswith("(simulated)") for finding in findings)
+
+
+def test_how_the_loss_is_found_names_no_other_rule():
+    assert name_of(NotWorse(0.01, detectable="simulated")) == name_of(NotWorse(0.01))
+
+
+def test_a_plan_asks_for_it(tmp_path):
+    (tmp_path / "a.csv").write_text("base,new\n" + "\n".join(f"{k % 7},{k % 5}" for k in range(30)) + "\n")
+    text = """
+[[test_set]]
+name = "set"
+systems = "a.csv"
+pairs = { baseline = "base" }
+
+[gate]
+[[gate.rules]]
+rule = "not-worse"
+detectable = "simulated"
+"""
+    (tmp_path / "plan.toml").write_text(text)
+    assert load_plan(tmp_path / "plan.toml").gate.rules[0].detectable == "simulated"
+    (tmp_path / "plan.toml").write_text(text.replace('"simulated"', '"guessed"'))
+    with pytest.raises(Exception, match="detectable"):
+        load_plan(tmp_path / "plan.toml")

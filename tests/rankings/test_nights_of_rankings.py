@@ -1,0 +1,108 @@
+"""Rankings in plans: counted once, kept, reported with the night, alone or beside test sets."""
+
+import json
+
+import numpy as np
+import pytest
+from command import called
+
+PLAN = """
+report = {{ html = "night.html", json = "night.json", text = "night.txt" }}
+cluster = "none"
+seed = 3
+{sets}
+[[rankings]]
+name = "pairs"
+candidates = "candidates.tsv"
+n = "10:30:10"
+trials = {trials}
+samples = 20
+sample_size = 40
+"""
+SETS = '[[test_set]]\nname = "scores"\nsystems = "scores.csv"\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    gold = rng.random(120) < 0.4
+    rows = [f"{int(g)}\t{g + rng.normal():.3f}\t{rng.normal():.3f}" for g in gold]
+    (tmp_path / "candidates.tsv").write_text("\n".join(["gold\tt\tMI", *rows]))
+    (tmp_path / "scores.csv").write_text("item,a,b\n1,0.5,0.25\n2,0.75,0.5\n3,1,0.5\n")
+    return tmp_path
+
+
+def night(folder, plan, *arguments):
+    (folder / "night.toml").write_text(plan)
+    done = called("run", "night.toml", *arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("sets", ["", SETS], ids=["alone", "beside a test set"])
+def test_a_night_finds_what_the_command_does_and_counts_it_once(folder, sets):
+    first = night(folder, PLAN.format(sets=sets, trials=500))
+    assert "== pairs ==" in first.stdout
+    found = json.loads((folder / "night.json").read_text())["candidates"]["pairs"]
+    alone = called(
+        "rankings", "candidates.tsv", "--n", "10:30:10", "--trials", "500", "--samples", "20", "--sample-size", "40",
+        "--seed", "3", "--name", "pairs", "--json", "-", cwd=folder,
+    )  # fmt: skip
+    assert found == json.loads(alone.stdout)
+    assert "2 measures of 120 candidates" in (folder / "night.html").read_text()
+    assert "2 measures of 120 candidates" in (folder / "night.txt").read_text()
+    second = night(folder, PLAN.format(sets=sets, trials=500))
+    assert " 0 trials counted" in second.stderr
+    assert json.loads((folder / "night.json").read_text())["candidates"]["pairs"] == found
+
+
+def test_more_trials_go_on_from_those_kept(folder):
+    night(folder, PLAN.format(sets="", trials=300))
+    more = night(folder, PLAN.format(sets="", trials=900))
+    assert "1,200 trials counted" in more.stderr  # 600 more of precision and of average precision
+    found = json.loads((folder / "night.json").read_text())["candidates"]["pairs"]
+    (folder / "night.sqlite").unlink()
+    night(folder, PLAN.format(sets="", trials=900))
+    assert json.loads((folder / "night.json").read_text())["candidates"]["pairs"] == found
+
+
+def test_status_history_check_and_report_know_of_rankings(folder):
+    night(folder, PLAN.format(sets=SETS, trials=300))
+    night(folder, PLAN.format(sets=SETS, trials=300))
+    status = json.loads(called("status", "night.toml", "--json", cwd=folder).stdout)
+    assert [one["test_set"] for one in status["test_sets"]] == ["scores", "pairs"]
+    assert status["trials"] == status["wanted"]
+    report = called("report", "night.toml", "--html", "page.html", cwd=folder)
+    assert "n-best precision" in report.stdout
+    assert "n-best precision" in (folder / "page.html").read_text()
+    assert "n-best precision" in called("report", "night.toml", "--run", "1", cwd=folder).stdout
+    assert "candidates" in called("check", "night.toml", cwd=folder).stdout
+    assert called("store", "check", "night.sqlite", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"candidates.tsv"', '"none.tsv"', ["line", "rankings", "candidates", "none.tsv"]),
+        ("trials = 300", "trials = 0", ["rankings", "trials", "at least 1"]),
+        ("sample_size = 40", "", ["samples and sample_size belong together"]),
+        ('n = "10:30:10"', 'n = "10:"', ["n = '10:'"]),
+        ('name = "pairs"', 'name = "scores"', ['found "scores" twice']),
+        ('name = "pairs"', 'name = "pairs"\nmetric = "t"', ["metric", "unknown key"]),
+        ('name = "pairs"', 'name = "pairs"\nties = "best"', ["ties", "expected", "random"]),
+    ],
+)
+def test_wrong_keys_are_named_with_their_line(folder, old, new, words):
+    (folder / "night.toml").write_text(PLAN.format(sets=SETS, trials=300).replace(old, new))
+    done = called("check", "night.toml", cwd=folder)
+    assert done.returncode == 2
+    for word in words:
+        assert word in done.stderr
+
+
+def test_what_the_file_does_not_have_is_told_before_anything_is_counted(folder):
+    (folder / "night.toml").write_text(PLAN.format(sets="", trials=300) + 'gold_column = "truth"\n')
+    for command in ("check", "run"):
+        done = called(command, "night.toml", cwd=folder)
+        assert done.returncode == 2
+        assert "no column 'truth'" in done.stderr

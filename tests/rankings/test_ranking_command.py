@@ -1,0 +1,191 @@
+"""`sigdask rankings`: what it reads, says and refuses."""
+
+import csv
+import gzip
+import io
+import json
+
+import pytest
+from command import called
+
+TABLE = """id\tgold\tgood\tpoor
+a\t1\t9.5\t1
+b\t1\t8\t2
+c\t0\t7\t3
+d\t1\t6\t4
+e\t0\t5\t5
+f\t0\t4\t6
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    def call(content, *arguments, name="candidates.tsv"):
+        raw = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(raw)
+        return called("rankings", name, *arguments, cwd=tmp_path)
+
+    return call
+
+
+def found(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def refused(done, *words):
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "internal error" not in done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_a_table_is_evaluated_and_told_in_words(run):
+    done = run(TABLE, "--n", "2,4", "--trials", "500")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "2 measures of 6 candidates: 3 are true (50.0 %)"
+    assert lines[1].startswith("best by average precision: good 0.9167, poor 0.4")
+    assert "n = 2" in done.stdout
+    assert "sizes of lists vary" in done.stdout
+    assert "sizes of lists fixed" in done.stdout
+    assert "ties: " in done.stdout
+
+
+def test_json_names_every_model_and_number(run):
+    data = found(run(TABLE, "--n", "2,4", "--trials", "500", "--json", "-"))
+    assert data["kind"] == "rankings"
+    assert (data["n_candidates"], data["n_true"]) == (6, 3)
+    assert {"precision", "fisher", "exchange", "average precision"} <= {*data["models"]}
+    row = data["precision"][0]
+    assert (row["measure"], row["n"], row["true_positives"], row["precision"], row["recall"]) == (
+        "good",
+        2,
+        2,
+        1,
+        2 / 3,
+    )
+    [first, second] = data["differences"]
+    assert (first["a"], first["b"], first["n"], first["only_a_true"], first["only_b_false"]) == (
+        "good",
+        "poor",
+        2,
+        2,
+        2,
+    )
+    assert second["n_trials"] == 500
+    assert len(data["average_precision"]) == 1
+
+
+def test_csv_holds_a_row_a_measure_and_n(run):
+    done = run(TABLE, "--n", "1:6:1", "--csv", "-")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["n"] for row in rows if row["measure"] == "good"] == ["1", "2", "3", "4", "5", "6"]
+    assert rows[0]["precision"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "name"),
+    [
+        (TABLE.replace("\t", ","), (), "c.csv"),
+        (TABLE.replace("\t", ";").replace("9.5", "9,5"), (), "semicolons.csv"),
+        (gzip.compress(TABLE.encode()), (), "c.tsv.gz"),
+        ("\ufeff" + TABLE.replace("\n", "\r\n"), (), "windows.tsv"),
+        (TABLE.replace("\t1\t", "\tTRUE\t").replace("\t0\t", "\tFALSE\t"), (), "words.tsv"),
+        (TABLE.replace("\t1\t", "\tidiom\t").replace("\t0\t", "\tnone\t"), ("--positive", "idiom"), "labels.tsv"),
+        (TABLE.replace("gold", "b.TP"), ("--gold-column", "b.TP"), "column.tsv"),
+        ("\n".join(json.dumps(dict(zip(("id", "gold", "good", "poor"), line.split("\t"), strict=True)))
+                   for line in TABLE.splitlines()[1:]), (), "lines.jsonl"),
+    ],
+)  # fmt: skip
+def test_tables_of_many_kinds_say_the_same(run, content, arguments, name):
+    plain = found(run(TABLE, "--n", "2", "--trials", "300", "--json", "-"))
+    same = found(run(content, "--n", "2", "--trials", "300", "--json", "-", *arguments, name=name))
+    for key in ("precision", "differences", "average_precision"):
+        assert same[key] == plain[key]
+
+
+def test_of_some_measures_a_smaller_score_is_better(run):
+    data = found(run(TABLE, "--n", "2", "--smaller", "poor", "--json", "-"))
+    assert [m["higher_is_better"] for m in data["measures"]] == [True, False]
+    assert [row["precision"] for row in data["precision"]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words"),
+    [
+        (TABLE.replace("gold", "truth"), (), ["no column 'gold'", "'truth' may be it"]),
+        (TABLE.replace("c\t0", "c\t"), (), ["line 4", "column 'gold'", "--sampled"]),
+        (TABLE.replace("c\t0", "c\tmaybe"), (), ["line 4", "'maybe'", "--positive"]),
+        (TABLE.replace("\t0\t", "\t1\t"), (), ["every one of 6 candidates is true"]),
+        (TABLE.replace("\t1\t", "\t0\t"), (), ["every one of 6 candidates is false"]),
+        (TABLE.replace("8\t2", "nan\t2"), (), ["line 3", "'good'", "nan"]),
+        (TABLE.replace("8\t2", "\t2"), (), ["line 3", "'good'", "no score"]),
+        (TABLE.replace("8\t2", "high\t2"), ("--measure", "good"), ["line 3", "'good'", "'high'"]),
+        (TABLE.replace("b\t1", "a\t1"), (), ["line 3", "'a'", "line 2"]),
+        (TABLE, ("--n", "7"), ["n = 7", "6 candidates"]),
+        (TABLE, ("--n", "0"), ["n = 0", "at least 1"]),
+        (TABLE, ("--n", "ten"), ["'ten'", "50,100,200"]),
+        (TABLE, ("--measure", "good", "--measure", "good"), ["'good' is named twice"]),
+        (TABLE, ("--measure", "goood"), ["'goood'", "did you mean 'good'"]),
+        (TABLE, ("--baseline", "best"), ["no measure 'best'", "good, poor"]),
+        (TABLE, ("--baseline", "good", "--pair", "good", "poor"), ["baseline", "pairs"]),
+        (TABLE, ("--pair", "good", "good"), ["not compared with itself"]),
+        (TABLE, ("--smaller", "bad"), ["no measure 'bad'"]),
+        (TABLE, ("--samples", "3"), ["sample_size"]),
+        (TABLE, ("--samples", "3", "--sample-size", "7"), ["sample_size = 7", "6 candidates"]),
+        (TABLE, ("--positive", "yes"), ["no label 'yes'"]),
+        (TABLE.replace("poor", "good"), (), ["'good'"]),
+        ("", (), ["empty"]),
+        (TABLE, ("--gold-column", "good", "--measure", "good"), ["'good' is a measure and something else"]),
+    ],
+)
+def test_bad_input_is_named_with_its_line(run, content, arguments, words):
+    refused(run(content, *arguments), *words)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    refused(called("rankings", "none.tsv", cwd=tmp_path), "none.tsv: no such file")
+
+
+def test_a_judged_sample_is_extrapolated(run):
+    lines = ["id\tgold\tscore"]
+    lines += [f"c{k}\t{'' if k % 4 else int(k < 100)}\t{200 - k}" for k in range(200)]
+    data = found(run("\n".join(lines), "--sampled", "--n", "40,120", "--json", "-"))
+    assert (data["n_candidates"], data["n_judged"], data["n_true"]) == (200, 50, 25)
+    first, second = data["sampled"]
+    assert (first["n_judged"], first["true_judged"], first["precision"]) == (10, 10, 1.0)
+    assert 0.7 < first["low"] < first["high"] == 1.0
+    assert second["precision"] == pytest.approx(25 / 30)
+    assert second["low"] < 100 / 120 < second["high"]
+    assert data["precision"] == []
+
+
+def test_samples_are_held_against_the_list_they_are_of(run):
+    lines = ["gold\tscore", *(f"{int(k % 5 == 0 or k < 40)}\t{300 - k}" for k in range(300))]
+    data = found(run("\n".join(lines), "--samples", "200", "--sample-size", "100", "--n", "100", "--json", "-"))
+    [row] = data["validation"]
+    assert row["dispersion"]["precision"] == data["precision"][0]["precision"]
+    assert row["dispersion"]["ratio"] == pytest.approx(1, abs=0.15)
+    assert row["intervals"]["n_outside"] <= 12
+    assert len(data["sampled"]) == 1
+
+
+def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
+    data = found(run(TABLE, "--measure", "good", "--json", "-"))
+    assert data["differences"] == data["average_precision"] == []
+    assert [row["n"] for row in data["precision"]] == [1, 2, 5]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_what_is_shown_fits_the_terminal(columns):
+    from sigdask.rankings import Candidates, evaluate
+    from sigdask.report.layout import fitted
+    from sigdask.report.rankings import render
+
+    gold = [k % 3 == 0 for k in range(300)]
+    scores = {f"a long name of measure {m}": [(k * (m + 7)) % 301 for k in range(300)] for m in range(4)}
+    found = evaluate(Candidates.of(gold, scores), trials=100, samples=20, sample_size=100, cluster="none")
+    for everything in (False, True):
+        text = fitted(render(found, everything=everything, width=columns), columns)
+        assert max(map(len, text.splitlines())) <= columns

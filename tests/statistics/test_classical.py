@@ -1,0 +1,140 @@
+"""The classical tests against enumeration in fractions, SciPy where it is right, and published figures."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panel_of import rng_of
+from scipy import stats
+
+from sigdask.errors import InputError
+from sigdask.statistics.classical import names
+from sigdask.statistics.classical.proportions import chi_square, difference_of_shares
+from sigdask.statistics.classical.student import matched_t, two_sample_t
+from sigdask.statistics.classical.wilcoxon import EXACT_UP_TO, wilcoxon
+
+SIDES = ("two-sided", "greater", "less")
+RULES = ("wilcox", "pratt")
+
+
+def enumerated(d, side, zeros):
+    """Sum of positive ranks and its p over all signs of the ranks, by definition."""
+    kept = [x for x in d if x] if zeros == "wilcox" else list(d)
+    sizes = [abs(x) for x in kept]
+    ranks = [Fraction(sum(s < t for s in sizes) * 2 + sum(s == t for s in sizes) + 1, 2) for t in sizes]
+    own = [(r, x > 0) for r, x in zip(ranks, kept, strict=True) if x]
+    seen = sum(r for r, up in own if up)
+    mean = sum(r for r, _ in own) / 2
+    sums = [sum(r for (r, _), up in zip(own, signs, strict=True) if up) for signs in product((0, 1), repeat=len(own))]
+    extreme = {
+        "greater": lambda s: s >= seen,
+        "less": lambda s: s <= seen,
+        "two-sided": lambda s: abs(s - mean) >= abs(seen - mean),
+    }[side]
+    return seen, Fraction(sum(map(extreme, sums)), len(sums))
+
+
+@settings(deadline=None)  # compiled on the first call
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.sampled_from(SIDES), st.sampled_from(RULES))
+def test_wilcoxon_is_exact_with_ties_and_zeros(d, side, zeros):
+    seen, p = enumerated(d, side, zeros)
+    found = wilcoxon([d], side, zeros=zeros)
+    assert found.statistic[0] == seen
+    assert found.p_value[0] == pytest.approx(float(p), rel=1e-13)
+    assert found.n[0] == sum(x != 0 for x in d)
+
+
+@settings(deadline=None)  # compiled on the first call
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=8), st.sampled_from(RULES))
+def test_zeros_that_are_not_listed_count_as_those_that_are(d, zeros):
+    listed, rest = wilcoxon([[*d, 0, 0, 0]], zeros=zeros), wilcoxon([d], zeros=zeros, n_units=[len(d) + 3])
+    assert (listed.statistic[0], listed.p_value[0]) == (rest.statistic[0], rest.p_value[0])
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_wilcoxon_of_distinct_sizes_is_scipys_exact_one_up_to_the_last_exact_size(side):
+    rng = rng_of(1)
+    for n in (3, 20, 50, EXACT_UP_TO):
+        d = rng.normal(0.2, 1, n)
+        want = stats.wilcoxon(d, alternative=side, method="exact")
+        assert wilcoxon([d], side).p_value[0] == pytest.approx(want.pvalue, rel=1e-11)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("zeros", RULES)
+def test_wilcoxon_of_many_is_scipys_normal_approximation(side, zeros):
+    d = rng_of(2).integers(-20, 23, (5, 400)).astype(float)
+    found = wilcoxon(d, side, zeros=zeros)
+    want = [stats.wilcoxon(x, zero_method=zeros, alternative=side, method="approx", correction=False) for x in d]
+    assert found.p_value == pytest.approx([w.pvalue for w in want], rel=1e-12)
+    sums = [stats.wilcoxon(x, zero_method=zeros, alternative="greater", method="approx").statistic for x in d]
+    assert found.statistic.tolist() == sums
+
+
+def test_scipys_exact_method_is_wrong_with_ties_where_enumeration_is_right():
+    d = [1, 1, 1, 1, -2, 3]
+    _, p = enumerated(d, "two-sided", "wilcox")
+    assert wilcoxon([d]).p_value[0] == float(p)
+    assert stats.wilcoxon(d, method="exact").pvalue != pytest.approx(float(p), rel=1e-3)
+
+
+def test_sizes_within_the_tolerance_are_tied_and_no_larger_ones_zero():
+    thirds = np.array([[1 / 3 - 2 / 3, 1 - 2 / 3, 0.1 + 0.2 - 0.3, 0.7]])
+    assert wilcoxon(thirds, tolerance=1e-12).statistic[0] == wilcoxon([[-1, 1, 0, 2]]).statistic[0] == 1.5 + 3
+
+
+def test_rows_are_tested_each_on_its_own_whatever_stands_beside_them():
+    d = rng_of(3).integers(-5, 6, (300, 2000)).astype(float)  # sorted in parts
+    alone = [wilcoxon(d[k : k + 1]).p_value[0] for k in (0, 150, 299)]
+    assert wilcoxon(d).p_value[[0, 150, 299]].tolist() == alone
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_t_is_scipys_matched_and_of_two_samples(side):
+    a, b = rng_of(4).normal(size=(2, 7, 30)) + np.array([0.3, 0.0])[:, None, None]
+    for own, other in ((matched_t(a - b, side), stats.ttest_rel), (two_sample_t(a, b, side), stats.ttest_ind)):
+        want = other(a, b, axis=1, alternative=side)
+        assert own[0] == pytest.approx(want.statistic, rel=1e-12)
+        assert own[1] == pytest.approx(want.pvalue, rel=1e-11)
+
+
+def test_t_of_what_does_not_vary_is_1_without_a_difference_and_none_with_one():
+    assert [float(x) for x in matched_t([0.0, 0.0, 0.0])] == pytest.approx([np.nan, 1.0], nan_ok=True)
+    assert np.isnan(matched_t([0.1, 0.1, 0.1])).all()  # sizes differ by their rounding at most
+    assert np.isnan(matched_t([0.5])).all()
+    assert two_sample_t([1.0, 1.0], [1.0, 1.0])[1] == 1.0
+
+
+@settings(deadline=None)  # compiled on the first call
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30), st.integers(0, 30))
+def test_chi_square_is_scipys_and_the_square_of_z(right_a, wrong_a, right_b, wrong_b):
+    table = np.array([[right_a, wrong_a], [right_b, wrong_b]])
+    shares = right_a, right_a + wrong_a, right_b, right_b + wrong_b
+    z, p = difference_of_shares(*shares)
+    if (table.sum(axis=0) == 0).any() or (table.sum(axis=1) == 0).any():
+        assert np.isnan(z)
+        assert p == 1 or (table.sum(axis=1) == 0).any()
+        return
+    for corrected in (False, True):
+        want = stats.chi2_contingency(table, correction=corrected)
+        found = chi_square(*shares, corrected=corrected)
+        assert [float(x) for x in found] == pytest.approx([want.statistic, want.pvalue], rel=1e-9, abs=1e-15)
+    assert chi_square(*shares)[0] == pytest.approx(z**2)
+    assert chi_square(*shares)[1] == p
+    sides = [difference_of_shares(*shares, side)[1] for side in ("greater", "less")]
+    assert sum(sides) == pytest.approx(1)
+    assert min(sides) == pytest.approx(p / 2)
+
+
+def test_tests_are_asked_for_by_their_names():
+    assert names.asked("all") == names.NAMES
+    assert names.asked("chi2, t,t") == ("t", "chi2")
+    assert names.asked(["wilcoxon:wilcox", "wilcoxon:pratt"]) == ("wilcoxon", "wilcoxon:pratt")
+    assert names.asked(None) == names.asked(()) == ()
+    with pytest.raises(InputError, match="no classical test 'wilcoxn'; did you mean 'wilcoxon'"):
+        names.asked("t,wilcoxn")
+    with pytest.raises(InputError, match="no classical test ''; expected t, sign"):
+        names.asked("t,")

@@ -1,0 +1,87 @@
+"""Intervals of arrays and numbers: BCa, Wilson's, Tango's, the inverted test, each against what is had otherwise."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+from scipy import stats
+
+from sigdask.statistics.intervals import bca_shares, inverted, level_of, rejected, wilson
+from sigdask.statistics.matched_proportions import Matched, score_interval, score_margin
+
+
+def two_sided(above, below, shift):
+    """The exact p of the sign-flip test of differences shifted by so much, in fractions."""
+    units = [Fraction(int(a)) - shift * int(b) for a, b in zip(above, below, strict=True)]
+    extreme = sum(
+        abs(sum(s * d for s, d in zip(signs, units, strict=True))) >= abs(sum(units))
+        for signs in itertools.product((1, -1), repeat=len(units))
+    )
+    return Fraction(extreme, 2 ** len(units))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_inverted_test_rejects_beyond_its_ends_and_not_at_them(seed):
+    rng = rng_of(seed)
+    n = int(rng.integers(5, 9))
+    above = rng.integers(-5, 12, n)
+    below = rng.integers(1, 4, n) if seed % 2 else np.ones(n, np.int64)
+    low, high = (Fraction(end).limit_denominator(100) for end in inverted(above, below, 0.9))
+    beyond = Fraction(1, 10**9)
+    assert two_sided(above, below, low) > Fraction(1, 10) >= two_sided(above, below, low - beyond)
+    assert two_sided(above, below, high) > Fraction(1, 10) >= two_sided(above, below, high + beyond)
+
+
+def test_so_few_units_reject_no_difference():
+    assert inverted(np.array([3, 4, 5]), np.ones(3, np.int64), 0.95) == (-np.inf, np.inf)
+
+
+def test_an_interval_that_is_inverted_by_all_subsets_turns_with_the_signs():
+    above, below = rng_of(3).integers(-9, 30, 11), np.ones(11, np.int64)
+    low, high = inverted(above, below, 0.95)
+    assert inverted(-above, below, 0.95) == (-high, -low)
+
+
+def test_a_level_is_what_was_meant():
+    assert (level_of(0.95), level_of(0.9), level_of(0.999)) == (0.05, 0.1, 0.001)
+    assert rejected(0.95, 19, is_exact=False) == 1  # (0 + 1) / 20 is 0.05 and is rejected, (1 + 1) / 20 is not
+
+
+def test_bca_shares_are_efrons():
+    """Efron & Tibshirani 1993, (14.10), by hand for z0 = 0.146 and a = 0.061 (their spatial data, page 187): 0.110 and
+    0.985 at 90 %.
+    """
+    below = stats.norm.cdf([0.146])
+    low, high = bca_shares(below, np.array([0.061]), 0.9)
+    assert (float(low[0]), float(high[0])) == pytest.approx((0.110, 0.985), abs=6e-4)
+
+
+def test_bca_is_not_defined_where_no_resample_lies_below():
+    low, high = bca_shares(np.array([0.0, 1.0, 0.5]), np.zeros(3), 0.95)
+    assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 10), (10, 10), (57, 400)])
+def test_wilsons_interval_is_scipys(k, n):
+    want = stats.binomtest(k, n).proportion_ci(0.95, method="wilson")
+    assert np.array(wilson(k, n, 0.95)) == pytest.approx([want.low, want.high], abs=1e-12)
+
+
+def test_tangos_interval_is_where_his_score_test_ceases_to_reject():
+    """Tango 1998: 44 pairs, one discordant; and of many tables at once, as of each."""
+    low, high = score_interval(0, 1, 44, 0.9)
+    assert (round(float(low), 3), round(float(high), 3)) == (-0.096, 0.037)
+    wins, losses, n = np.array([0, 12, 0, 7]), np.array([0, 3, 9, 7]), np.array([20, 50, 9, 300])
+    low, high = score_interval(wins, losses, n, 0.95)
+    each = [(-score_margin(*one, 0.025), score_margin(one[1], one[0], one[2], 0.025))
+            for one in zip(wins, losses, n, strict=True)]  # fmt: skip
+    assert np.column_stack([low, high]) == pytest.approx(np.array(each), abs=1e-12)
+    assert low[0] == -high[0] < 0  # no discordance: still, others may differ
+
+
+def test_tangos_interval_and_the_gate_are_one_function():
+    matched = Matched(wins=3, losses=9, n_items=400)
+    low, _ = score_interval(3, 9, 400, 0.9)
+    assert matched.smallest_margin(0.05) == pytest.approx(-float(low), abs=1e-12)

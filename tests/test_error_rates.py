@@ -1,0 +1,167 @@
+"""The short version of `python -m benchmarks.calibration`: fixed seeds, bands that a broken procedure would leave."""
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from panel_of import rng_of
+from scipy import stats
+
+from benchmarks.calibration import pairs
+from benchmarks.calibration.attainable import attainable
+from benchmarks.calibration.catalogue import catalogue, chosen, named
+from benchmarks.calibration.measuring import Case, Outcome, measured, summed
+from benchmarks.calibration.scenarios import OF
+from benchmarks.calibration.table import BEGIN, END, KEPT, PAGE, keep, kept, write
+
+QUIETLY = {"told": lambda _text: None}
+
+
+def found_in(name, n_sets=1000):
+    return {m.procedure: m for m in measured([named(name)], n_sets, **QUIETLY)}
+
+
+def test_the_tables_of_the_page_are_those_of_the_kept_results(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.read_text())
+    write(kept(), page)
+    assert page.read_text() == PAGE.read_text()
+    assert PAGE.read_text().count(BEGIN) == PAGE.read_text().count(END) == 1
+
+
+def test_every_row_that_is_kept_is_one_that_is_measured_and_none_is_missing():
+    simulated = {name for name, case in catalogue().items() if case.table != "real"}
+    rows = {f"{m.table}: {m.row}" for m in kept()}
+    assert simulated == {name for name in rows if not name.startswith("real: ")}
+    assert any(name.startswith("real: ") for name in rows)
+
+
+def test_what_is_measured_again_replaces_what_was_kept_and_the_rest_stays(tmp_path):
+    path = tmp_path / "kept.json"
+    path.write_bytes(KEPT.read_bytes())
+    again = measured([named("power: 34 signs, better with P = 0.7")], 500, **QUIETLY)
+    keep(again, path)
+    assert len(kept(path)) == len(kept())
+    assert {m.n_sets for m in kept(path) if m.row == again[0].row} == {500}
+    assert json.loads(path.read_text())[0] == json.loads(KEPT.read_text())[0]
+
+
+@pytest.mark.slow
+def test_figures_are_the_same_on_any_number_of_workers():
+    cases = chosen("stopping")
+    here = measured(cases, 1000, **QUIETLY)
+    assert measured(cases, 1000, cluster="local", **QUIETLY) == here
+
+
+def test_fewer_data_sets_are_a_prefix_of_more():
+    case = named("nights: 60 nights, 0 % with a loss, independent")
+    assert case.batches(250) == 3
+    batches = [case.batch(k) for k in range(5)]
+    assert list(summed(case, batches[:3])) == measured([case], 300, **QUIETLY)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_the_attainable_size_is_that_of_all_arrangements_in_fractions(alternative):
+    d = rng_of(5).integers(-2, 4, (6, 20))
+    expected = []
+    for own in d.T.tolist():
+        sums = [sum(s * x for s, x in zip(signs, own, strict=True)) for signs in product((1, -1), repeat=6)]
+        sums = [{"two-sided": abs(t), "greater": t, "less": -t}[alternative] for t in sums]
+        p = [Fraction(sum(other >= t for other in sums), 64) for t in sums]
+        expected.append(float(Fraction(sum(own <= Fraction(1, 20) for own in p), 64)))
+    assert attainable(d, 0.05, alternative, None) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_attainable_size_of_signs_is_the_binomial_tests():
+    d = np.where(np.arange(40)[:, None] < np.arange(0, 41, 8), 1, 0)
+    size = [
+        sum(stats.binom.pmf(k, m, 0.5) for k in range(m + 1) if stats.binomtest(k, m).pvalue <= 0.05) if m else 0.0
+        for m in range(0, 41, 8)
+    ]
+    assert attainable(d, 0.05, "two-sided", None) == pytest.approx(size, abs=1e-12)
+
+
+def test_the_power_of_signs_is_the_known_one():
+    # STATISTICS section 13: n = 34, P = 0.7, size 0.0243065, power 0.5544607
+    [m] = measured([named("power: 34 signs, better with P = 0.7")], 500, **QUIETLY)
+    assert m.expected == pytest.approx(0.5544607, abs=5e-8)
+
+
+SHORT = [
+    "pairs: normal, 6", "pairs: grades 0 to 3, 10", "pairs: 0/1 at 8 %, 50", "pairs: t, 2.5 degrees, 20",
+    "stopping: normal, 50", "checks: 0/1 at 60 %, r = 0.8, 50", "nights: 60 nights, 20 % with a loss, independent",
+    "across sets: normal, three sets", "across sets: normal, one set of three differs",
+    "margins: 300 items, worse by 0.01, wins 0 %",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_what_is_promised_is_kept_over_a_thousand_data_sets(name):
+    for m in found_in(name).values():
+        assert m.is_wrong == (m.procedure == "shifted shuffle"), m
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n, case in catalogue().items() if case.table != "real" and n not in SHORT])
+def test_what_the_table_says_is_so_over_a_thousand_data_sets(name):
+    """Beside the kept share within both errors: a procedure that changed would leave it, on either side."""
+    of_page = {(m.table, m.row, m.procedure): m for m in kept()}
+    for m in found_in(name).values():
+        long = of_page[m.table, m.row, m.procedure]
+        spread = np.sqrt(m.error**2 + long.error**2 + 1 / m.n_sets**2)
+        assert abs(m.share - long.share) <= 4.5 * spread, (m, long)
+
+
+@pytest.mark.parametrize("name", ["pairs: normal, 6", "pairs: grades 0 to 3, 10", "pairs: 0/1 at 8 %, 50"])
+def test_sizes_are_not_only_kept_but_reached(name):
+    for m in found_in(name).values():
+        assert abs(m.share - m.expected) <= 4 * max(m.error, np.sqrt(m.expected * (1 - m.expected) / m.n_sets)), m
+
+
+def without_ties(counts, *, method, trials=999, alternative="two-sided", seed=0):
+    """The test with `>` where it must be `>=`."""
+    scores = counts.fields["score"]
+    d = scores[:, ::2] - scores[:, 1::2]
+    signs = rng_of(seed).choice([-1, 1], (trials, len(d)))
+    sums, own = signs @ d, d.sum(axis=0)
+    turn = {"two-sided": np.abs, "greater": np.positive, "less": np.negative}[alternative]
+    return ((turn(sums) > turn(own)).sum(axis=0) + 1) / (trials + 1)
+
+
+def test_a_test_that_leaves_out_ties_is_found(monkeypatch):
+    monkeypatch.setattr(pairs, "p_of", without_ties)
+    wrong = [m.is_wrong for m in found_in("pairs: 0/1 at 8 %, 20").values()]
+    assert wrong == [True] * 3
+
+
+@pytest.mark.slow
+def test_a_test_that_reports_the_smaller_of_two_runs_is_found(monkeypatch):
+    honest = pairs.p_of
+
+    def least_of_two(counts, *, seed=0, **how):
+        return np.minimum(honest(counts, seed=seed, **how), honest(counts, seed=seed + 1, **how))
+
+    monkeypatch.setattr(pairs, "N_TRIALS", 19)
+    monkeypatch.setattr(pairs, "SAMPLED", {"method": "randomization", "trials": 19})
+    monkeypatch.setattr(pairs, "p_of", least_of_two)
+    case = Case("pairs", "normal, 50", lambda rng, n: pairs.size(OF["normal"], 50, rng, n), at_once=100)
+    assert [m.is_wrong for m in measured([case], 4000, **QUIETLY)] == [True] * 3
+
+
+def test_what_errs_on_the_promised_side_is_not_wrong_and_what_does_not_is():
+    def share(k, should, expected):
+        happened = np.arange(1000) < k
+        [m] = summed(
+            Case("pairs", "r", lambda _rng, _n: {}), [{"p": (1000, float(happened.sum()), 1000 * expected, should)}]
+        )
+        return m.is_wrong
+
+    assert not share(10, "at most", 0.05)
+    assert share(90, "at most", 0.05)
+    assert share(900, "at least", 0.95)
+    assert not share(990, "at least", 0.95)
+    assert share(10, "about", 0.05)
+    assert not share(10, "nothing", 0.05)
+    assert Outcome(np.ones(1)).should == "at most"
