@@ -37,10 +37,10 @@ def write_scores(path, n_systems, n_items=40, seed=0, digits=2):
     np.savetxt(path, scores, fmt=f"%.{digits}f", delimiter=",", header=header, comments="")
 
 
-def write_plan(folder, *, sets=2, systems=6, trials=20_000, more=""):
-    """A plan over some tables of scores; the store lies beside it."""
+def write_plan(folder, *, sets=2, systems=6, trials=20_000, method="randomization", more=""):
+    """A plan over some tables of scores, of trials alone unless told otherwise; the store lies beside it."""
     folder.mkdir(exist_ok=True)
-    lines = ["seed = 3", f"trials = {trials}", 'method = "randomization"', 'store = "night.sqlite"', more]
+    lines = ["seed = 3", f"trials = {trials}", f'method = "{method}"', 'store = "night.sqlite"', more]
     for k in range(sets):
         if not (folder / f"set{k}.csv").exists():
             write_scores(folder / f"set{k}.csv", systems, seed=k)

@@ -6,7 +6,8 @@ nights share is counted once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,9 +136,8 @@ class Ledger:
 
     def load(self) -> None:
         """Take what the store has."""
-        for job, at in self.at.items():
-            if job.panel.is_whole:
-                self._load_whole(job, int(at[0, 0]))
+        for run in self.wanted:
+            self._load_wholes(run, {int(at[0, 0]): job for job, at in self.at.items() if _is_whole_of(job, run)})
         for run, wanted in self.wanted.items():
             self._load(run, np.flatnonzero(wanted > 0))
 
@@ -152,15 +152,17 @@ class Ledger:
             cut = self.store.rounds(self.ids[over], run, self.wanted[run][over])
             self.n_trials[run][over], self._counts[run][over] = cut.n_trials, cut.counts
 
-    def _load_whole(self, job: Job, k: int) -> None:
-        size = int(np.prod((*job.panel.shape, job.panel.manner.n_tails)))
-        kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size)
-        self.stored[job.run][k], self.gap[job.run][k] = kept.n_trials[0], kept.gap[0]
-        if kept.n_trials[0] > self.wanted[job.run][k]:
-            most = int(self.wanted[job.run][k])
-            kept = self.store.prefixes_of_family(int(self.ids[k]), job.run, size, most)
-        self.n_trials[job.run][k], self._whole[k, job.run] = kept.n_trials[0], kept.counts[0]
-        self._whole_before[k, job.run] = kept.before[0]
+    def _load_wholes(self, run: int, jobs: Mapping[int, Job]) -> None:
+        sizes = {int(self.ids[k]): math.prod((*job.panel.shape, job.panel.manner.n_tails)) for k, job in jobs.items()}
+        found = self.store.prefixes_of_wholes(sizes, run) if sizes else {}
+        for k in jobs:
+            number, most = int(self.ids[k]), int(self.wanted[run][k])
+            kept = found[number]
+            self.stored[run][k], self.gap[run][k] = kept.n_trials[0], kept.gap[0]
+            if kept.n_trials[0] > most:
+                kept = self.store.prefixes_of_wholes({number: sizes[number]}, run, most)[number]
+            self.n_trials[run][k], self._whole[k, run] = kept.n_trials[0], kept.counts[0]
+            self._whole_before[k, run] = kept.before[0]
 
     def take_beyond_gaps(self) -> bool:
         """Take what the store has beyond trials that it lacked until now; say whether there is any."""
@@ -322,6 +324,10 @@ def _numbered(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray[np.int64]
     names = [_kind(panel) for panel in panels.values()]
     kinds = [names[k] for k in np.searchsorted(ends, first[order], side="right")]
     return listed[first[order]], {job: at[id(job.panel)] for job in jobs}, kinds
+
+
+def _is_whole_of(job: Job, run: int) -> bool:
+    return job.panel.is_whole and job.run == run
 
 
 def _kind(panel: AnyPanel) -> str:

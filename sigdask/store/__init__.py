@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.labelling.results import Independences
 from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.rankings.found import Evaluation
 from sigdask.statistics.bounds import MAX_TRIALS
@@ -94,10 +95,10 @@ class Store:
         with self.database.transaction() as connection:
             return tallies.read_rounds(connection, ids, self._keys_of(ids), run, most)
 
-    def prefixes_of_family(self, number: int, run: int, size: int, most: int = MAX_TRIALS) -> Prefixes:
-        """Return what is kept of a family that is counted as a whole, in rounds up to trial `most`."""
+    def prefixes_of_wholes(self, sizes: Mapping[int, int], run: int, most: int = MAX_TRIALS) -> dict[int, Prefixes]:
+        """Return what is kept of what is counted as a whole, so many counts by number, in rounds up to trial `most`."""
         with self.database.transaction() as connection:
-            return tallies.read_whole(connection, number, run, size, most)
+            return tallies.read_whole(connection, sizes, run, most)
 
     def begin(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
         """Record that a run began; return its number."""
@@ -106,8 +107,8 @@ class Store:
             self._run = history.begin(connection, self.plan, path, details, sets)
         return self._run
 
-    def evaluations(self, found: Mapping[str, Evaluation]) -> dict[str, Any]:
-        """Return what this run keeps of evaluations of rankings."""
+    def evaluations(self, found: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
+        """Return what this run keeps of evaluations of rankings and tests of independence."""
         with self.database.transaction() as connection:
             return history.recorded(connection, self.plan, found)
 

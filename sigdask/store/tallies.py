@@ -257,16 +257,30 @@ def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, mos
     return Prefixes(n_trials, summed, summed, np.zeros(len(ids), np.int64))
 
 
-def read_whole(connection: Connection, number: int, run: int, size: int, most: int) -> Prefixes:
-    """Read what is kept of one family, of rounds that end at trial `most` or before."""
-    rows = list(
-        sealed_rows_of(connection, "arrays", "WHERE comparison = :c AND run = :run", {"c": int(number), "run": run})
-    )
-    faults = [told(number, run, row["first"], row["stop"], "arrays") for row in rows if not is_sound(row, size)]
+def read_whole(connection: Connection, sizes: Mapping[int, int], run: int, most: int) -> dict[int, Prefixes]:
+    """Read what is kept of what is counted as a whole, by its number: so many counts, of rounds up to trial `most`."""
+    rows: dict[int, list[Mapping[str, Any]]] = {number: [] for number in sizes}
+    for some in _chunks(list(sizes)):
+        where = f"WHERE run = :run AND comparison IN ({','.join(map(str, some))})"
+        for row in sealed_rows_of(connection, "arrays", where, {"run": run}):
+            rows[row["comparison"]].append(row)
+    faults = [
+        told(number, run, row["first"], row["stop"], "arrays")
+        for number, own in rows.items()
+        for row in own
+        if not is_sound(row, sizes[number])
+    ]
     if faults:
         raise DamagedError(faults)
+    return {number: _prefix_of(own, sizes[number], most) for number, own in rows.items()}
+
+
+def _prefix_of(rows: Sequence[Mapping[str, Any]], size: int, most: int) -> Prefixes:
+    """Return what the rows of one family come to, of rounds that end at trial `most` or before."""
     first, stop = (np.array([row[name] for row in rows], np.int64) for name in ("first", "stop"))
     counts = np.array([unpacked(row["counts"]) for row in rows], np.int64).reshape(-1, size)
+    if len(rows) == 1 and first[0] == 0 and stop[0] <= most:
+        return Prefixes(stop, counts, np.zeros_like(counts), np.zeros(1, np.int64))
     found = Rows.of(np.zeros(len(rows), np.int64), first, stop, counts)
     return found.only(found.stop <= most).prefixes(1)
 

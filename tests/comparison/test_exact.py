@@ -296,3 +296,21 @@ def test_counts_of_groups_of_items_are_exact_under_their_unit():
     if len(d) > 20:
         assert r.exact.method != "enumeration"
     assert r.exact.p_hi == pytest.approx(float(p_of_sum(d, "two-sided")), rel=1e-12)
+
+
+def test_a_plan_that_stops_early_says_what_compare_says(tmp_path):
+    rng = rng_of(11)
+    scores = {name: np.rint(rng.normal(k, 9, 40)) / 10 for k, name in enumerate("abc")}
+    (tmp_path / "p.toml").write_text(
+        PLAN.replace('"both"', '"auto"')
+        .replace("5000", "30000")
+        .replace("[[test", 'adjust = "holm"\nstopping = { rule = "besag-clifford" }\n[[test')
+    )
+    write(tmp_path, scores)
+    planned = run_plan(load_plan(tmp_path / "p.toml"), cluster="none").results["topics"]
+    counts = sigdask.read(tmp_path / "scores.csv").with_name("topics")
+    compared = compare_all(counts, trials=30_000, stop="besag-clifford", adjust="holm", interval="none")
+    assert [r.p_value for r in planned] == [r.p_value for r in compared]
+    assert [r.stopped for r in planned] == [r.stopped for r in compared]
+    assert {r.method for r in planned} == {"exact"}
+    assert any(r.stopped.is_early for r in planned)

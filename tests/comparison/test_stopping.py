@@ -34,9 +34,8 @@ def test_compare_stops_where_a_plan_stops_and_says_the_same(tmp_path, rule, tria
     planned = run_plan(plan, cluster="none").results["set0"]
     [test_set] = plan.test_sets
     counts = read(test_set.sources[0].path, options=Options(name="set0"))
-    compared = compare_all(
-        counts, metrics=["mean"], trials=trials, seed=3, stop=rule, cluster="none", adjust=plan.adjust
-    )
+    how = {"adjust": plan.adjust, "method": test_set.method}
+    compared = compare_all(counts, metrics=["mean"], trials=trials, seed=3, stop=rule, cluster="none", **how)
     assert repr(list(compared)) == repr(list(planned))
     assert any(r.stopped.is_early for r in compared) or trials == 3000
 

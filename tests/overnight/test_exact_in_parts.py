@@ -18,8 +18,8 @@ from sigdask.plan import load_plan
 from sigdask.randomization.panels.exact import ExactPanel
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-N = 51
-"""Units that differ: eight parts, of a second or so each."""
+N, PARTS = 50, 4
+"""Units that differ, and the parts in which they are counted, of a second or so each."""
 
 KEPT = "SELECT max(stop) FROM arrays JOIN comparisons ON comparison = id WHERE label = 'exact p'"
 
@@ -62,7 +62,7 @@ def test_killed_workers_and_drivers_leave_an_exact_p_as_it_is(plan):
     wait_for_parts(plan, process)
     for pid in workers_of(process.pid)[:1]:
         kill(pid)
-    wait_for_parts(plan, process, 3)
+    wait_for_parts(plan, process, 2)
     process.kill()
     process.wait()
     before = n_kept(plan)
@@ -72,7 +72,7 @@ def test_killed_workers_and_drivers_leave_an_exact_p_as_it_is(plan):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ExactPanel, "tally", lambda self, **some: (counted.append(some), panel(self, **some))[1])
         outcome = run_plan(load_plan(plan), cluster="none")
-    assert sum(some["n_trials"] for some in counted) == 8 - before  # what was kept is not counted again
+    assert sum(some["n_trials"] for some in counted) == PARTS - before  # what was kept is not counted again
     [r] = outcome.results["s"]
     assert (r.exact.method, r.method) == ("meet-in-the-middle", "exact")
     assert r.exact.guarantee in {"exact", "certified"}

@@ -45,7 +45,8 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     assert (outcome.exit_status, outcome.stopped) == (0, "")
     for test_set in plan.test_sets:
         counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
-        compared = compare_all(counts, metrics=["mean"], trials=20_000, seed=3, cluster="none")
+        how = {"method": test_set.method, "interval": "none"}  # plans have no intervals by default
+        compared = compare_all(counts, seed=3, trials=20_000, cluster="none", **how)
         assert list(outcome.results[test_set.name]) == list(compared)
     again = run_plan(plan, cluster="none")
     assert (again.n_counted, again.n_changed) == (0, 0)
@@ -197,7 +198,7 @@ def test_enumerated_pairs_are_kept_and_resumed_like_the_others(tmp_path):
     folder = tmp_path / "night"
     folder.mkdir()
     write_scores(folder / "set0.csv", 3, n_items=10)
-    path = write_plan(folder, sets=1)
+    path = write_plan(folder, sets=1, method="auto")
     outcome = run_plan(load_plan(path), cluster="none")
     assert {r.method for r in outcome.results["set0"]} == {"exact"}
     assert run_plan(load_plan(path), cluster="none").n_counted == 0
@@ -520,11 +521,10 @@ def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
 
 def test_run_writes_the_json_of_compare(tmp_path):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1)
+    path = write_plan(folder, sets=1, method="auto")
     done = called("run", path, "--json", "-", cwd=folder)
-    compared = called(
-        "compare", folder / "set0.csv", "--name", "set0", "--seed", "3", "--trials", "20000", "--json", "-", cwd=folder
-    )
+    asked = ("--name", "set0", "--seed", "3", "--trials", "20000", "--interval", "none")
+    compared = called("compare", folder / "set0.csv", *asked, "--json", "-", cwd=folder)
     found, alone = json.loads(done.stdout), json.loads(compared.stdout)
     assert found["results"] == alone["results"]
     assert found["families"] == {"set0": alone["family"]}

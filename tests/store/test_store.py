@@ -153,7 +153,7 @@ def test_families_are_kept_as_a_whole(where):
         store.begin("p.toml", {}, [])
         for first, stop, times in ((0, 4096, 1), (4096, 5000, 1), (4096, 16_384, 2), (4096, 5000, 3)):
             store.commit([Kept(np.array([number]), 0, first, stop, times * counts, whole=True)])
-        kept = store.prefixes_of_family(number, 0, 15)
+        kept = store.prefixes_of_wholes({number: 15}, 0)[number]
         assert kept.n_trials.tolist() == [16_384]
         assert kept.counts.tolist() == (3 * counts).tolist()
         assert kept.before.tolist() == counts.tolist()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Comparisons, Standing
-from sigdask.comparison.exact.known import By, Values
+from sigdask.comparison.exact.known import SURE, By, Values
 from sigdask.comparison.exact.problems import Reader
 from sigdask.comparison.exact.signs import binomial, n_tails
 from sigdask.comparison.table import Coded
@@ -20,12 +20,12 @@ from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.statistics import exact
-from sigdask.statistics.exact import Chosen, Limits, Problem, Refused
+from sigdask.statistics.exact import Limits, Problem, Refused
 
 Integers = NDArray[np.int64]
 
-MOST_OPERATIONS = 10**8
-"""Predicted operations of a test set and metric up to which auto adds exact values: a tenth of a second or so."""
+MOST_OPERATIONS = 2 * 10**8
+"""Predicted operations of a test set and metric up to which auto adds exact values: a fifth of a second or so."""
 
 LIMITS = {"auto": Limits(operations=MOST_OPERATIONS), "both": Limits(), "exact": Limits()}
 """What the method of one comparison may take."""
@@ -129,16 +129,14 @@ class _Asked:
             return None
         found: list[tuple[int, ExactPanel]] = []
         for k, problem in self._problems(rest):
-            chosen = Refused(problem) if isinstance(problem, str) else exact.plan(problem, LIMITS[method])
-            if isinstance(chosen, Refused) or isinstance(problem, str):
-                self._refuse(method, k, chosen)
-                if method == "auto":
-                    return None
-                continue
-            left -= chosen.operations
-            if method == "auto" and left < 0:
+            panel = problem if isinstance(problem, str) else _planned(problem, method)
+            if isinstance(panel, str) and method == "exact":
+                raise InputError(f"method exact: {self.comparisons.label(int(self.some[k]))}: {panel}; {REMEDY}")
+            if isinstance(panel, ExactPanel):
+                left -= panel.chosen.operations
+                found.append((k, panel))
+            if method == "auto" and (isinstance(panel, str) or left < 0):
                 return None
-            found.append((k, ExactPanel(problem, chosen)))
         return found
 
     def _problems(self, rest: Integers) -> Iterator[tuple[int, Problem | str]]:
@@ -156,10 +154,18 @@ class _Asked:
                 )
             yield from zip(rest[own].tolist(), problems, strict=True)
 
-    def _refuse(self, method: Method, k: int, why: Refused | Chosen) -> None:
-        """Say why not all that was asked for can be had."""
-        if method == "exact" and isinstance(why, Refused):
-            raise InputError(f"method exact: {self.comparisons.label(int(self.some[k]))}: {why.reason}; {REMEDY}")
 
+def _planned(problem: Problem, method: Method) -> ExactPanel | str:
+    """Return what solves a problem, or why nothing does that is asked for."""
+    chosen = exact.plan(problem, LIMITS[method])
+    if isinstance(chosen, Refused):
+        return chosen.reason
+    if method == "exact" and chosen.guarantee not in SURE:
+        return f"{chosen.method} gives {LESS[chosen.guarantee]}"
+    return ExactPanel(problem, chosen)
+
+
+LESS = {"numeric": "p without a bound of its rounding", "bounds": "limits of p alone"}
+"""What a guarantee is less than."""
 
 REMEDY = "--method auto samples it, --method both samples all and adds what exact values there are"
