@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
@@ -64,17 +65,20 @@ def test_a_mean_of_decimals_has_the_exact_p_and_the_counts_of_its_trials(side):
 def test_accuracy_has_the_binomial_tail_of_any_number_of_items(n, ones):
     a = np.arange(n) < ones
     r = compare(a.astype(int), (~a).astype(int), trials=999)
-    tail = sum(Fraction(comb, 1) for comb in _binomials(n, ones)) * 2 / 2**n
+    tail = Fraction(2 * upper_binomials(n, ones), 2**n)
     assert r.exact.method == "binomial"
     assert r.p_value == pytest.approx(float(tail), rel=1e-12)
     assert r.exact.p_lo <= float(tail) * (1 + 1e-15)
     assert r.exact.p_hi >= float(tail) * (1 - 1e-15)
 
 
-def _binomials(n, start):
-    from math import comb
-
-    return (comb(n, k) for k in range(start, n + 1))
+def upper_binomials(n, start):
+    """The sum of n over k from k = start on, each from the one before."""
+    term = total = comb(n, start)
+    for k in range(start, n):
+        term = term * (n - k) // (k + 1)
+        total += term
+    return total
 
 
 def test_yeh_has_its_exact_values_beside_its_trials(yeh):
@@ -271,6 +275,7 @@ def test_a_plan_of_binomial_tails_alone_counts_nothing(tmp_path):
         assert {r.exact.method for r in outcome.results["topics"]} == {"binomial"}
 
 
+@pytest.mark.slow
 def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
     d = np.rint(rng_of(6).normal(2e8, 1e9, 50)).astype(np.int64)
     problem = exact.Sums(d, 8)
@@ -314,3 +319,18 @@ def test_a_plan_that_stops_early_says_what_compare_says(tmp_path):
     assert [r.stopped for r in planned] == [r.stopped for r in compared]
     assert {r.method for r in planned} == {"exact"}
     assert any(r.stopped.is_early for r in planned)
+
+
+def test_over_several_sets_each_set_counts_with_its_exact_p():
+    rng = rng_of(12)
+    groups = {"domain": ["xyz"[k % 3] for k in range(120)]}
+    scores = {name: np.rint(rng.normal(3 * k, 3, 120)) / 10 for k, name in enumerate("ab")}
+    counts = Counts.from_scores(scores, groups=groups)
+    found = compare_all(counts, by="domain", together=True, trials=30, seed=1)
+    [over] = found.together
+    assert all(r.method == "exact" and r.p_value < 1 / 31 for r in found)  # less than 30 trials can say
+    greater, less = (compare_all(counts, by="domain", alternative=side, trials=30) for side in ("greater", "less"))
+    [side] = [s for s in (greater, less) if s[0].p_value < 0.5]
+    p = sorted(r.p_value for r in side)
+    shown = [(over.greater_in, over.p_greater), (over.less_in, over.p_less)][side is less]
+    assert shown == (3, pytest.approx(p[-1], rel=1e-12))
