@@ -12,6 +12,8 @@ from panel_of import rng_of
 import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.comparison.exact import listing
+from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.request import Wanted
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -288,6 +290,17 @@ def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
     found = panel.found(whole)
     assert np.isnan(panel.found(parts[0])).all()
     assert (found == exact.solve(problem, chosen).limits).all()
+
+
+def test_sixty_real_scores_are_as_much_as_is_counted_in_parts():
+    rng = rng_of(1)
+    counts = [Counts.from_scores({"a": rng.random(n), "b": rng.random(n)}) for n in (60, 64)]
+    made = [Exchange.of(each, Wanted(("mean",), method="both"), second_run=False) for each in counts]
+    found, bounds = (one.jobs[one.slots.known.job[0]] for one in made)
+    assert (found.panel.chosen.method, found.n_trials) == ("meet-in-the-middle", 4096)
+    assert (bounds.panel.chosen.guarantee, bounds.n_trials) == ("bounds", 1)
+    auto = Exchange.of(counts[0], Wanted(("mean",)), second_run=False)
+    assert not [job for job in auto.jobs if isinstance(job.panel, ExactPanel) and job.n_trials > 1]
 
 
 def test_counts_of_groups_of_items_are_exact_under_their_unit():
