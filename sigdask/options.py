@@ -291,7 +291,7 @@ class HowRanked(TypedDict, total=False):
     """What is asked of rankings; typed keyword arguments of `sigdask.rankings.evaluate`."""
 
     n: Annotated[
-        Sequence[int] | str | None,
+        int | Sequence[int] | str | None,
         Option(
             "Numbers of best candidates: 50,100,200 or a curve 50:2000:50.", otherwise="1, 2, 5 times powers of ten"
         ),
@@ -311,7 +311,7 @@ class HowRanked(TypedDict, total=False):
     samples: Annotated[
         int | None, Option("Random samples to draw, as if they alone had been judged.", least=1, most=100_000)
     ]
-    sample_size: Annotated[int | None, Option("Candidates of each sample.", least=1)]
+    sample_size: Annotated[int | None, Option("Candidates of each sample.", least=1, most=2**31)]
     cluster: Annotated[
         str | Any,
         Option("auto, none, threads, local, local+tcp, current, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
@@ -336,7 +336,7 @@ class HowCandidatesRead(TypedDict, total=False):
     ]
     smaller: Annotated[Sequence[str], Option("Measure of which a smaller score is better.", ())]
     ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
-    sampled: Annotated[bool, Option("Gold is empty but for a random sample of the candidates.", False)]
+    partial: Annotated[bool, Option("Gold is empty but for a random sample of the candidates.", False)]
     decimal: Annotated[
         Decimal | None, Option("What parts the decimals of scores.", otherwise="found where it cannot be mistaken")
     ]

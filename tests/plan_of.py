@@ -69,6 +69,27 @@ def good():
                 "metrics": ["chrF"],
             },
         ],
+        "rankings": [
+            {
+                "name": "pairs",
+                "candidates": "pairs.tsv",
+                "gold_column": "true",
+                "positive": ["yes"],
+                "id": ["verb", "noun"],
+                "measures": ["t", "rank"],
+                "smaller": ["rank"],
+                "ignore": ["remark"],
+                "partial": False,
+                "decimal": ".",
+                "n": [1, 2],
+                "pairs": [["t", "rank"]],
+                "ties": "random",
+                "trials": 100,
+                "confidence": 0.9,
+                "samples": 3,
+                "sample_size": 2,
+            }
+        ],
         "stopping": {"rule": "besag-clifford", "h": 20},
         "report": {"json": "night-{date}.json", "text": "night.txt"},
         "gate": {
@@ -102,6 +123,7 @@ def lay_out(folder):
         "text/base.txt": "the cat sits\non the mat\n",
         "text/new.txt": "cat sat\non mats\n",
         "text/documents.txt": "d1\nd2\n",
+        "pairs.tsv": "verb\tnoun\ttrue\tt\trank\tremark\na\tb\tyes\t3\t1\tx\na\tc\tno\t2\t2\tx\nd\tc\tyes\t1\t3\tx\n",
     }
     for name, text in files.items():
         path = folder / name

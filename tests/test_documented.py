@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sigdask import compare, compare_all
+from sigdask import compare, compare_all, independence
 from sigdask.counts import Counts
 
 PAGE = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text()
@@ -74,3 +74,15 @@ def test_the_page_gives_the_counts_of_tukeys_test(page, n_systems):
         own = want[names.index(result.a), names.index(result.b)]
         assert result.p_adjusted == pytest.approx(max((own + 1) / 121, result.p_value), rel=1e-12)
     assert any((own + 1) / 121 > r.p_value for own, r in zip(want.values(), results, strict=True))
+
+
+@pytest.mark.parametrize("within", [None, [f"part {k * 5 % 3}" for k in range(40)]], ids=["whole", "strata"])
+def test_the_page_gives_the_counts_of_label_permutation(page, within):
+    rng = np.random.default_rng(6)
+    ids = [*IDS[:38], *IDS[-3:-1]]
+    given, meant = (rng.choice(list("abc"), 40).tolist() for _ in range(2))
+    found = independence(
+        given, meant, ids=ids, within=within, names=("a", "b"), method="randomization", trials=200, seed=7
+    )
+    for run, n_extreme in ((0, found.n_extreme), (1, found.second_run.n_extreme)):
+        assert n_extreme == page["orders_as_right"](given, meant, ids, 200, within=within, seed=7, run=run)

@@ -44,6 +44,14 @@ RECOUNTED: dict[str, dict[str, dict[str, str]]] = {
 """What of the kept stores a correction counts again: store to part to the store's label of it, with the reason."""
 
 
+LATER = {
+    f"metric {name}"
+    for name in ("hamming-loss", "jaccard", "macro-jaccard", "micro-jaccard", "samples-f1", "samples-precision",
+                 "samples-recall", "subset-accuracy")
+}  # fmt: skip
+"""What 0.1.0 did not have."""
+
+
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
     yield kinds.own_module(tmp_path_factory.mktemp("own"))
@@ -61,7 +69,7 @@ def found_now(own):
 
 def test_every_kind_of_panel_form_and_family_has_the_digest_that_it_had(own):
     now = found_now(own)
-    assert now.keys() == GOLDEN.keys()
+    assert now.keys() - LATER == GOLDEN.keys()
     changed = {name for name in GOLDEN if now[name] != GOLDEN[name]}
     assert changed == CORRECTED.keys()
 

@@ -143,9 +143,11 @@ class Measured:
 
 def summed(case: Case, batches: Sequence[Batch]) -> Iterator[Measured]:
     """Yield what the batches of a case, in order, found of each procedure."""
-    for procedure in batches[0]:
-        own = [batch[procedure] for batch in batches]
+    for procedure in dict.fromkeys(name for batch in batches for name in batch):
+        own = [batch[procedure] for batch in batches if batch.get(procedure, (0,))[0]]
         n = sum(of[0] for of in own)
+        if n == 0:
+            continue
         share, expected = (math.fsum(of[k] for of in own) / n for k in (1, 2))
         yield Measured(case.table, case.row, procedure, n, share, _error(own, n, share), expected, own[0][3])
 

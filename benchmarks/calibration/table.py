@@ -30,6 +30,10 @@ TITLES = {
         "Share of data sets in which any false difference is found; first systems of one mean, then beside true ones.",
     ),
     "discoveries": ("8 systems, 30 units", "Mean share of false differences among those found."),
+    "intervals": (
+        "95 % intervals of the difference",
+        "Share that hold the true one; 0.93 is called enough.",
+    ),
     "across sets": (
         "sets of 10, 20 and 50 units",
         "Share of pairs that are said to differ by their mean, or in more sets than they do.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +18,8 @@ from sigdask.options import PERMUTING
 if TYPE_CHECKING:
     from sigdask.counts import Counts
     from sigdask.options import HowPermuted
+
+permuting: Callable[..., Any] = partial(option, of=PERMUTING)
 
 GROUPS = {
     "Files": (
@@ -99,7 +103,7 @@ def independence(**options: Any) -> None:
 def _how(options: dict[str, Any]) -> HowPermuted:
     """Return what is asked of the test; refused before anything is read where it cannot be."""
     from sigdask import clusters
-    from sigdask.options import PERMUTING, HowPermuted, filled_permuted
+    from sigdask.options import HowPermuted, filled_permuted
 
     clusters.check(options["cluster"])
     given = {name: options[name] for name in PERMUTING if options.get(name) is not None}

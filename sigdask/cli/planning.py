@@ -157,6 +157,7 @@ def _files(plan: Plan) -> Iterator[Path]:
     for test_set in plan.test_sets:
         yield from filter(None, (test_set.gold, *files_of(test_set.sources)))
     yield from (one.path for one in plan.rankings)
+    yield from (path for one in plan.independence for path in one.files())
 
 
 def _fixed(deadline: str) -> str:

@@ -217,7 +217,7 @@ class Steps:
 
     def sampling(self, done: int, total: int) -> None:
         """Show samples of what is simulated, a round of them at a time."""
-        self._show("simulating", "samples", done, total, then="looking on")
+        self._show("simulating", "samples", done, total, then="simulating")
 
     def extracting(self, how_far: Extracting) -> None:
         """Show outputs; what they are of and what they take is said in a line that stays."""

@@ -31,7 +31,7 @@ GROUPS = {
         read("--measure", "measures", multiple=True, metavar="COLUMN", more="May be repeated."),
         read("--smaller", multiple=True, metavar="MEASURE", more="May be repeated."),
         read("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
-        read("--sampled", is_flag=True),
+        read("--partial", is_flag=True),
         read("--decimal", metavar=".|,"),
         read("--most-unpacked", type=whole, metavar="BYTES"),
     ),

@@ -26,6 +26,7 @@ Kind = Literal[
     "caveat",  # what the adjustment itself is known not to hold
     "exact-by-holm",  # exact p are adjusted by Holm, as nothing else was asked for
     "skewed",  # differences of units are too skewed for studentised max-T
+    "intervals-alone",  # intervals are of each comparison alone, adjusted p-values are not
     "missing",  # two systems without a common item are not compared
     "dependence",  # differences hang together within groups that are not exchanged whole
     # of either

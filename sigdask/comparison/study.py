@@ -14,6 +14,7 @@ from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.comparisons import Slots, Standing, nowhere
 from sigdask.comparison.exact.known import with_exact
 from sigdask.comparison.exchange import Asking, joined, shifted
+from sigdask.comparison.intervals.remarks import beside_adjusted
 from sigdask.comparison.intervals.sought import Sought
 from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.notes import Note, distinct
@@ -145,6 +146,7 @@ class Study:
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),
             *(note for analysis in self.analyses for note in analysis.notes),
+            *beside_adjusted(found),
         ]
         return Results(
             table=found,

@@ -78,7 +78,7 @@ class Candidates:
         Parameters
         ----------
         gold : sequence of bool, length n_candidates
-            Which are true; None where nobody said.
+            Which are true; None or NaN where nobody said.
         scores : mapping of str to sequence of float
             A column a measure.
         smaller : collection of str
@@ -95,7 +95,7 @@ class Candidates:
         InputError
             It says what is wrong, and of which candidate.
         """
-        known = np.array([UNKNOWN if one is None else int(one) for one in gold], np.int8)
+        known = np.array([UNKNOWN if one is None or one != one else int(one) for one in gold], np.int8)  # noqa: PLR0124
         columns = {measure: np.asarray(column, np.float64) for measure, column in scores.items()}
         found = Candidates(
             tuple(columns),

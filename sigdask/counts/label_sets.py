@@ -45,7 +45,8 @@ def labels_in(cell: str) -> list[str]:
 def sets_of(columns: Sequence[Factor], system: int) -> NDArray[Any]:
     """Return the sets of one column, as tuples."""
     column = columns[system]
-    return objects([tuple(labels_in(cell)) for cell in column.levels.tolist()])[column.codes]
+    found: NDArray[Any] = objects([tuple(labels_in(cell)) for cell in column.levels.tolist()])[column.codes]
+    return found
 
 
 def known_labels(column: Factor) -> set[str]:
@@ -108,7 +109,7 @@ class LabelSetFields(Mapping[str, Array]):
             return np.ones((self.n_items, 1), np.int8)
         if name == "correct":
             tp, predicted, gold = self["tp"], self["predicted"], self["gold"]
-            return ((tp == predicted) & (tp == gold)).astype(np.int8)
+            return np.asarray((tp == predicted) & (tp == gold), np.int8)
         kind, bracket, label = name.partition("[")
         if kind == "samples":
             return self._of_samples(*label.split("]", 1))

@@ -81,8 +81,7 @@ class Losses:
                     asks[key_of(results[k])] = Ask(Place(pairs, row, side), Sought(POWER), judged)
         with self.waiting():
             search([*asks.values()], judged, self.count, asked=False)
-        answers = {key: ask.detectable.answer for key, ask in asks.items() if ask.detectable is not None}
-        return {key: one.value for key, one in answers.items() if one is not None and np.isfinite(one.value)}
+        return {key: loss for key, ask in asks.items() if (loss := ask.detected) is not None}
 
     def _places(self, metric: BoundMetric, subset: str | None, results: Sequence[Result]) -> list[tuple[Pairs, int]]:
         """Return where the units of comparisons under one metric are."""

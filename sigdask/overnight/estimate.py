@@ -19,12 +19,13 @@ from sigdask.gate import NotWorse, asks_for, check_direction
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
 from sigdask.overnight.ranked import Ranked
+from sigdask.overnight.tested import Tested
 from sigdask.overnight.work import study_of
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
-from sigdask.plan.model import Cost, RankedCandidates
+from sigdask.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
 from sigdask.randomization.jobs import Job
 
 _T = TypeVar("_T")
@@ -52,6 +53,7 @@ def estimate(plan: Plan, tell: Tell | None = None) -> list[Cost]:
     source = Source(at_home(), Spread(plan.cluster, plan.workers), tell or Lines())
     found = [_of(plan, number, source, complaints) for number in range(len(plan.test_sets))]
     found += [_attempt(complaints, ("rankings", k), _ranked, one) for k, one in enumerate(plan.rankings)]
+    found += [_attempt(complaints, ("independence", k), _tested, one) for k, one in enumerate(plan.independence)]
     if complaints:
         raise refusal(plan.path, complaints)
     return [cost for cost in found if cost is not None]
@@ -154,7 +156,7 @@ def _ranked(asked: RankedCandidates) -> Cost:
     return Cost(
         test_set=asked.name,
         format="candidates",
-        unit="candidate",
+        unit=CANDIDATE,
         n_systems=len(given.measures),
         n_items=len(given),
         n_units=len(given),
@@ -163,6 +165,25 @@ def _ranked(asked: RankedCandidates) -> Cost:
         n_trials=asked.asked.trials if jobs else 0,
         seconds=_seconds(one.lists.jobs),
         warnings=given.notes,
+    )
+
+
+def _tested(asked: TestedLabels) -> Cost:
+    """Return what tests of independence take."""
+    one = Tested.of(asked)
+    own, n = one.tests.labellings, len(one.tests.scores) * len(one.tests.metrics)
+    return Cost(
+        test_set=asked.name,
+        format=asked.format,
+        unit="item",
+        n_systems=len(own.names),
+        n_items=own.n_items,
+        n_units=own.n_items,
+        n_comparisons=n,
+        n_enumerated=n - len(one.tests.sampled),
+        n_trials=max((job.n_trials for job in one.jobs), default=0),
+        seconds=_seconds(one.jobs),
+        warnings=one.tests.counts.warnings,
     )
 
 

@@ -18,7 +18,7 @@ def provenance(plan: Plan, taken: Mapping[str, Sequence[Path]] = NOTHING) -> dic
 
     `taken` are, by test set, the files that were taken of the folders and patterns of its systems.
     """
-    inputs = _inputs(plan.test_sets, taken) | _candidates(plan)
+    inputs = _inputs(plan.test_sets, taken) | _beside(plan)
     return {"versions": _versions(), "settings": _settings(plan), "inputs": inputs}
 
 
@@ -40,9 +40,10 @@ def _inputs(test_sets: Sequence[TestSet], taken: Mapping[str, Sequence[Path]]) -
     return {t.name: {_text(path): _digest(path) for path in t.files(taken.get(t.name, ()))} for t in test_sets}
 
 
-def _candidates(plan: Plan) -> dict[str, dict[str, str]]:
-    """Return the digests of the files of candidates."""
-    return {one.name: {_text(one.path): _digest(one.path)} for one in plan.rankings}
+def _beside(plan: Plan) -> dict[str, dict[str, str]]:
+    """Return the digests of the files of candidates, and of labels that are tested for independence."""
+    files = [(one.name, (one.path,)) for one in plan.rankings] + [(one.name, one.files()) for one in plan.independence]
+    return {name: {_text(path): _digest(path) for path in own} for name, own in files}
 
 
 def _text(path: Path) -> str:

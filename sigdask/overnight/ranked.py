@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,8 +62,3 @@ class Ranked:
 def read_rankings(plan: Plan) -> list[Ranked]:
     """Read the lists of candidates of a plan."""
     return [Ranked.of(asked) for asked in plan.rankings]
-
-
-def jobs_of(rankings: Sequence[Ranked]) -> list[Job]:
-    """Return what must be counted for all of them."""
-    return [job for one in rankings for job in one.jobs]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sigdask import clusters
 from sigdask.clusters import Cluster, Where
+from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.counted import Looked
 from sigdask.comparison.stopping.early import Early
@@ -27,7 +28,8 @@ from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
 from sigdask.overnight.ledger import Ledger
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
-from sigdask.overnight.ranked import Ranked, jobs_of, read_rankings
+from sigdask.overnight.ranked import Ranked, read_rankings
+from sigdask.overnight.tested import Tested, read_tests
 from sigdask.overnight.work import Batch, read_batches, source_of
 from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
@@ -79,8 +81,8 @@ class Outcome:
         Files of the gate that could not be written, and who could not be told.
     unwritten : tuple of UnfinishedError
         Files of the plan's report that could not be written.
-    rankings : dict of str to Evaluation
-        By name, of the plan's lists of candidates.
+    evaluations : dict of str to Evaluation or Independences
+        By name, of the plan's lists of candidates and tests of independence.
     """
 
     results: dict[str, Results]
@@ -97,7 +99,7 @@ class Outcome:
     unjudged: SigdaskError | None = None
     untold: tuple[str, ...] = ()
     unwritten: tuple[UnfinishedError, ...] = ()
-    rankings: dict[str, Evaluation] = field(default_factory=dict)
+    evaluations: dict[str, Evaluation | Independences] = field(default_factory=dict)
 
     @property
     def exit_status(self) -> int:
@@ -165,7 +167,7 @@ def run_plan(
         except Stopped:
             return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
-        if not outcome.results and not outcome.rankings:
+        if not outcome.results and not outcome.evaluations:
             return outcome
         stop = Stop(deadline)  # counting left some time before it
         with stop.watching():
@@ -181,7 +183,7 @@ class _Driver:
     store: Store
     stop: Stop
     batches: list[Batch]
-    rankings: list[Ranked]
+    beside: list[Ranked | Tested]
     ledger: Ledger
     early: Early | None
     watches: list[Watch]
@@ -190,12 +192,13 @@ class _Driver:
     @staticmethod
     def of(plan: Plan, store: Store, stop: Stop, source: Source) -> _Driver:
         batches, extracted = read_batches(plan, source)
-        rankings = read_rankings(plan)
-        ledger = Ledger(store, [*(job for batch in batches for job in batch.study.jobs), *jobs_of(rankings)])
+        beside: list[Ranked | Tested] = [*read_rankings(plan), *read_tests(plan)]
+        further = [job for one in beside for job in one.jobs]
+        ledger = Ledger(store, [*(job for batch in batches for job in batch.study.jobs), *further])
         early = _early(plan, batches, ledger)
         watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
-        watches += [one.watch(ledger) for one in rankings]
-        return _Driver(plan, store, stop, batches, rankings, ledger, early, watches, extracted)
+        watches += [one.watch(ledger) for one in beside]
+        return _Driver(plan, store, stop, batches, beside, ledger, early, watches, extracted)
 
     def run(self, cluster: Where, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
@@ -264,7 +267,7 @@ class _Driver:
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
         recorded: list[Found] = []
-        evaluations: dict[str, Evaluation] = {}
+        evaluations: dict[str, Evaluation | Independences] = {}
         if self.n_results <= MOST_REPORTED or not signalled:
             if self.early is not None:
                 self.early.look()
@@ -274,7 +277,7 @@ class _Driver:
                 results, found = self._judged(batch, looks, counting)
                 recorded.append(found)
                 by_set |= _by_set(batch.names, results, found.table)
-            evaluations = {one.asked.name: one.evaluation(self.ledger, *where) for one in self.rankings}
+            evaluations = {one.asked.name: one.evaluation(self.ledger, *where) for one in self.beside}
         n_changed = self.store.record(recorded) if recorded else 0
         again = {name: n for name, own in by_set.items() if (n := int(np.count_nonzero(own.table.seen_with)))}
         stopped = self.stop.reason if not self._is_complete() else ""
@@ -282,12 +285,12 @@ class _Driver:
         frames = {name: history.frame(results) for name, results in by_set.items()}
         details = {**details, "second_looks": again, "frames": frames, "savings": self._savings(), "changed": n_changed}
         if evaluations:
-            details["rankings"] = self.store.evaluations(evaluations)
+            details |= self.store.evaluations(evaluations)
         progress = [watch.now(self.ledger) for watch in self.watches]
         self.store.end(state, stopped or "; ".join(counting.problems), details, progress)
         return Outcome(
             by_set, number, self.store.where, self.store.location, stopped, counting.n_counted, n_changed, again,
-            tuple(counting.problems), rankings=evaluations,
+            tuple(counting.problems), evaluations=evaluations,
         )  # fmt: skip
 
     def _savings(self) -> dict[str, float]:

@@ -13,7 +13,7 @@ from sigdask.plan.complaints import shown
 from sigdask.plan.keys import BaselineKeys, PlanKeys, RankingsKeys
 from sigdask.plan.lines import Key
 from sigdask.plan.model import RankedCandidates
-from sigdask.rankings.asked import Asked
+from sigdask.rankings.asked import Asked, read_cutoffs
 
 Complain = Callable[[Key, str], None]
 
@@ -32,6 +32,11 @@ def ranked(keys: PlanKeys, folder: Path, complain: Complain) -> tuple[RankedCand
             complain((*key, "candidates"), str(error))
             continue
         try:
+            read_cutoffs(own.n)
+        except InputError as error:
+            complain((*key, "n"), str(error))
+            continue
+        try:
             found.append(RankedCandidates(own.name, path, _columns(own), _asked(own, keys)))
         except InputError as error:
             complain(key, str(error))
@@ -47,7 +52,7 @@ def _columns(own: RankingsKeys) -> Columns:
         smaller=own.smaller or (),
         ignore=own.ignore or (),
         positive=own.positive or (),
-        sampled=own.sampled,
+        partial=own.partial,
         decimal=own.decimal,
         most_unpacked=own.most_unpacked,
     )

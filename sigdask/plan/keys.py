@@ -15,6 +15,7 @@ from sigdask.gate import Fdr
 from sigdask.options import (
     CANDIDATES,
     OPTIONS,
+    PERMUTING,
     RANKED,
     READING,
     Adjust,
@@ -151,7 +152,7 @@ class RankingsKeys:
     measures: Annotated[Names | None, ranked("measures")] = None
     smaller: Annotated[Names | None, ranked("smaller")] = None
     ignore: Annotated[Names | None, ranked("ignore")] = None
-    sampled: Annotated[StrictBool, ranked("sampled")] = False
+    partial: Annotated[StrictBool, ranked("partial")] = False
     decimal: Annotated[Decimal | None, ranked("decimal")] = None
     most_unpacked: Annotated[StrictInt | None, ranked("most_unpacked")] = None
     n: Annotated[Cutoffs | None, ranked("n")] = None
@@ -161,6 +162,38 @@ class RankingsKeys:
     confidence: Annotated[Share, ranked("confidence")] = 0.95
     samples: Annotated[StrictInt | None, ranked("samples")] = None
     sample_size: Annotated[StrictInt | None, ranked("sample_size")] = None
+
+
+def permuted(name: str) -> Any:
+    """Return the help and the bounds of an option that is declared for tests of independence."""
+    return of(name, "", PERMUTING)
+
+
+@dataclass(frozen=True, slots=True)
+class IndependenceKeys:
+    """Labellings that are tested for independence of another."""
+
+    __pydantic_config__ = CLOSED
+
+    name: Annotated[Text, Field(description="Unique, also among test sets; part of the address of its permutations.")]
+    labels: Annotated[Systems, Field(description="Files of labels, a labelling each, as `systems` of a test set.")]
+    gold: Annotated[Text | None, Field(description="What all are held against; None is a column gold.")] = None
+    format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = (
+        "labels"
+    )
+    id: Annotated[Text | None, of("id_column")] = None
+    gold_column: Annotated[Text | None, of("gold_column")] = None
+    prediction_column: Annotated[Text | None, of("prediction_column")] = None
+    ignore: Annotated[Names | None, of("ignore")] = None
+    map: Annotated[dict[Text, Names] | None, of("label_map", "TARGET = [LABEL, LABEL].")] = None
+    align: Annotated[Align, of("align")] = DEFAULT["align"]
+    groups: Annotated[Text | None, of("group_file")] = None
+    most_unpacked: Annotated[StrictInt | None, of("most_unpacked")] = None
+    metrics: Annotated[Names, Field(description="Scores of labels.")] = ("accuracy",)
+    within: Annotated[Text | None, Field(description="Permute labels within each value of a column alone.")] = None
+    alternative: Annotated[Alternative, permuted("alternative")] = "greater"
+    method: Annotated[Method, permuted("method")] = "auto"
+    trials: Annotated[StrictInt | None, permuted("trials")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +327,9 @@ class PlanKeys:
 
     test_set: Annotated[tuple[TestSetKeys, ...], Field(min_length=1, description="The test sets.")] = ()
     rankings: Annotated[tuple[RankingsKeys, ...], Field(description="Lists of candidates that measures rank.")] = ()
+    independence: Annotated[
+        tuple[IndependenceKeys, ...], Field(description="Labellings that are tested for independence of another.")
+    ] = ()
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
     metrics: Annotated[Names | None, of("metrics")] = None
     pairs: Annotated[Pairs, of("pairs", _PAIRS)] = "all"

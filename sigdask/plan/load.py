@@ -20,6 +20,9 @@ from sigdask.writing import as_json
 
 EXPECTED = "a plan file (TOML)"
 
+EVALUATED = ("test_set", "rankings", "independence")
+"""Keys of which a plan has one at least."""
+
 _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
 
 
@@ -72,6 +75,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON schema of plan files, for editors."""
     described = _KEYS.json_schema()
     described["title"] = "sigdask plan"
+    described["anyOf"] = [{"required": [key]} for key in EVALUATED]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_without_nulls(described)}
 
 
@@ -99,8 +103,8 @@ def _validated(data: dict[str, Any], complaints: list[Complaint]) -> tuple[PlanK
 
     What is wrong is complained about and left out, so that the rest is judged as well.
     """
-    if not data.keys() & {"test_set", "rankings"}:
-        complaints.append(Complaint(("test_set",), "missing; expected the test sets, or rankings"))
+    if not data.keys() & {*EVALUATED}:
+        complaints.append(Complaint(("test_set",), "missing; expected the test sets, rankings or independence"))
     sets = data.get("test_set")
     n_sets = len(sets) if isinstance(sets, list) else 0
     try:

@@ -15,7 +15,7 @@ from sigdask.counts.candidates import Candidates
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import Columns
 from sigdask.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, IntervalKind, Method
+from sigdask.options import Adjust, Alternative, HowPermuted, IntervalKind, Method
 from sigdask.rankings.asked import Asked
 from sigdask.statistics.stopping import Stopping
 
@@ -113,6 +113,56 @@ class RankedCandidates:
     def read(self) -> Candidates:
         """Read the file."""
         return candidates.read(self.path, self.columns, name=self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class TestedLabels:
+    """Labellings that are tested for independence of another.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the plan; part of the address of its permutations.
+    sources : tuple of Source
+        Files of the labellings.
+    gold : Path or None
+        File of what they are held against.
+    format : str
+        As `--format` takes it.
+    options : Options
+        How to read.
+    metrics : tuple of str
+        Scores of labels.
+    within : str or None
+        Column within whose values labels are permuted.
+    how : HowPermuted
+        What else is asked.
+    """
+
+    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
+
+    name: str
+    sources: tuple[Source, ...]
+    gold: Path | None
+    format: str
+    options: Options
+    metrics: tuple[str, ...]
+    within: str | None
+    how: HowPermuted
+
+    @property
+    def reference(self) -> str:
+        """What they are held against is called."""
+        return self.options.gold_column or "gold" if self.gold is None else Source(self.gold).system
+
+    def read(self) -> Counts:
+        """Read the files."""
+        return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
+
+    def files(self) -> tuple[Path, ...]:
+        """Return every file that may be read."""
+        systems = [path for source in self.sources for path in source.parts or (source.path,)]
+        return (*systems, *(path for path in (self.gold, self.options.group_file) if path is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +270,8 @@ class Plan:
         What must hold.
     rankings : tuple of RankedCandidates
         Lists of candidates, in the order of the file.
+    independence : tuple of TestedLabels
+        Labellings that are tested for independence of another, likewise.
     """
 
     path: Path
@@ -237,6 +289,7 @@ class Plan:
     report: Report = Report()
     gate: Gate | None = None
     rankings: tuple[RankedCandidates, ...] = ()
+    independence: tuple[TestedLabels, ...] = ()
 
 
 def dated(path: Path | None, start: datetime) -> Path | None:
@@ -250,6 +303,10 @@ def dated(path: Path | None, start: datetime) -> Path | None:
     if path is None:
         return None
     return Path(str(path).replace("{date}", f"{start:%Y-%m-%d}").replace("{time}", f"{start:%H%M%S}"))
+
+
+CANDIDATE = "candidate"
+"""Unit of a list of candidates in its cost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from sigdask.plan.keys import (
     PlanKeys,
     TestSetKeys,
 )
+from sigdask.plan.labellings import tested
 from sigdask.plan.lines import Key
 from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
 from sigdask.statistics.classical.names import asked as tests_asked
@@ -107,6 +108,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
         ),
         gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
         rankings=ranked(keys, at.folder, at.complain),
+        independence=tested(keys, at.folder, at.complain),
     )
     if is_whole:
         check_across(plan, at.complain)

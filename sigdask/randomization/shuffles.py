@@ -167,10 +167,20 @@ def drawn_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) 
     return slots[:, :n_units]
 
 
-def draw(key: Key, run: int, first: int, out: NDArray[Any]) -> None:
-    """Fill `out`, float array of shape (n_trials, n_units), with how often each resample draws each unit."""
+def draw(key: Key, run: int, first: int, kinds: NDArray[Any], out: NDArray[Any]) -> None:
+    """Fill `out`, float array of shape (n_trials, n_kinds), with how often resamples draw units of each kind.
+
+    Parameters
+    ----------
+    key, run, first
+        Of the stream, and the first resample.
+    kinds : int array, shape (n_units,)
+        The kind of each unit; their places, where each is one of its own.
+    out : float array, shape (n_trials, n_kinds)
+        Filled.
+    """
     out[:] = 0
-    _draw(np.uint32(key[0]), np.uint32(key[1]), _drawing(run), first, out)
+    _draw(np.uint32(key[0]), np.uint32(key[1]), _drawing(run), first, kinds, out)
 
 
 def _drawing(run: int) -> np.uint32:
@@ -179,9 +189,9 @@ def _drawing(run: int) -> np.uint32:
 
 
 @compiled()
-def _draw(k0, k1, c1, first, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _draw(k0, k1, c1, first, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count draws: the words of some calls at a time, in a loop that LLVM turns into vector code."""
-    n_trials, n = out.shape
+    n_trials, n = out.shape[0], kinds.shape[0]
     words = np.empty((SLOTS, CALLS), np.uint32)
     for t in range(n_trials):
         trial = np.uint64(first) + np.uint64(t)
@@ -196,7 +206,7 @@ def _draw(k0, k1, c1, first, out):  # type: ignore[no-untyped-def]  # noqa: ANN0
             left = min(n - start, SLOTS * CALLS)
             for j in range(SLOTS):
                 for c in range((left - j + SLOTS - 1) // SLOTS):
-                    row[np.int64(np.uint64(words[j, c]) * np.uint64(n) >> np.uint64(32))] += 1
+                    row[kinds[np.int64(np.uint64(words[j, c]) * np.uint64(n) >> np.uint64(32))]] += 1
 
 
 def permute_word(run: int) -> np.uint32:

@@ -28,7 +28,7 @@ def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> Evaluation
     candidates : Candidates
         Which candidates are true, and each measure's scores: `Candidates.of`, or `sigdask.formats.candidates.read`.
     **options
-        n : sequence of int or str
+        n : int, sequence of int, or str
             Numbers of best candidates; "50,100" or a curve "50:2000:50".
         baseline : str
             Compare every other measure with this one only.
@@ -63,6 +63,10 @@ def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> Evaluation
     >>> gold = [1, 1, 0, 1, 0, 0, 0, 0]
     >>> scores = {"good": [9, 8, 7, 6, 5, 4, 3, 2], "poor": [1, 2, 3, 4, 5, 6, 7, 8]}
     >>> found = evaluate(Candidates.of(gold, scores), n=[2, 4])
+    >>> found
+    Evaluation: 2 measures of 8 candidates, 3 of them true
+      good: average precision 0.9167
+      poor: average precision 0.2869
     >>> [(row.measure, row.n, row.precision) for row in found.precision]
     [('good', 2, 1.0), ('good', 4, 0.75), ('poor', 2, 0.0), ('poor', 4, 0.0)]
     """

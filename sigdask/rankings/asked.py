@@ -53,10 +53,10 @@ class Asked:
             raise InputError("baseline and pairs: both say what is compared; give one of them")
         if ("samples" in found) != ("sample_size" in found):
             raise InputError("samples and sample_size belong together: how many samples, and of how many candidates")
-        n = found.pop("n", ())
+        n = found.pop("n", None)
         pairs = found.pop("pairs", None)
         return Asked(
-            cutoffs=tuple(parse_cutoffs(n) if isinstance(n, str) else ascending(n)),
+            cutoffs=tuple(read_cutoffs(n)),
             pairs=None if pairs is None else tuple(map(tuple, pairs)),
             **found,
         )
@@ -112,6 +112,13 @@ def _steps(below: int) -> Iterator[int]:
         ten *= 10
 
 
+def read_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
+    """Return numbers of best candidates as they may be given, in order; none where they are not."""
+    if isinstance(n, str):
+        return parse_cutoffs(n)
+    return ascending([n] if isinstance(n, int) else n or ())
+
+
 def parse_cutoffs(text: str) -> list[int]:
     """Read numbers of best candidates: parted by commas, or START:STOP:STEP, or both.
 
@@ -131,7 +138,7 @@ def _some(part: str, text: str) -> Sequence[int]:
         return [int(part)]
     start, stop, step = (*map(int, numbers), 1)[:3]
     if step < 1 or stop < start or (stop - start) // step >= MOST_CUTOFFS:
-        raise InputError(f"n = {part!r}: START:STOP:STEP must rise, by at most {MOST_CUTOFFS:,} steps")
+        raise InputError(f"n = {part!r}: expected START:STOP:STEP that rises, in at most {MOST_CUTOFFS:,} steps")
     return range(start, stop + 1, step)
 
 
@@ -139,7 +146,7 @@ def ascending(numbers: Sequence[int]) -> list[int]:
     """Return numbers of best candidates in order, each once."""
     found = sorted({int(n) for n in numbers})
     if found and found[0] < 1:
-        raise InputError(f"n = {found[0]}: must be at least 1")
+        raise InputError(f"n = {found[0]}: expected numbers of at least 1")
     if len(found) > MOST_CUTOFFS:
         raise InputError(f"n: {len(found):,} numbers, at most {MOST_CUTOFFS:,}")
     return found

@@ -186,7 +186,7 @@ class Validation:
     widened: Coverage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """What was found of some rankings.
 
@@ -231,6 +231,15 @@ class Evaluation:
     alpha: float
     confidence: float
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Say what was evaluated, and how each measure ranks."""
+        n = len(self.measures)
+        head = (
+            f"Evaluation: {n} measure{'s' * (n != 1)} of {self.n_candidates:,} candidates, {self.n_true:,} of them true"
+        )
+        lines = [f"  {m.measure}: average precision {m.average_precision:.4f}" for m in self.measures]
+        return "\n".join([head, *lines])
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON holds of it."""

@@ -40,8 +40,9 @@ def lines(results: Sequence[Result], alpha: float) -> Iterator[Line]:
     for r in results:
         for test in r.tests:
             if test.p_value is not None:
-                statistic = "" if test.statistic is None else f"{test.statistic:.4g}"
-                yield Line(r, test.name, statistic, p_text(test.p_value, alpha), f"{test.n:,}", remark(r, test))
+                yield Line(
+                    r, test.name, _number(test.statistic), p_text(test.p_value, alpha), f"{test.n:,}", remark(r, test)
+                )
 
 
 def remark(r: Result, test: ClassicalTest) -> str:
@@ -49,14 +50,26 @@ def remark(r: Result, test: ClassicalTest) -> str:
     if not test.assumes_independence:
         return test.detail
     _, reserve, aside = test.detail.partition("; ")
-    return f"for contrast, as if independent{_cost(r.r12)}{reserve}{aside}"
+    return f"for contrast, as if independent{_cost(r)}{reserve}{aside}"
 
 
-def _cost(r12: float | None) -> str:
-    if r12 is None:
+def _number(statistic: float | None) -> str:
+    """Write a statistic: sums of ranks may be large, and end in halves."""
+    if statistic is None:
         return ""
-    factor = inflation(round(r12, 3))
-    return f" (r12 = {r12:.3f}: {'no bound' if factor == float('inf') else f'{factor:.2f} times as wide'})"
+    return f"{statistic:.4g}" if abs(statistic) < 1000 else f"{statistic:,.1f}".removesuffix(".0")
+
+
+def _cost(r: Result) -> str:
+    """Say what independence costs: by items, of which r12 is; by other units, how much wider the two t are apart."""
+    if r.unit == "item":
+        if r.r12 is None:
+            return ""
+        factor = inflation(round(r.r12, 3))
+        return f" (r12 = {r.r12:.3f}: {'no bound' if factor == float('inf') else f'{factor:.2f} times as wide'})"
+    t = {test.name: test.statistic for test in r.tests}
+    one, two = t.get("t"), t.get("two-sample-t")
+    return f" ({one / two:.2f} times as wide by {r.unit})" if one and two else ""
 
 
 def misfits(results: Sequence[Result]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sigdask.plan.model import Cost
+from sigdask.plan.model import CANDIDATE, Cost
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
 from sigdask.writing import duration
@@ -54,7 +54,15 @@ def _summary(name: str, costs: Sequence[Cost], n_threads: int | None) -> Iterato
     if n_threads is None:
         where = "one core of this machine; the plan's cluster is elsewhere"
     yield printable(
-        f"{name}: {len(costs):,} test set{'s' if len(costs) != 1 else ''}, {n:,} comparisons, "
-        f"about {duration(seconds / (n_threads or 1))} on {where}"
+        f"{name}: {_sets(costs)}, {n:,} comparisons, about {duration(seconds / (n_threads or 1))} on {where}"
     )
     yield "(each panel timed on a block of its trials; what the store has already is not counted again)"
+
+
+def _sets(costs: Sequence[Cost]) -> str:
+    """Count test sets, and lists of candidates where there are such."""
+    n_lists = sum(c.unit == CANDIDATE for c in costs)
+    n = len(costs) - n_lists
+    sets = [f"{n:,} test set{'s' if n != 1 else ''}"] if n or not n_lists else []
+    lists = [f"{n_lists:,} list{'s' if n_lists != 1 else ''} of candidates"] if n_lists else []
+    return " and ".join([*sets, *lists])

@@ -12,12 +12,13 @@ from typing import Any
 
 from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
 from sigdask.rankings.found import Evaluation
-from sigdask.report import rankings
+from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
@@ -120,10 +121,15 @@ def report_text(report: Report, *, everything: bool = False, width: int | None =
 
 
 def evaluations_text(
-    found: Mapping[str, Evaluation], *, everything: bool = False, width: int | None = None
+    found: Mapping[str, Evaluation | Independences], *, everything: bool = False, width: int | None = None
 ) -> dict[str, str]:
-    """Return, by name, what is said of rankings of candidates."""
-    return {name: rankings.render(one, everything=everything, width=width) for name, one in found.items()}
+    """Return, by name, what is said of rankings of candidates and tests of independence."""
+    return {
+        name: independence.render(one, width=width)
+        if isinstance(one, Independences)
+        else rankings.render(one, everything=everything, width=width)
+        for name, one in found.items()
+    }
 
 
 def report_dict(report: Report) -> dict[str, Any]:
@@ -146,8 +152,11 @@ def report_dict(report: Report) -> dict[str, Any]:
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
     whole["changes"] = _change_dicts(report.changes)
-    if report.evaluations:
-        whole["candidates"] = {name: one.as_dict() for name, one in report.evaluations.items()}
+    beside = report.evaluations.items()
+    if ranked := {name: one.as_dict() for name, one in beside if isinstance(one, Evaluation)}:
+        whole["candidates"] = ranked
+    if tested := {name: one.to_dict() for name, one in beside if isinstance(one, Independences)}:
+        whole["independence"] = tested
     return whole
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from sigdask.comparison.power.answers import EXACT, SIMULATED, Power, PowerAt, Powers
+from sigdask.comparison.power.answers import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, Powers
 from sigdask.report.layout import lay_out
 from sigdask.report.text import printable
 from sigdask.statistics.power.crossing import Estimate
@@ -77,17 +77,31 @@ def _detect(found: Power) -> str:
 def _many(own: Sequence[Power]) -> Iterator[str]:
     first = own[0]
     held = f"with power {first.power:g} at {first.level:.3g} {first.alternative}"
-    units = [one.needed.value for one in own if one.needed is not None and math.isfinite(one.needed.value)]
+    units = [
+        one.needed.value
+        for one in own
+        if one.needed is not None and math.isfinite(one.needed.value) and not one.needs_few
+    ]
     if first.wanted_difference is not None and units:
         yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {held} you need"
-        yield f"{min(units):,.0f} to {_of_unit(round(max(units)), first.unit)}, median {median(units):,.0f}"
-        yield f"({len(units):,} of {len(own):,} pairs);"
-    found = [one.detectable.value for one in own if one.detectable is not None and math.isfinite(one.detectable.value)]
+        yield f"{_range(units, ',.0f', first.unit)} ({len(units):,} of {len(own):,} pairs);"
+    found = [
+        one.detectable.value
+        for one in own
+        if one.detectable is not None and math.isfinite(one.detectable.value) and not one.detects_by_few
+    ]
     if found:
         n = _of_unit(first.n_asked, first.unit, short=bool(units))
         of = f"({len(found):,} of {len(own):,} pairs)."
-        yield f"{'your ' if units else ''}{n} detect {min(found):.3g} to {max(found):.3g}, median {median(found):.3g}"
+        yield f"{'your ' if units else ''}{n} detect {_range(found, '.3g')}"
         yield of if units else f"in {first.metric} {held} {of}"
+
+
+def _range(values: Sequence[float], form: str, unit: str | None = None) -> str:
+    """Write from where to where values reach, and their median."""
+    of_unit = "" if unit is None else f" {_plural(unit)}"
+    low, high, middle = (f"{value:{form}}" for value in (min(values), max(values), median(values)))
+    return f"{low}{of_unit}" if low == high else f"{low} to {high}{of_unit}, median {middle}"
 
 
 def _table(powers: Sequence[Power], width: int | None) -> str:
@@ -104,23 +118,23 @@ def _row(found: Power) -> list[str]:
     cells = [found.a, found.b, found.metric, f"{found.difference:+.4g}"]
     if found.wanted_difference is not None:
         cells += [
-            "-" if found.needed is None else _interval(found.needed, ",.0f"),
+            "-" if found.needed is None else _interval(found.needed, ",.0f", few=found.needs_few),
             "-" if found.at_wanted is None else share(found.at_wanted),
         ]
     return [
         *cells,
-        "-" if found.detectable is None else _interval(found.detectable, ".3g"),
+        "-" if found.detectable is None else _interval(found.detectable, ".3g", few=found.detects_by_few),
         "-" if found.at_observed is None else share(found.at_observed),
         found.method if found.reachable is not None else "alike",
     ]
 
 
-def _interval(found: Estimate, form: str) -> str:
+def _interval(found: Estimate, form: str, *, few: bool) -> str:
     if math.isinf(found.value):
         return "none"
-    text = f"{found.value:{form}}"
+    text = f"{found.value:{form}}{'*' if few else ''}"
     low, high = f"{found.low:{form}}", f"{found.high:{form}}"
-    return text if low == high else f"{text} ({low} to {high})"
+    return text if low == high or few else f"{text} ({low} to {high})"
 
 
 def units_text(found: Estimate, unit: str, method: str) -> str:
@@ -165,14 +179,26 @@ def _beside(powers: Powers) -> Iterator[str]:
         )
     if EXACT in methods:
         yield "exact: the score is 0 or 1 (or alike), and the test a sign test, of which the power is a sum"
-    notes: dict[str, list[str]] = {}
-    for one in powers:
-        if one.note is not None:
-            notes.setdefault(one.note, []).append(f"{one.a} and {one.b}")
-    shown = [*notes.items()][:SHOWN]
-    for text, pairs in shown if len(powers) > 1 or powers[0].needed is not None else ():
-        yield printable(f"note: {listed(pairs, NOTED, '; ')}: {text}")
-    if len(notes) > SHOWN:
-        yield f"note: {len(notes) - SHOWN:,} further notes are in --json"
+    if any(one.needs_few or one.detects_by_few for one in powers):
+        few = f"those that differ by so much weigh as fewer than {FEW_EFFECTIVE:g} equally likely ones would"
+        yield (
+            f"* rests on few units: {few}; not among what is summed up above"
+            if len(powers) > 1
+            else f"note: rests on few units: {few}"
+        )
+    yield from map(printable, _said_of_pairs(powers))
     for note in powers.notes:
         yield f"note: {note}"
+
+
+def _said_of_pairs(powers: Powers) -> Iterator[str]:
+    """Yield what is to be said of some pairs, those together of which it is the same but for its numbers."""
+    if len(powers) == 1 and powers[0].needed is None:  # said already
+        return
+    alike: dict[str, list[Power]] = {}
+    for one in powers:
+        if one.note is not None:
+            alike.setdefault(one.note.partition(":")[0], []).append(one)
+    for text, own in alike.items():
+        pairs = listed([f"{one.a} and {one.b}" for one in own], NOTED, "; ")
+        yield f"note: {pairs}: {own[0].note if len(own) == 1 else text}"

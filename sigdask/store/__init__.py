@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.labelling.results import Independences
 from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.rankings.found import Evaluation
 from sigdask.statistics.bounds import MAX_TRIALS
@@ -106,8 +107,8 @@ class Store:
             self._run = history.begin(connection, self.plan, path, details, sets)
         return self._run
 
-    def evaluations(self, found: Mapping[str, Evaluation]) -> dict[str, Any]:
-        """Return what this run keeps of evaluations of rankings."""
+    def evaluations(self, found: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
+        """Return what this run keeps of evaluations of rankings and tests of independence."""
         with self.database.transaction() as connection:
             return history.recorded(connection, self.plan, found)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
+from sigdask.statistics.classical.names import in_order
 
 Name = tuple[str, ...]
 Column = NDArray[Any] | Coded[Any]
@@ -85,7 +86,7 @@ def table_of(columns: Columns, alpha: float) -> Table:
         dependence=tuple(_hanging(column, own) for column, own in grouped.get("dependence", ())),
         beside=tuple(OtherUnit(**own) for _, own in sorted(grouped.get("beside", ()), key=lambda each: int(each[0]))),
         stops=tuple(_stops(rule, own) for rule, own in grouped.get("stops", ())),
-        tests=tuple(Tested(name=name, **own) for name, own in grouped.get("tests", ())),
+        tests=_tests(dict(grouped.get("tests", ()))),
         notes=_dense(columns[NOTES]),
         intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
     )
@@ -98,6 +99,10 @@ def _checked(own: dict[str, Any]) -> Checked:
 def _hanging(column: str, own: dict[str, Any]) -> Hanging:
     rows = np.flatnonzero(own["n_groups"])
     return Hanging(column, rows, **{name: values[rows] for name, values in own.items()})
+
+
+def _tests(found: dict[str, dict[str, Any]]) -> tuple[Tested, ...]:
+    return tuple(Tested(name=name, **found[name]) for name in in_order(found))
 
 
 def _stops(rule: str, own: dict[str, Any]) -> Stops:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import socket
 import time
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sqlalchemy import Connection, text
 
+from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import earlier
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
@@ -197,44 +200,53 @@ def plan_of(connection: Connection, plan: str | None) -> str:
     )  # fmt: skip
 
 
-RANKINGS = "rankings"
-"""Where evaluations of rankings stand in the details of a run."""
+BESIDE: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
+"""Where what was found beside comparisons stands in the details of a run: evaluations of rankings, tests of labels."""
 
 
-def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation]) -> dict[str, Any]:
-    """Return what a run keeps of evaluations of rankings: all of each, or the number of the run that found the same."""
-    before = _latest(runs_of(connection, plan))
+def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
+    """Return what a run keeps beside comparisons: each packed, or the number of the run that found the same."""
+    runs = runs_of(connection, plan)
+    return {
+        where: kept
+        for where, kind in BESIDE.items()
+        if (kept := _recorded(runs, where, {name: own for name, own in found.items() if isinstance(own, kind)}))
+    }
+
+
+def _recorded(runs: list[Run], where: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    latest = next((run for run in runs if run.details.get(where)), None)
+    by_number = _by_number(runs, where)
     kept: dict[str, Any] = {}
     for name, evaluation in found.items():
-        own = plain(evaluation, exact=True)
-        number, earlier = before.get(name, (0, None))
-        kept[name] = {"as_in": number} if earlier is not None and _as_text(earlier) == _as_text(own) else own
+        own = _packed(evaluation)
+        before = latest.details[where].get(name, {}) if latest is not None else {}
+        number = before.get("as_in", latest.number if latest is not None else 0)
+        same = by_number.get(number, {}).get(name, {}).get("packed") == own
+        kept[name] = {"as_in": number} if same else {"packed": own}
     return kept
 
 
-def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation]:
-    """Return the evaluations of rankings that a run found, of all runs of its plan."""
-    by_number = {run.number: run.details.get(RANKINGS, {}) for run in runs}
+def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation | Independences]:
+    """Return what a run found beside comparisons, of all runs of its plan."""
+    return {
+        name: own for where, kind in BESIDE.items() for name, own in _evaluations(runs, number, where, kind).items()
+    }
+
+
+def _evaluations(runs: list[Run], number: int, where: str, kind: type[Any]) -> dict[str, Any]:
+    by_number = _by_number(runs, where)
     found = {}
     for name, kept in by_number.get(number, {}).items():
-        whole = by_number.get(kept["as_in"], {}).get(name) if "as_in" in kept else kept
-        if whole is not None:
-            found[name] = made(Evaluation, whole)
+        whole = by_number.get(kept.get("as_in", number), {}).get(name, {})
+        if "packed" in whole:
+            found[name] = made(kind, json.loads(zlib.decompress(base64.b64decode(whole["packed"]))))
     return found
 
 
-def _latest(runs: list[Run]) -> dict[str, tuple[int, Any]]:
-    """Return, by name, the number of the run that found what the latest run with such has, and what that is."""
-    run = next((run for run in runs if run.details.get(RANKINGS)), None)
-    if run is None:
-        return {}
-    by_number = {each.number: each.details.get(RANKINGS, {}) for each in runs}
-    found = {}
-    for name, kept in run.details[RANKINGS].items():
-        number = kept.get("as_in", run.number)
-        found[name] = (number, by_number.get(number, {}).get(name))
-    return found
+def _by_number(runs: Sequence[Run], where: str) -> dict[int, dict[str, Any]]:
+    return {run.number: run.details.get(where, {}) for run in runs}
 
 
-def _as_text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+def _packed(evaluation: Any) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(plain(evaluation, exact=True)).encode())).decode()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.errors import InputError
@@ -175,8 +176,8 @@ class Report:
         The run before.
     changes : Changes
         Since then.
-    evaluations : dict of str to Evaluation
-        Of the plan's rankings of candidates, by name.
+    evaluations : dict of str to Evaluation or Independences
+        Of the plan's rankings of candidates and tests of independence, by name.
     """
 
     run: Run
@@ -184,7 +185,7 @@ class Report:
     n_incomplete: int
     before: int | None
     changes: Changes
-    evaluations: dict[str, Evaluation]
+    evaluations: dict[str, Evaluation | Independences]
 
     @property
     def alpha(self) -> float:
@@ -232,8 +233,8 @@ def report(store: str, plan: str | None = None, number: int | None = None) -> Re
     alpha = float(settings["alpha"])
     found = results_of(columns, alpha)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
-    of_rankings = history.evaluations(runs, run.number)
-    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), of_rankings)
+    beside = history.evaluations(runs, run.number)
+    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), beside)
 
 
 NONE = np.zeros(0, np.int64)

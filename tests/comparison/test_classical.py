@@ -11,6 +11,7 @@ from scipy import stats
 
 from sigdask.api import compare, compare_all, compare_sets
 from sigdask.comparison.found.result import ClassicalTest
+from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import metric
@@ -222,6 +223,14 @@ def test_yehs_recall_is_tested_on_the_gold_relations(oracles, yeh):
 def test_an_expected_count_below_five_is_said():
     own = found({"a": [1, 0, 0, 0, 1, 0, 0, 0], "b": [0] * 8})["a", "b"]
     assert own["chi2"].detail.endswith("a poor approximation, as fewer than 5 are expected in a cell")
+
+
+def test_tables_below_each_other_have_all_tests_in_their_order():
+    counts = Counts.from_scores({"a": [1, 2, 4], "b": [0, 0, 1]})
+    few, all_ = (compare_all(counts, metrics=["mean"], tests=tests).table for tests in ("chi2,t", "all"))
+    joined = Table.joined([few, all_])
+    assert [own.name for own in joined.tests] == [*names.NAMES]
+    assert [[t.name for t in r.tests] for r in joined.results()] == [["t", "chi2"], [*names.NAMES]]
 
 
 def test_tests_are_in_json_tables_and_data_frames(tmp_path):

@@ -9,9 +9,13 @@ from scipy import stats
 
 import sigdask
 from sigdask import Counts, compare, compare_all
+from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.intervals.alone import interval_of, intervals_of
-from sigdask.comparison.request import Sureness
+from sigdask.comparison.intervals.sought import Sought
+from sigdask.comparison.request import Sureness, Wanted
 from sigdask.errors import InputError
+from sigdask.randomization.tallies import Tally
+from sigdask.statistics.matched_proportions import score_interval
 
 
 def real(n, seed=1):
@@ -57,6 +61,30 @@ def test_0_1_scores_by_item_have_tangos_interval_by_default_and_scores_wilsons()
     assert compare(a, b, trials=1000, interval="bootstrap").interval.method == "bootstrap-bca"
     by_cluster = compare(a, b, trials=1000, units=[f"u{k // 5}" for k in range(300)])
     assert by_cluster.interval.method == "bootstrap-bca"
+
+
+def test_a_system_without_a_right_item_has_tangos_interval_too():
+    """Score intervals of 0 wins and 3 losses, and of 3 wins, are mirrored; the bootstrap held 0 in 0.76 of such sets."""
+    b = np.array([1, 1, 1] + [0] * 17)
+    found, turned = compare(0 * b, b), compare(b, 0 * b)
+    assert (found.interval.method, turned.interval.method) == ("tango", "tango")
+    assert (found.interval.low, found.interval.high) == pytest.approx((-turned.interval.high, -turned.interval.low))
+    low, high = map(float, score_interval(0, 3, 20, 0.95))
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
+    assert found.score_a_interval[0] == 0 < found.score_a_interval[1]
+    assert compare(0 * b, 100 * b).interval.low == pytest.approx(100 * low)
+    assert compare(0 * b, 0 * b).interval.method != "tango"
+
+
+@pytest.mark.parametrize(("n", "noted"), [(25, "few-units"), (100, None)])
+def test_what_was_measured_to_cover_too_little_is_noted(n, noted):
+    rng = rng_of(3)
+    plain = compare(rng.normal(0, 1, n).round(2), rng.normal(0, 1, n).round(2), trials=100)
+    notes = [note.numbers["shortfalls"] for note in plain.notes if note.kind == "interval-coverage"]
+    assert notes == ([] if noted is None else [noted])
+    skewed = compare(np.exp(rng.normal(0, 1.5, 100)).round(2), np.zeros(100), trials=100)
+    [note] = [note for note in skewed.notes if note.kind == "interval-coverage"]
+    assert note.numbers["shortfalls"] == "skewed"
 
 
 def test_units_are_resampled_as_a_whole():
@@ -180,3 +208,26 @@ def test_json_csv_and_frames_hold_intervals():
     frame = results.to_frame()
     assert frame.interval_low[0] == own.low
     assert frame.paired_d[0] == results[0].paired_d == row["paired_d"]
+
+
+def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_none():
+    counts = Counts.from_scores(dict(zip("ab", real(40), strict=True)))
+    exchange = Exchange.of(counts, Wanted(metrics=["mean"]).bind(counts), second_run=False)
+    sought = Sought.of(exchange, Sureness(resamples=5000))
+    [job] = sought.jobs
+    nothing = sought.columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
+    assert (nothing.method[0], nothing.why[0], nothing.n_resamples[0]) == ("", "no resample is counted yet", 0)
+    assert nothing.paired_d[0] > 0
+    some = sought.columns({job: job.panel.tally(run=0, first=0, n_trials=300)})
+    assert (some.method[0], some.n_resamples[0]) == ("bootstrap-bca", 300)
+
+
+def test_intervals_beside_adjusted_p_are_said_to_be_of_each_comparison_alone():
+    rng = rng_of(4)
+    scores = {f"s{k}": rng.normal(0.25 * (k == 0), 1, 60).round(2) for k in range(8)}
+    found = compare_all(scores, trials=2000)
+    apart = sum((r.interval.low > 0 or r.interval.high < 0) and r.p_adjusted > 0.05 for r in found)
+    notes = [note for note in found.notes if note.kind == "intervals-alone"]
+    assert [note.numbers["n_comparisons"] for note in notes] == ([apart] if apart else [])
+    assert apart > 0
+    assert "intervals-alone" not in {note.kind for note in compare_all(scores, trials=2000, adjust="none").notes}

@@ -113,6 +113,25 @@ def test_pairs_that_cannot_be_answered_are_named_beside_those_that_can(table):
     assert "old and same: alike on every unit" in done.stdout
 
 
+def test_answers_that_rest_on_few_units_are_marked_and_not_summed_up():
+    ahead = (BASE + 0.3 + np.linspace(0, 0.2, 60) ** 2).round(3)
+    systems = {**TWO, "ahead": ahead.tolist()}
+    found = sigdask.power(systems, difference=0.05, samples=300)
+    few = {(one.a, one.b): one.detects_by_few for one in found}
+    assert few == {("old", "new"): False, ("old", "ahead"): True, ("new", "ahead"): True}
+    from sigdask.report.power import render
+
+    text = render(found)
+    assert "* rests on few units" in text
+    assert "(1 of 3 pairs)" in text
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_find_the_same_power():
+    here = sigdask.power(SCORES, difference=0.04, cluster="none", samples=600)
+    assert sigdask.power(SCORES, difference=0.04, cluster="local", workers=2, samples=600) == here
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -81,7 +81,7 @@ def test_scores_gold_labels_ids_and_groups_may_stand_inside_objects(tmp_path):
     ("record", "name"),
     [
         ({"id": 1, "gold": "A", "x": {"l": "A"}, "y": {"l": "A"}}, "'x' is an object"),
-        ({"id": 1, "gold": ["A", "B"], "x": ["B", "A"], "y": ["A"]}, "'gold' is a list"),
+        ({"id": 1, "gold": [{"l": "A"}], "x": [{"l": "B"}], "y": [{"l": "A"}]}, "'gold' is a list"),
         ({"id": 1, "x": {"s": 1}, "y": 2}, "'x' is an object"),
         ({"id": {"doc": 1, "n": 2}, "gold": "A", "x": "A", "y": "B"}, "'id' is an object.*id.doc, id.n"),
     ],

@@ -59,6 +59,7 @@ def test_every_built_in_metric_binds_to_some_data(name, tmp_path):
         LABELS,
         Counts.from_scores({"a": [1, 2], "b": [2, 1]}),
         Counts.from_responses([1, 0], {"a": [1, 0], "b": [0, 1]}),
+        Counts.from_label_sets([["L"], []], {"a": [["L"], ["M"]], "b": [[], []]}),
         read(tmp_path / "t", f"y={tmp_path / 't'}", gold=tmp_path / "t", format="terms"),
     ]
     bound = 0

@@ -29,7 +29,10 @@ def test_the_good_plan_is_listed_with_its_comparisons_and_trials(folder):
     rows = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
     assert ["one", "wide", "2", "4", "topic", "4", "1", "4,096", "< 1 s"] in rows
     assert ["two", "labels", "2", "4", "item", "4", "2", "exact", "< 1 s"] in rows
-    assert "nightly: 4 test sets, 5 comparisons, about < 1 s on 1 thread of this machine" in done.output
+    assert (
+        "nightly: 4 test sets and 1 list of candidates, 8 comparisons, about < 1 s on 1 thread of this machine"
+        in done.output
+    )
 
 
 def test_the_time_is_that_of_the_run(folder):

@@ -23,6 +23,7 @@ from sigdask.formats import Options, read
 from sigdask.overnight import counting, run_plan
 from sigdask.plan import load_plan
 from sigdask.randomization.tallies import round_of
+from sigdask.statistics.classical import names
 from sigdask.store import Store, open_store
 from sigdask.store.views import report, runs, status
 
@@ -77,6 +78,8 @@ def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
         file.write('tests = "t"\n[report]\ncsv = "r.csv"\njson = "r.json"\nhtml = "r.html"\n')
     outcome = run_plan(load_plan(path), cluster="none")
     assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
+    held = report(load_plan(path).store, "night").results
+    assert [[t.name for t in results[0].tests] for results in held.values()] == [[*names.NAMES], ["t"]]
     header, *rows = (path.parent / "r.csv").read_text().splitlines()
     assert "chi2_statistic,chi2_p_value" in header
     assert {row.count(",") for row in rows} == {header.count(",")}

@@ -1,6 +1,8 @@
 """Rankings in plans: counted once, kept, reported with the night, alone or beside test sets."""
 
+import contextlib
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -106,3 +108,17 @@ def test_what_the_file_does_not_have_is_told_before_anything_is_counted(folder):
         done = called(command, "night.toml", cwd=folder)
         assert done.returncode == 2
         assert "no column 'truth'" in done.stderr
+
+
+def test_a_night_that_finds_the_same_keeps_the_number_of_the_night_before(folder):
+    for _ in range(3):
+        night(folder, PLAN.format(sets="", trials=300))
+    (folder / "candidates.tsv").write_text((folder / "candidates.tsv").read_text().replace("1\t", "0\t", 1))
+    night(folder, PLAN.format(sets="", trials=300))
+    with contextlib.closing(sqlite3.connect(folder / "night.sqlite")) as store:
+        kept = [
+            json.loads(row[0])["rankings"]["pairs"] for row in store.execute("SELECT details FROM runs ORDER BY id")
+        ]
+    assert ["packed" in one for one in kept] == [True, False, False, True]
+    assert kept[1] == kept[2] == {"as_in": 1}
+    assert "n-best precision" in called("report", "night.toml", "--run", "3", cwd=folder).stdout

@@ -115,7 +115,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
     ("content", "arguments", "words"),
     [
         (TABLE.replace("gold", "truth"), (), ["no column 'gold'", "'truth' may be it"]),
-        (TABLE.replace("c\t0", "c\t"), (), ["line 4", "column 'gold'", "--sampled"]),
+        (TABLE.replace("c\t0", "c\t"), (), ["line 4", "column 'gold'", "--partial"]),
         (TABLE.replace("c\t0", "c\tmaybe"), (), ["line 4", "'maybe'", "--positive"]),
         (TABLE.replace("\t0\t", "\t1\t"), (), ["every one of 6 candidates is true"]),
         (TABLE.replace("\t1\t", "\t0\t"), (), ["every one of 6 candidates is false"]),
@@ -144,6 +144,45 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
     refused(run(content, *arguments), *words)
 
 
+def test_every_declared_option_is_on_the_command_line_and_in_plans():
+    from dataclasses import fields
+
+    from sigdask.cli.ranking import rankings as command
+    from sigdask.options import CANDIDATES, RANKED
+    from sigdask.plan.keys import RankingsKeys
+
+    flags = {parameter.name: parameter for parameter in command.params}
+    keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
+    of_the_plan = {"seed", "alpha", "cluster", "workers"}
+    for name, said in {**RANKED, **CANDIDATES}.items():
+        if name != "progress":
+            assert flags[name].help.startswith(said.help)
+            assert name in keys | of_the_plan
+
+
+def test_candidates_of_python_are_checked():
+    import numpy as np
+
+    from sigdask.errors import InputError
+    from sigdask.rankings import Candidates, evaluate
+
+    gold, scores = np.array([True, False, True]), {"t": np.array([3.0, 2.0, 1.0])}
+    assert evaluate(Candidates.of(gold, scores), n=2).precision[0].precision == 0.5
+    partly = Candidates.of([1, float("nan"), 0], scores)
+    assert evaluate(partly, n=2).sampled[0].n_judged == 1
+    for wrong, words in (
+        (lambda: Candidates.of([1, 2, 0], scores), "gold of candidate 2 is 2"),
+        (lambda: Candidates.of(gold, {"t": [1, 2]}), "'t' has 2 scores for 3 candidates"),
+        (lambda: Candidates.of(gold, {"t": [1, float("inf"), 2]}), "'t' of candidate 2 is inf"),
+        (lambda: Candidates.of(gold, {}), "no measure"),
+        (lambda: Candidates.of(gold, scores, ids=["a", "b", "a"]), "id 'a' occurs twice"),
+        (lambda: evaluate(Candidates.of([1, 1, 1], scores)), "every one of 3 candidates is true"),
+        (lambda: evaluate(Candidates.of(gold, scores), ties="worst"), "ties = 'worst'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            wrong()
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
     refused(called("rankings", "none.tsv", cwd=tmp_path), "none.tsv: no such file")
 
@@ -151,7 +190,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 def test_a_judged_sample_is_extrapolated(run):
     lines = ["id\tgold\tscore"]
     lines += [f"c{k}\t{'' if k % 4 else int(k < 100)}\t{200 - k}" for k in range(200)]
-    data = found(run("\n".join(lines), "--sampled", "--n", "40,120", "--json", "-"))
+    data = found(run("\n".join(lines), "--partial", "--n", "40,120", "--json", "-"))
     assert (data["n_candidates"], data["n_judged"], data["n_true"]) == (200, 50, 25)
     first, second = data["sampled"]
     assert (first["n_judged"], first["true_judged"], first["precision"]) == (10, 10, 1.0)

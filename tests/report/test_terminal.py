@@ -38,6 +38,16 @@ def test_classical_tests_stand_below_the_table_those_for_contrast_with_their_cos
     assert "sign  " not in render(compare_all(yeh, metrics=["recall"], trials=99))
 
 
+def test_what_independence_costs_units_is_told_by_the_two_t():
+    scores = {"a": [1, 0, 2, 3, 5, 4, 1, 2], "b": [0, 0, 1, 2, 5, 3, 0, 0]}
+    counts = Counts.from_scores(scores, groups={"document": [*"wwxxyyzz"]})
+    results = compare_all(counts, metrics=["mean"], unit="document", trials=99, tests="t,two-sample-t")
+    matched, two = results[0].tests
+    assert f"as if independent ({matched.statistic / two.statistic:.2f} times as wide by document)" in render(results)
+    alone = compare_all(counts, metrics=["mean"], unit="document", trials=99, tests="two-sample-t")
+    assert re.search("for contrast, as if independent\n", render(alone))
+
+
 def test_classical_tests_of_many_comparisons_are_shown_where_all_are_asked_for():
     scores = {f"s{k}": [k, 1, 2, k % 3] for k in range(6)}
     results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=99, tests="t")

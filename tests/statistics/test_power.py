@@ -65,7 +65,11 @@ def connor(p_changed, p_apart, power=0.8, alpha=0.05):
     return (z * np.sqrt(p_changed) + w * np.sqrt(p_changed - p_apart**2)) ** 2 / p_apart**2
 
 
-@pytest.mark.parametrize(("p_changed", "p_apart"), [(0.3, 0.1), (0.5, 0.2), (0.2, 0.05), (0.6, 0.1)])
+def test_the_formula_is_the_one_of_the_published_example():
+    assert np.ceil(connor(0.5, 0.4)) == 23  # p01 = 0.45, p10 = 0.05: page 209 there, as powerandsamplesize.com has it
+
+
+@pytest.mark.parametrize(("p_changed", "p_apart"), [(0.5, 0.4), (0.3, 0.1), (0.5, 0.2), (0.2, 0.05), (0.6, 0.1)])
 def test_units_of_the_exact_test_are_those_of_connor_and_some_more_for_its_conservatism(p_changed, p_apart):
     p, q = (p_changed + p_apart) / 2, (p_changed - p_apart) / 2
     search = Crossing(0.8, 1.96, connor(p_changed, p_apart), 6, 1e6, whole=True)
@@ -92,6 +96,12 @@ def test_a_difference_beyond_the_largest_is_not_reached():
     assert tilting.strength_of(d, lambda w: float(w @ d), 0.41) is None
     assert tilting.reachable(d, lambda w: float(w @ d), 1) == pytest.approx(0.4)
     assert tilting.reachable(d, lambda w: float(w @ d), -1) == pytest.approx(-0.5)
+
+
+def test_the_difference_that_all_units_have_is_reached_whatever_rounding_does():
+    d = np.full(30, 0.1)
+    assert tilting.strength_of(d, lambda w: float(w @ d) - 1e-17, 0.1) == 0.0
+    assert tilting.strength_of(d, lambda w: float(w @ d), 0.1001) is None
 
 
 def test_a_search_among_units_ends_at_the_first_that_has_the_power():

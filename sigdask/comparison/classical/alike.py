@@ -130,7 +130,8 @@ class Alike:
         step = max(1, MOST_NUMBERS // max(len(panel.values), 1))
         for start in range(0, len(pairs), step):
             some = slice(start, start + step)
-            systems, (i, j) = np.unique(pairs[some]), np.searchsorted(np.unique(pairs[some]), pairs[some]).T
+            systems, places = np.unique(pairs[some], return_inverse=True)
+            i, j = places.reshape(-1, 2).T
             above = panel.numerators_of(column, panel.values[:, systems]).astype(np.float64)
             each = np.ascontiguousarray(above.T)  # (n_systems, n_kept)
             yield some, each[i] - each[j]

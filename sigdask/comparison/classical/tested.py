@@ -35,6 +35,8 @@ def tested(asked: Comparisons, names: Sequence[str], alternative: str) -> tuple[
         return ()
     groups = rows_of(numbered(asked.panel, asked.metric, asked.subset.codes))
     found = [_of_group(Alike(asked, own), names, alternative) for own in groups]
+    if len(found) == 1:
+        return tuple(found[0])
     back = np.argsort(np.concatenate(groups))
     return tuple(columns_taken(columns_joined(parts), back) for parts in zip(*found, strict=True))
 

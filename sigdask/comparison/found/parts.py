@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.intervals.columns import FLOATS, Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
+from sigdask.statistics.classical.names import in_order
 
 Rows = slice | NDArray[np.int64]
 Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals)
@@ -105,9 +106,9 @@ def joined(tables: Sequence[Table]) -> Table:
     )  # fmt: skip
 
 
-def tests_of(tables: Iterable[Table]) -> list[str]:
+def tests_of(tables: Iterable[Table]) -> tuple[str, ...]:
     """Return the names of all classical tests that tables have."""
-    return merged(tuple(own.name for own in table.tests) for table in tables)
+    return in_order(own.name for table in tables for own in table.tests)
 
 
 def merged(orders: Iterable[tuple[str, ...]]) -> list[str]:

@@ -15,6 +15,7 @@ from sigdask.comparison.found.result import ClassicalTest, Result, Stopped
 from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table, Tested
+from sigdask.statistics.classical.names import in_order
 from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, count_fits_within
 
 
@@ -171,7 +172,7 @@ def _stops_of(results: Sequence[Result], rule: str, epsilon: float | None, h: in
 
 
 def _tests(results: Sequence[Result]) -> tuple[Tested, ...]:
-    names = merged(tuple(test.name for test in r.tests) for r in results)
+    names = in_order(test.name for r in results for test in r.tests)
     return tuple(_tested(name, [{t.name: t for t in r.tests}.get(name) for r in results]) for name in names)
 
 

@@ -22,7 +22,8 @@ Integers = NDArray[np.int64]
 def are_matched(panel: Panel) -> NDArray[np.bool_]:
     """Say which pairs and metrics of a panel are of scores of 0 and 1 by item, shape (n_pairs, n_metrics).
 
-    Of 0 and another number, the same in both systems, as well: of 0 and 100, as percentages are.
+    Of 0 and another number, the same in both systems, as well: of 0 and 100, as percentages are. A system that has
+    nothing but 0 goes with any other.
     """
     found = np.zeros(panel.shape, np.bool_)
     if panel.n_units != panel.n_items:
@@ -30,10 +31,12 @@ def are_matched(panel: Panel) -> NDArray[np.bool_]:
     i, j = panel.pairs.T
     for m in np.flatnonzero(panel.linear):
         above, below = numerators_and_weights(panel, int(m))
-        right = above.max(axis=0, initial=0)  # what a right item is worth, of each system
-        is_two = ((above == 0) | (above == right)).all(axis=0) & (right > 0) & (above[below == 0] == 0).all(axis=0)
+        right = above.max(axis=0, initial=0)  # what a right item is worth, of each system; 0 where it has none
+        is_two = ((above == 0) | (above == right)).all(axis=0) & (above[below == 0] == 0).all(axis=0)
         is_one = bool(((below == 0) | (below == below.max(initial=0))).all())
-        found[:, m] = is_two[i] & is_two[j] & (right[i] == right[j]) & is_one & (panel.slack[:, m] == 0)
+        most, least = np.maximum(right[i], right[j]), np.minimum(right[i], right[j])
+        is_same = (most > 0) & ((least == most) | (least == 0))
+        found[:, m] = is_two[i] & is_two[j] & is_same & is_one & (panel.slack[:, m] == 0)
     return found
 
 
@@ -57,7 +60,8 @@ class MatchedItems:
             mine = self.column == m
             own, (i, j) = self.own[mine], panel.pairs[self.row[mine]].T
             above, below = numerators_and_weights(panel, m)
-            right, n = above.max(axis=0)[i], np.count_nonzero(below)
+            most, n = above.max(axis=0), np.count_nonzero(below)
+            right = np.maximum(most[i], most[j])
             worth = right / below.max() * worth_of(panel, m)
             wins, losses = panel.signs[self.row[mine], m].T
             ends = score_interval(wins, losses, n, confidence)

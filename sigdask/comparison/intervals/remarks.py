@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 Said = Iterator[tuple[int, Note]]
 Rows = NDArray[np.bool_]
 
-FEW_UNITS = 20
-"""Units below which resampling them tells too little of others."""
+FEW_UNITS = 30
+"""Units below which resampling them tells too little of others: 0.93 of intervals hold the truth at 25, 0.89 at 10."""
 
 FEW_DISCORDANT = 10
 """Units that differ below which resampling them does."""
 
-SKEWED = 0.5
-"""Skewness of units' contributions, over the root of their number, from which resampling them does."""
+SKEWED = 0.1
+"""Skewness of units' contributions, over the root of their number, from which resampling them does: of BCa intervals
+0.947 hold the truth below it, 0.91 from 0.1 to 0.2 and 0.89 from there to 0.4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +123,18 @@ def _short(table: Table, own: Intervals) -> Said:
             f"{100 * own.confidence[row]:.4g} % of the time (docs/statistics.md); read it as too short"
         )
         yield row, Note("interval-coverage", text, {"shortfalls": ", ".join(one.name for one in found)})
+
+
+def beside_adjusted(table: Table) -> list[Note]:
+    """Say of adjusted p-values that intervals are of each comparison alone, where some seem to say otherwise."""
+    own = table.intervals
+    if own is None:
+        return []
+    apart = ~np.isnan(own.low) & ((own.low > 0) | (own.high < 0)) & (table.p_adjusted > table.alpha)
+    if not (n := int(np.count_nonzero(apart))):
+        return []
+    text = (
+        f"intervals are of each comparison alone: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out "
+        f"where the adjusted p is above {table.alpha:g}"
+    )
+    return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]

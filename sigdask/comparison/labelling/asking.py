@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -117,17 +118,12 @@ def independence_all(
         The data are not labels, or a metric is not one of labels; it says what and why.
     """
     how = filled_permuted(options)
-    chosen = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not chosen:
-        raise InputError("no metric given; `sigdask metrics` lists them")
-    own = Labellings.of(counts, how["seed"], within)
-    asked = _Asked.of(counts, own, [_bound(one, counts) for one in chosen], reference, within, how)
-    jobs = asked.jobs()
+    asked = Asked.of(counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, how)
     tallies = count_jobs(
-        jobs, cluster=how["cluster"], workers=how["workers"], progress=how["progress"],
+        asked.jobs, cluster=how["cluster"], workers=how["workers"], progress=how["progress"],
         blocks_per_task=how["blocks_per_task"],
-    ) if jobs else []  # fmt: skip
-    return Independences(asked.judged(tallies), how["seed"], how["alpha"], counts.warnings)
+    ) if asked.jobs else []  # fmt: skip
+    return asked.judged(tallies)
 
 
 def _bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
@@ -135,8 +131,8 @@ def _bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | Black
     return found.bind(counts) if isinstance(found, Metric) else found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+@dataclass(frozen=True, eq=False)
+class Asked:
     """What is tested: each labelling under each metric, with its exact p where that is asked for and feasible."""
 
     counts: Counts
@@ -149,28 +145,26 @@ class _Asked:
     how: HowPermuted
 
     @staticmethod
-    def of(
-        counts: Counts,
-        own: Labellings,
-        metrics: Sequence[BoundMetric | BoundSets | BlackBox],
-        reference: str,
-        within: str | None,
-        how: HowPermuted,
-    ) -> _Asked:
+    def of(counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, how: HowPermuted) -> Asked:
+        """Score the labellings, and find the exact p where that is asked for and feasible."""
+        if not metrics:
+            raise InputError("no metric given; `sigdask metrics` lists them")
+        own = Labellings.of(counts, how["seed"], within)
+        bound = [_bound(one, counts) for one in metrics]
         systems = range(len(own.names))
         margins, agreed = [own.margins(s) for s in systems], [own.agreed(s) for s in systems]
-        scores = tuple(tuple(score_of(m, own.labels, margins[s], agreed[s]) for m in metrics) for s in systems)
+        scores = tuple(tuple(score_of(m, own.labels, margins[s], agreed[s]) for m in bound) for s in systems)
         exact = {}
-        for s, m in np.ndindex(len(systems), len(metrics)) if how["method"] != "randomization" else ():
+        for s, m in np.ndindex(len(systems), len(bound)) if how["method"] != "randomization" else ():
             found = exact_p(scores[s][m].agreeing, margins[s], how["alternative"])
             if found is None and how["method"] == "exact":
                 raise InputError(
-                    f"{own.names[s]} under {metrics[m].name}: too many arrangements for an exact p; choose method "
+                    f"{own.names[s]} under {bound[m].name}: too many arrangements for an exact p; choose method "
                     "auto, both or randomization"
                 )
             if found is not None:
                 exact[s, m] = found
-        return _Asked(counts, own, metrics, scores, exact, reference, within, how)
+        return Asked(counts, own, bound, scores, exact, reference, within, how)
 
     @property
     def sampled(self) -> list[tuple[int, int]]:
@@ -179,8 +173,9 @@ class _Asked:
         always = self.how["method"] in {"both", "randomization"}
         return [at for at in everything if always or at not in self.exact]
 
+    @cached_property
     def jobs(self) -> list[Job]:
-        """Return what is counted by random permutations: one panel for all labellings and metrics."""
+        """What is counted by random permutations: one panel for all labellings and metrics."""
         if not self.sampled:
             return []
         own = self.labellings
@@ -190,22 +185,24 @@ class _Asked:
         label = f"permutations of {self.reference}"
         return [Job(panel, n_trials, run, label) for run in range(1 + self.how["second_run"])]
 
-    def judged(self, tallies: Sequence[Tally]) -> tuple[Independence, ...]:
-        """Return what was found, in the order of labellings and metrics."""
+    def judged(self, tallies: Sequence[Tally]) -> Independences:
+        """Return what was found with the tallies of the jobs, in the order of labellings and metrics."""
         sampled = {*self.sampled}
-        return tuple(
+        found = tuple(
             self._judged(s, m, tallies if (s, m) in sampled else (), len(sampled))
             for s, m in np.ndindex(len(self.scores), len(self.metrics))
         )
+        return Independences(found, self.how["seed"], self.how["alpha"], self.counts.warnings)
 
     def _judged(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
         score, exact = self.scores[s][m], self.exact.get((s, m))
-        counted = [int(t.counts[s, m, TAILS.index(self.how["alternative"])]) for t in tallies]
+        tail = TAILS.index(self.how["alternative"])
+        counted = [int(t.counts[s, m, tail]) for t in tallies if t.trials_of(s, m) == tallies[0].trials_of(s, m)]
         checks: list[Check] = []
         n_trials: int | None
         n_extreme: int | None
         if counted:
-            n_trials, n_extreme = n, k = tallies[0].n_trials, counted[0]
+            n_trials, n_extreme = n, k = tallies[0].trials_of(s, m), counted[0]
             p = float(bounds.bound(k, n))
             low, high = map(float, bounds.interval(k, n))
             checks = [*_second(counted, n, n_sampled), *_exact_value(exact, k, n, n_sampled)]
@@ -248,7 +245,7 @@ class _Asked:
 
 
 def _run(counted: Sequence[int], n_trials: int | None) -> SecondRun | None:
-    if len(counted) < 2 or n_trials is None:
+    if len(counted) < 2 or not n_trials:
         return None
     agreement = float(crosscheck.runs_agree(counted[0], counted[1], n_trials))
     return SecondRun(n_trials, counted[1], float(bounds.bound(counted[1], n_trials)), agreement)

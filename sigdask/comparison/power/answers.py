@@ -34,6 +34,10 @@ class PowerAt:
     error: float
 
 
+FEW_EFFECTIVE = 10.0
+"""Equally likely units below which a tilted population rests on too few to be trusted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Power:
     """The power of one comparison.
@@ -75,6 +79,10 @@ class Power:
         "exact" (sign tests), "simulated", or "normal approximation" (beyond the units that are simulated).
     n_samples : int
         Samples of each point of the curve; 0 where nothing was simulated.
+    n_effective : float or None
+        How many equally likely units would vary as much as those weighed for the wanted difference.
+    n_effective_detectable : float or None
+        Likewise for the detectable one.
     note : str or None
         What is to be said of it; why there is nothing, where there is nothing.
     """
@@ -100,7 +108,19 @@ class Power:
     curve: tuple[PowerAt, ...]
     method: str
     n_samples: int
+    n_effective: float | None
+    n_effective_detectable: float | None
     note: str | None
+
+    @property
+    def needs_few(self) -> bool:
+        """Whether what is needed rests on too few units to be trusted."""
+        return self.n_effective is not None and self.n_effective < FEW_EFFECTIVE
+
+    @property
+    def detects_by_few(self) -> bool:
+        """Whether what is detectable rests on too few units to be trusted."""
+        return self.n_effective_detectable is not None and self.n_effective_detectable < FEW_EFFECTIVE
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; what is infinite is null."""

@@ -121,24 +121,16 @@ def _jobs(own: Sequence[int], points: Sequence[Point], test: Judged) -> Iterator
     for alike in groups.values():
         for start in range(0, len(alike), TOGETHER):
             some = alike[start : start + TOGETHER]
-            first = points[some[0]].place.pairs
-            rows = np.array([points[k].place.row for k in some])
-            pairs, places = (first, rows) if len(some) == len(alike) else _fewer(first, rows)
             yield some, Job(
                 Resampled(
-                    pairs, test.alternative, test.level, places,
+                    points[some[0]].place.pairs, test.alternative, test.level,
+                    np.array([points[k].place.row for k in some]),
                     np.array([points[k].strength for k in some]),
                     np.array([points[k].n_units for k in some]),
                 ),
                 points[some[0]].n_samples,
                 label="the power of comparisons",
             )  # fmt: skip
-
-
-def _fewer(pairs: Pairs, rows: np.ndarray) -> tuple[Pairs, np.ndarray]:
-    """Return some of many pairs, with the systems that they need, and the places of rows among them."""
-    used, places = np.unique(rows, return_inverse=True)
-    return pairs.part(used), places
 
 
 def _exact(point: Point, test: Judged) -> float:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sigdask.comparison.power.answers import EXACT, Power, PowerAt
+from sigdask.comparison.power.answers import EXACT, FEW_EFFECTIVE, Power, PowerAt
 from sigdask.comparison.power.points import (
     Count,
     Judged,
@@ -22,9 +22,6 @@ from sigdask.statistics.power.crossing import Crossing, Estimate
 
 MOST_UNITS = 10**12
 """Of an answer; more are said to be needed by no end."""
-
-FEW_EFFECTIVE = 10.0
-"""Equally likely units below which a tilted population rests on too few to be trusted."""
 
 FIRST_STEPS, ROUGHLY = 3, 4
 """Steps to the first look; how many times fewer samples the rough looks have."""
@@ -91,8 +88,6 @@ class Ask:
             self.note = f"a difference of {wanted:g} is out of reach: the observed units reach {reach}"
             return
         weights = observed.weights(self.strength)
-        if (effective := tilting.n_effective(weights)) < FEW_EFFECTIVE:
-            self.note = f"units that differ by {wanted:g} are few: their population weighs as {effective:.1f} units do"
         sides, level = self.test.sides, self.test.level
         self.needed = Crossing(
             wanted=self.sought.power,
@@ -168,6 +163,7 @@ class Ask:
     def answer(self, names: tuple[str, str], test_set: str, unit: str) -> Power:
         """Return what was found."""
         observed, sought = self.place.observed, self.sought
+        detectable = None if self.detectable is None else self.detectable.answer
         simulated = any(point.error for point in self.curve.values())
         return Power(
             test_set=test_set,
@@ -186,13 +182,30 @@ class Ask:
             needed=None if self.needed is None else self.needed.answer,
             at_wanted=self.curve.get((observed.n_units, sought.difference or 0.0)),
             n_asked=self.n_asked,
-            detectable=None if self.detectable is None else self.detectable.answer,
+            detectable=detectable,
             at_observed=self.curve.get((self.n_asked, self.seen)),
             curve=tuple(self.curve[key] for key in sorted(self.curve)),
             method=self._method(),
             n_samples=self.test.n_samples if simulated else 0,
+            n_effective=self._effective(self.strength),
+            n_effective_detectable=self._effective(self._strength_of(detectable)),
             note=self.note,
         )
+
+    @property
+    def detected(self) -> float | None:
+        """The smallest difference that is found, where enough units tell it."""
+        found = None if self.detectable is None else self.detectable.answer
+        effective = self._effective(self._strength_of(found))
+        return found.value if found is not None and effective is not None and effective >= FEW_EFFECTIVE else None
+
+    def _strength_of(self, difference: Estimate | None) -> float | None:
+        if difference is None or not math.isfinite(difference.value):
+            return None
+        return self.place.observed.strength_of(self.place.side * difference.value)
+
+    def _effective(self, strength: float | None) -> float | None:
+        return None if strength is None else tilting.n_effective(self.place.observed.weights(strength))
 
     def _method(self) -> str:
         looked = self.needed.looks[-1].at if self.needed is not None and self.needed.looks else self.n_asked

@@ -63,7 +63,7 @@ class Columns:
         Columns left out.
     positive : tuple of str
         Labels of what is true, where gold holds labels; all others are false.
-    sampled : bool
+    partial : bool
         Gold is empty but for a random sample of the candidates.
     one_of_many : bool
         It is one sample of many, of which all candidates may be true, or false.
@@ -79,7 +79,7 @@ class Columns:
     smaller: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
-    sampled: bool = False
+    partial: bool = False
     one_of_many: bool = False
     decimal: str | None = None
     most_unpacked: int | None = None
@@ -168,11 +168,11 @@ def _gold(table: Table, name: str, asked: Columns) -> NDArray[np.int8]:
     known: dict[str, int] = {}
     for cell in {*cells}:
         if cell in MISSING and cell not in asked.positive:
-            if not asked.sampled:
+            if not asked.partial:
                 line = table.lines[cells.index(cell)]
                 raise InputError(
                     f"{table.path}, line {line}, column {name!r}: found {cell!r}, expected whether the candidate is "
-                    "true; where only a random sample was judged, say so with --sampled"
+                    "true; where only a random sample was judged, say so with --partial"
                 )
             known[cell] = UNKNOWN
         elif asked.positive:

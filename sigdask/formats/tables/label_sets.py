@@ -43,7 +43,7 @@ def opened(table: Table) -> Table:
 
 def holds_lists(table: Table, name: str | None) -> bool:
     """Whether a column holds lists of single values."""
-    return name in table.nested and _are_labels(table.nested[name])
+    return name is not None and name in table.nested and _are_labels(table.nested[name])
 
 
 def _are_labels(cells: Sequence[Any]) -> bool:

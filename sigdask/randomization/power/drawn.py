@@ -1,6 +1,6 @@
 """Samples of units, drawn at addresses of the stream: unit k of sample s is the same in any partition.
 
-Purpose 4 of the stream (`shuffles`): in run 0 position k of sample s is word k mod 4 of the call at (s, k div 4); in
+Purpose 5 of the stream (`shuffles`): in run 0 position k of sample s is word k mod 4 of the call at (s, k div 4); in
 run 1 are the swaps by which samples are judged, which all of them share.
 """
 # ruff: noqa: ANN001, ANN202

@@ -190,9 +190,8 @@ class Pairs:
         return found
 
     def part(self, rows: NDArray[np.int64]) -> Pairs:
-        """Return some of the pairs, with what is known of them."""
-        own = {place: self._kept[row] for place, row in enumerate(rows.tolist()) if row in self._kept}
-        return Pairs(self.panel.part(rows), own)
+        """Return some of the pairs, with the systems that they need."""
+        return Pairs(self.panel.part(rows))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pairs, (self.panel,)

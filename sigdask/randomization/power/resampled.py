@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,13 @@ class Resampled:
     manner: ClassVar[Manner] = Manner(n_tails=1, grain=256, timed=4)
     is_whole: ClassVar[bool] = False
     enumerated: ClassVar[bool] = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the pairs that it draws from alone."""
+        used, places = np.unique(self.rows, return_inverse=True)
+        return Resampled, (
+            self.pairs.part(used), self.alternative, self.alpha, places, self.strengths, self.sizes
+        )  # fmt: skip
 
     @property
     def shape(self) -> tuple[int, int]:

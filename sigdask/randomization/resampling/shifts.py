@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +101,8 @@ class Shifts:
         panel, counts = self.panel, np.zeros((*self.shape, N_CELLS), np.int64)
         n_pairs = len(panel.pairs)
 
-        def fill(start: int, weights: NDArray[np.floating]) -> None:
-            _fill_swaps(panel, run, start, weights)
+        def fill(start: int, kinds: NDArray[Any], weights: NDArray[np.floating]) -> None:
+            _fill_swaps(panel, run, start, kinds, weights)
 
         for totals in self.sums.blocks(fill, first, n_trials):
             for m in range(len(panel.metrics)):
@@ -141,21 +141,22 @@ def _weights(panel: Panel, m: int, sums: NDArray[np.integer]) -> NDArray[np.int6
     return np.asarray(own @ np.array(panel.ratio(m).denominators[0]))
 
 
-def _fill_swaps(panel: Panel, run: int, first: int, out: NDArray[np.floating]) -> None:
-    """Fill `out`, shape (n_trials, n_units), with 1 where a unit is swapped."""
+def _fill_swaps(panel: Panel, run: int, first: int, kinds: NDArray[Any], out: NDArray[np.floating]) -> None:
+    """Fill `out`, shape (n_trials, n_kinds), with how many units of each kind are swapped."""
+    out[:] = 0
     words = np.empty((4, len(out)), np.uint32)
     columns = panel.addresses // COLUMN
     for column in np.unique(columns):
         swap_words(panel.key, run, first, int(column), words)
         units = np.flatnonzero(columns == column)
-        _spread(words, panel.addresses[units] % COLUMN, units, out)
+        _spread(words, panel.addresses[units] % COLUMN, kinds[units], out)
 
 
 @compiled()
-def _spread(words, places, units, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _spread(words, places, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for t in range(out.shape[0]):
-        for k in range(units.shape[0]):
-            out[t, units[k]] = (words[places[k] // 32, t] >> np.uint32(places[k] % 32)) & np.uint32(1)
+        for k in range(kinds.shape[0]):
+            out[t, kinds[k]] += (words[places[k] // 32, t] >> np.uint32(places[k] % 32)) & np.uint32(1)
 
 
 @compiled()

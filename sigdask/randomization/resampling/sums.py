@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.randomization.kernels.dense import one_thread
+from sigdask.randomization.panels.digests import mixed
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
 WEIGHT_BYTES = 2**23
@@ -19,8 +20,14 @@ MOST_TRIALS = 4096
 EXACT = {np.float32: 2.0**24, np.float64: 2.0**53}
 """Below it sums of integers are exact."""
 
-Fill = Callable[[int, NDArray[Any]], None]
-"""Called with the first trial and an array of shape (n_trials, n_units) for the weights of each unit."""
+FEW_KINDS = 0.5
+"""Share of the units below which units that contribute alike are taken together."""
+
+FEW = 256
+"""Kinds whose numbers are bytes, so that those of a million units stay in a cache."""
+
+Fill = Callable[[int, NDArray[Any], NDArray[Any]], None]
+"""Called with the first trial, the kind of each unit and an array of shape (n_trials, n_kinds) for their weights."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +36,9 @@ class WeightedSums:
 
     Attributes
     ----------
-    columns : tuple of float array, shape (n_units, n_columns)
+    kinds : uint8 or int32 array, shape (n_units,)
+        Units of one kind contribute the same.
+    columns : tuple of float array, shape (n_kinds, n_columns)
         Parts that add up to the contributions: one, unless sums are too large to be exact.
     weights : tuple of float
         What a step of each part is worth.
@@ -37,6 +46,7 @@ class WeightedSums:
         The column of each system and field.
     """
 
+    kinds: NDArray[Any]
     columns: tuple[NDArray[Any], ...]
     weights: tuple[int, ...]
     place: NDArray[np.int64]
@@ -55,26 +65,38 @@ class WeightedSums:
                 if len(kept) < len(seen):
                     kept.append(column)
         columns = np.stack(kept, axis=1) if kept else np.zeros((n_units, 0), np.int8)
+        kinds, columns = _by_kind(columns)
         largest = max(int(columns.max(initial=0)), -int(columns.min(initial=0))) * max(n_units, 1)
         kind = next((kind for kind, most in EXACT.items() if largest < most), None)
         if kind is not None:
-            return WeightedSums((columns.astype(kind),), (1,), place)
+            return WeightedSums(kinds, (columns.astype(kind),), (1,), place)
         high = columns.astype(np.int64) >> PART_BITS
         low = columns.astype(np.int64) - (high << PART_BITS)
-        return WeightedSums((high.astype(np.float64), low.astype(np.float64)), (1 << PART_BITS, 1), place)
+        return WeightedSums(kinds, (high.astype(np.float64), low.astype(np.float64)), (1 << PART_BITS, 1), place)
 
     def blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[NDArray[np.int64]]:
         """Yield the sums of consecutive trials, shape (n_some, n_systems, n_fields)."""
-        n_units, kind = len(self.columns[0]), self.columns[0].dtype
-        size = int(np.clip(WEIGHT_BYTES // (max(n_units, 1) * kind.itemsize), 1, min(MOST_TRIALS, n_trials)))
-        room = np.empty((size, n_units), kind)
+        n_kinds, kind = len(self.columns[0]), self.columns[0].dtype
+        size = int(np.clip(WEIGHT_BYTES // (max(n_kinds, 1) * kind.itemsize), 1, min(MOST_TRIALS, n_trials)))
+        room = np.empty((size, n_kinds), kind)
         for start in range(first, first + n_trials, size):
             weights = room[: min(size, first + n_trials - start)]
-            fill(start, weights)
+            fill(start, self.kinds, weights)
             with one_thread():
                 parts = [weights @ columns for columns in self.columns]
             sums = sum(part.astype(np.int64) * worth for part, worth in zip(parts, self.weights, strict=True))
             yield np.asarray(sums)[:, self.place]
+
+
+def _by_kind(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the kind of each unit, and what units of each kind contribute; each its own where most differ."""
+    hashed = np.zeros(len(columns), np.uint64)
+    for column in columns.T:
+        hashed = mixed(hashed ^ column.astype(np.uint64))
+    _, first, kinds = np.unique(hashed, return_index=True, return_inverse=True)
+    if len(first) > FEW_KINDS * len(columns) or (columns[first[kinds]] != columns).any():
+        return np.arange(len(columns), dtype=np.int32), columns
+    return kinds.astype(np.uint8 if len(first) <= FEW else np.int32), columns[first]
 
 
 PART_BITS = 30

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sigdask.errors import InputError
 
@@ -44,4 +44,16 @@ def asked(tests: str | Sequence[str] | None) -> tuple[str, ...]:
         close = difflib.get_close_matches(word, NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(NAMES)} or all"
         raise InputError(f"no classical test {word!r}; {hint}")
-    return tuple(name for name in NAMES if name in found)
+    return in_order(found)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return distinct names in the order of `NAMES`.
+
+    Examples
+    --------
+    >>> in_order(["sign", "t", "sign"])
+    ('t', 'sign')
+    """
+    given = {*names}
+    return tuple(name for name in NAMES if name in given)

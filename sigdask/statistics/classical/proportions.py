@@ -1,6 +1,6 @@
 """Two shares that are taken for independent: the binomial test of their difference, and Pearson's chi-square.
 
-Yeh 2000, section 2.2, holds the chi-square of right and spurious responses against the precision of two systems. Both
+Yeh 2000, section 2.2, tests the precision of two systems by the chi-square of their right and spurious responses. Both
 tests are approximations, and one is the other's square: z**2 = chi-square.
 """
 

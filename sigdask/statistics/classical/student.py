@@ -1,4 +1,4 @@
-"""Student's t: of matched pairs, and of two samples that are taken for independent (Yeh 2000, sections 2.1 and 2.2).
+"""Student's t: of matched pairs, and of two samples that are taken for independent (Student 1908; Yeh 2000, section 2).
 
 Both ask whether the mean difference is zero and take it for normal. The matched one knows that the systems answered
 the same units; the other one adds their variances, which are too wide for systems that go together.

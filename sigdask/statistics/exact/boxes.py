@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.machine.compiled import compiled
-from sigdask.statistics.exact.cells import MOST_UNITS, Integers
+from sigdask.statistics.exact.cells import MOST_UNITS, Cells, Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Quotients, Scored
@@ -48,14 +48,15 @@ class Box:
     observed: Integers
 
     @staticmethod
-    def of(vectors: Integers) -> Box:
+    def of(cells: Cells) -> Box:
         """Choose directions that all sums follow from."""
-        kept = _independent(vectors)
-        steps = vectors[:, kept]
-        steps = steps // np.gcd.reduce(steps, axis=0)
-        sums = np.linalg.lstsq(steps.astype(np.float64), vectors.astype(np.float64), rcond=None)[0]
-        order = np.argsort(np.abs(steps).sum(axis=1), kind="stable")
-        return Box(steps[order], sums, steps.sum(axis=0))
+        kept = _independent(cells)
+        kinds = cells.vectors[:, kept]
+        kinds = kinds // np.gcd.reduce(kinds, axis=0)
+        sums = np.linalg.lstsq(kinds.astype(np.float64), cells.vectors.astype(np.float64), rcond=None)[0]
+        order = np.argsort(np.abs(kinds).sum(axis=1), kind="stable")
+        observed = (cells.counts - 2 * cells.moved) @ kinds
+        return Box(np.repeat(kinds[order], cells.counts[order], axis=0), sums, observed)
 
     @property
     def n(self) -> int:
@@ -84,10 +85,10 @@ class Box:
         return np.asarray(np.rint((self.observed - signed) @ self.sums / 2), np.int64)
 
 
-def _independent(vectors: Integers) -> list[int]:
+def _independent(cells: Cells) -> list[int]:
     """Return the first columns that all others are linear functions of, those of the smallest sizes first."""
-    sizes = np.abs(vectors).sum(axis=0)
-    distinct = np.unique(vectors, axis=0).astype(np.float64)
+    sizes = cells.counts @ np.abs(cells.vectors)
+    distinct = cells.vectors.astype(np.float64)
     kept: list[int] = []
     for k in np.argsort(sizes, kind="stable").tolist():
         if sizes[k] and np.linalg.matrix_rank(distinct[:, [*kept, k]]) > len(kept):
@@ -100,7 +101,7 @@ def cost(problem: Quotients | Scored) -> tuple[int, int] | None:
     vectors = problem.vectors
     if vectors.shape[1] > MOST_DIRECTIONS or not len(vectors):
         return None
-    box = Box.of(vectors)
+    box = Box.of(problem.cells)
     operations = box.n * box.size // 2 + box.size * NANOSECONDS * (1 + vectors.shape[1])
     return operations, 8 * box.size + BLOCK * 8 * (20 + 6 * vectors.shape[1])
 
@@ -137,7 +138,7 @@ Decided = tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_], NDAr
 
 def _decided(problem: Quotients | Scored, decision: Decision, check: Check) -> Iterator[Decided]:
     """Yield the arrangements of some places, and which reach |t|, pass it, tie for certain."""
-    box = Box.of(problem.vectors)
+    box = Box.of(problem.cells)
     found = _distribution(box, check)
     for start in range(0, len(found), BLOCK):
         places = np.flatnonzero(found[start : start + BLOCK]) + start

@@ -6,6 +6,7 @@ K distinct vectors with multiplicities m make prod(m + 1) cells, 2**n of them wh
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
+
+FEW_KEYS = 2**16
+"""Rows that are told apart by counting, not by sorting."""
 
 MOST_UNITS = 62
 """So that arrangements are counted in integers of 64 bits."""
@@ -99,8 +103,20 @@ def _distinct(rows: Integers) -> tuple[Integers, Integers]:
     keys = np.zeros(len(rows), np.int64)
     for k, width in enumerate(widths):
         keys = keys * width + (rows[:, k] - low[k])
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return rows[first], place
+    if math.prod(widths) <= FEW_KEYS:
+        there = np.flatnonzero(np.bincount(keys))
+        place = np.zeros(math.prod(widths), np.int64)
+        place[there] = np.arange(len(there))
+        return _rows_of(there, widths, low), place[keys]
+    distinct, place = np.unique(keys, return_inverse=True)
+    return _rows_of(distinct, widths, low), place
+
+
+def _rows_of(keys: Integers, widths: Sequence[int], low: Integers) -> Integers:
+    found = np.empty((len(keys), len(widths)), np.int64)
+    for k in reversed(range(len(widths))):
+        keys, found[:, k] = np.divmod(keys, widths[k])
+    return found + low
 
 
 def _shares(m: int) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.machine.compiled import compiled
-from sigdask.statistics.exact.cells import Integers
+from sigdask.statistics.exact.cells import Cells, Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Quotients
@@ -42,40 +42,48 @@ class Grid:
 
     Attributes
     ----------
-    steps : int64 array, shape (n, 2)
+    kinds : int64 array, shape (n_kinds, 2)
         What units move, in steps; the smallest units first, the first direction never negative.
+    counts : int64 array, shape (n_kinds,)
+        Units of each kind.
     basis : int64 array, shape (2, 2)
         What a step of either direction is in numerator and denominator.
     observed : int64 array, shape (2,)
         The sum of all units' steps as observed.
     """
 
-    steps: Integers
+    kinds: Integers
+    counts: Integers
     basis: Integers
     observed: Integers
 
     @staticmethod
-    def of(vectors: Integers) -> Grid:
-        """Return what moves numerators and denominators, shape (n, 2), in the fewest steps.
+    def of(cells: Cells) -> Grid:
+        """Return what moves numerators and denominators in the fewest steps.
 
         Examples
         --------
-        >>> grid = Grid.of(np.array([[2, 1], [2, 1], [0, 1], [0, -1]]))
+        >>> grid = Grid.of(Cells.of(np.array([[2, 1], [2, 1], [0, 1], [0, -1]])))
         >>> (grid.steps @ grid.basis).tolist()
         [[0, 1], [0, 1], [2, 1], [2, 1]]
         """
-        basis = _reduced(_basis(vectors), vectors)
-        steps = _coordinates(vectors, basis)
-        observed = steps.sum(axis=0)
-        flip = (steps[:, 0] < 0) | ((steps[:, 0] == 0) & (steps[:, 1] < 0))
-        steps = np.where(flip[:, None], -steps, steps)
-        order = np.lexsort((steps[:, 1], steps[:, 0], (steps**2).sum(axis=1)))
-        return Grid(steps[order], basis, observed)
+        basis = _reduced(_basis(cells.vectors), cells)
+        kinds = _coordinates(cells.vectors, basis)
+        observed = (cells.counts - 2 * cells.moved) @ kinds
+        flip = (kinds[:, 0] < 0) | ((kinds[:, 0] == 0) & (kinds[:, 1] < 0))
+        kinds = np.where(flip[:, None], -kinds, kinds)
+        order = np.lexsort((kinds[:, 1], kinds[:, 0], (kinds**2).sum(axis=1)))
+        return Grid(kinds[order], cells.counts[order], basis, observed)
 
     @property
     def n(self) -> int:
         """Units."""
-        return len(self.steps)
+        return int(self.counts.sum())
+
+    @cached_property
+    def steps(self) -> Integers:
+        """What each unit moves, shape (n, 2)."""
+        return np.repeat(self.kinds, self.counts, axis=0)
 
     @cached_property
     def sizes(self) -> Integers:
@@ -107,7 +115,7 @@ def _basis(vectors: Integers) -> Integers:
     """Return two generators of all integer combinations of vectors, one of which may be 0."""
     p, q = 0, 0  # the generator with a first component
     r = 0  # of those without
-    for x, y in np.unique(vectors, axis=0).tolist():
+    for x, y in vectors.tolist():
         a, b = x, y
         while a:
             k = p // a
@@ -131,11 +139,11 @@ def _coordinates(vectors: Integers, basis: Integers) -> Integers:
     return found
 
 
-def _reduced(basis: Integers, vectors: Integers) -> Integers:
+def _reduced(basis: Integers, cells: Cells) -> Integers:
     """Shear a basis until its two coordinates are as little correlated as whole numbers allow (Lagrange, Gauss)."""
     while True:
-        steps = _coordinates(vectors, basis).astype(np.float64)
-        squares = steps.T @ steps
+        steps = _coordinates(cells.vectors, basis).astype(np.float64)
+        squares = (steps * cells.counts[:, None]).T @ steps
         small = int(squares[1, 1] < squares[0, 0])
         if squares[small, small] == 0:
             return basis
@@ -148,18 +156,19 @@ def _reduced(basis: Integers, vectors: Integers) -> Integers:
 
 def log_p(problem: Quotients, decision: Decision) -> float:
     """Return about the logarithm of P(T >= |t|), of a difference that is nearly linear in what units move."""
-    moved = problem.vectors @ decision.slopes()
+    cells = problem.cells
+    moved = cells.vectors @ decision.slopes()
     largest = float(np.abs(moved).max())
     if largest == 0:
         return -math.log(2)
-    sizes, counts = np.unique(np.round(np.abs(moved) / largest, 12), return_counts=True)
-    own, sizes = counts[sizes > 0], sizes[sizes > 0]
-    return math.floor(log_tail(sizes, own, 1.02 * abs(float(moved.sum())) / largest)) - 2.0
+    some = moved != 0
+    observed = abs(float((cells.counts - 2 * cells.moved) @ moved))
+    return math.floor(log_tail(np.abs(moved[some]) / largest, cells.counts[some], 1.02 * observed / largest)) - 2.0
 
 
 def cost(problem: Quotients) -> tuple[int, int]:
     """Return the additions with what the decision about each cell takes, and the bytes."""
-    grid = Grid.of(problem.vectors)
+    grid = Grid.of(problem.cells)
     low, high = grid.bounds(grid.widths(log_p(problem, Decision.of(problem))))
     spans = (high - low + 1).astype(np.float64)
     cells = spans.prod(axis=1)
@@ -169,7 +178,7 @@ def cost(problem: Quotients) -> tuple[int, int]:
 
 def tails(problem: Quotients, check: Check) -> tuple[Tail, Tail]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
-    grid, decision = Grid.of(problem.vectors), Decision.of(problem)
+    grid, decision = Grid.of(problem.cells), Decision.of(problem)
     expected = log_p(problem, decision)
     for _ in range(4):
         widths = grid.widths(expected)

@@ -15,6 +15,7 @@ from sigdask.statistics.exact import (
     lattice_bounds,
     polynomial,
     tilted,
+    tilted_grids,
     windows,
 )
 from sigdask.statistics.exact.deciding import Decision
@@ -40,7 +41,8 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
-CHEAP = 3 * 10**6
+CHEAP, CHEAP_UNIT = 3 * 10**6, 100
+"""Operations, and operations for each unit, that are no more than it takes to look at further ways."""
 
 ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
 """Guarantees, the best first; exact and certified ones are alike as good."""
@@ -67,7 +69,7 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     >>> plan(Sums(np.array([1, -1, 1, 1, 0]))).method
     'binomial'
     """
-    known = list(_until_cheap(ways(problem)))
+    known = list(_until_cheap(problem))
     if not known:
         assert not isinstance(problem, Sums)  # of which there is always a method
         return Refused(collapse.why_none(problem))
@@ -80,11 +82,12 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     return Refused(_why_not(least, limits), least)
 
 
-def _until_cheap(known: Iterator[Chosen]) -> Iterator[Chosen]:
+def _until_cheap(problem: Problem) -> Iterator[Chosen]:
     """Yield ways until one costs no more than it does to look at the others."""
-    for way in known:
+    n = len(problem.differences if isinstance(problem, Sums) else problem.vectors)
+    for way in ways(problem):
         yield way
-        if way.guarantee == "exact" and way.operations <= CHEAP:
+        if way.guarantee in ORDER[0] and way.operations <= CHEAP + CHEAP_UNIT * n:
             return
 
 
@@ -104,6 +107,8 @@ def ways(problem: Problem) -> Iterator[Chosen]:
             yield Chosen("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
         if isinstance(problem, Quotients) and one_row:
             yield Chosen("grid-dp", "certified", *grids.cost(problem))
+            if tilted_grids.is_smooth(problem):
+                yield Chosen("grid-fft", "numeric", *tilted_grids.cost(problem))
 
 
 def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:

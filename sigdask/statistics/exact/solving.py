@@ -16,6 +16,7 @@ from sigdask.statistics.exact import (
     lattice_bounds,
     polynomial,
     tilted,
+    tilted_grids,
     windows,
 )
 from sigdask.statistics.exact.cells import Integers
@@ -174,6 +175,9 @@ def _tails(problem: Quotients | Scored, decision: Decision, chosen: Chosen, chec
     if chosen.method == "grid-dp":
         assert isinstance(problem, Quotients)
         return grids.tails(problem, check)
+    if chosen.method == "grid-fft":
+        assert isinstance(problem, Quotients)
+        return tilted_grids.tails(problem, check)
     if chosen.method == "box-dp":
         return boxes.tails(problem, decision, check)
     return collapse.tails(problem, check)

@@ -23,6 +23,9 @@ FIRST, LAST = -6, 40
 CONCENTRATED = 1e-12
 """Share of the weight beyond the units of largest influence at which stronger tilts change nothing."""
 
+ROUNDING = 1e-11
+"""Share of a difference by which rounding may miss it, as where all units differ by it."""
+
 
 def weights(influences: Array, strength: float) -> Array:
     """Return the probabilities of the units, shape (n_units,).
@@ -76,13 +79,13 @@ def strength_of(influences: Array, difference: Callable[[Array], float], wanted:
     def missing(strength: float) -> float:
         return difference(weights(influences, strength)) - wanted
 
-    start = missing(0.0)
-    if start == 0:
+    start, close = missing(0.0), ROUNDING * abs(wanted)
+    if abs(start) <= close:
         return 0.0
     before = 0.0
     for strength in _path(influences, -1 if start > 0 else 1):
         here = missing(strength)
-        if here == 0:
+        if abs(here) <= close:
             return strength
         if (here > 0) != (start > 0):
             return float(brentq(missing, before, strength, xtol=1e-300, rtol=1e-13))

@@ -54,7 +54,7 @@ def counts_of(n, seed=2):
 @pytest.mark.parametrize("n_units", [1, 2, 5, 50, 511, 513, 1500])
 def test_counted_draws_are_those_of_each_slot(n_units):
     out = np.empty((9, n_units), np.float32)
-    draw((5, 7), 0, 100, out)
+    draw((5, 7), 0, 100, np.arange(n_units, dtype=np.int32), out)
     units = drawn_units((5, 7), run=0, first=100, n_trials=9, n_units=n_units)
     assert out.tolist() == [np.bincount(row, minlength=n_units).tolist() for row in units]
 
@@ -183,11 +183,22 @@ def test_sums_too_large_for_floats_are_exact():
     large[:, :, 0] = large[:, :, 0] * 2**40 + 2**52
     one, other = (Bootstrap.of(whole(v, [MEAN])).sums for v in (small, large))
 
-    def fill(_first, out):
-        draw((1, 2), 0, 0, out)
+    def fill(_first, kinds, out):
+        draw((1, 2), 0, 0, kinds, out)
 
     [a], [b] = (list(sums.blocks(fill, 0, 20)) for sums in (one, other))
     assert (b[..., 0] == a[..., 0] * 2**40 + 30 * 2**52).all()
+
+
+def test_units_that_contribute_alike_are_counted_together_and_no_count_changes(monkeypatch):
+    values = scores(200, most=4)
+    together = [kind.of(whole(values, [MEAN])) for kind in (Bootstrap, Shifts)]
+    assert all(len(one.sums.columns[0]) <= 16 for one in together)
+    found = [one.tally(run=0, first=0, n_trials=700).counts.tolist() for one in together]
+    monkeypatch.setattr("sigdask.randomization.resampling.sums.FEW_KINDS", 0.0)
+    each = [kind.of(whole(values, [MEAN])) for kind in (Bootstrap, Shifts)]
+    assert all(len(one.sums.columns[0]) == 200 for one in each)
+    assert [one.tally(run=0, first=0, n_trials=700).counts.tolist() for one in each] == found
 
 
 def test_a_formula_that_gives_no_score_for_some_resamples_is_counted_apart():

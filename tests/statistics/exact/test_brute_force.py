@@ -142,6 +142,27 @@ def test_deep_tails_keep_their_digits():
         agrees(one, truth)
 
 
+@pytest.mark.parametrize("gain", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("form", ["precision", "f1"])
+def test_a_grid_and_its_transform_agree(form, gain):
+    rng = np.random.default_rng(7)
+    gold = rng.integers(0, 5, 700)
+    right = rng.binomial(gold, [[0.65], [min(0.65 + gain, 1.0)]])
+    wrong = rng.poisson(0.4, (2, 700))
+    b, a = (np.column_stack([r, w, gold]) for r, w in zip(right, wrong, strict=True))
+    problem = Quotients.of(a, b, [a.sum(axis=0), b.sum(axis=0)], *FORMS[form])
+    found = {way.method: solve(problem, way) for way in ways(problem) if way.method.startswith("grid")}
+    grid, transform = found["grid-dp"], found["grid-fft"]
+    assert (grid.guarantee, transform.guarantee) == ("certified", "numeric")
+    for name in TAILS:
+        assert grid.of(name).p_hi <= grid.of(name).p_lo * (1 + 1e-12) + 1e-300
+        assert sum(transform.of(name)) == pytest.approx(sum(grid.of(name)), rel=1e-12)
+    mirrored = Quotients.of(b, a, [b.sum(axis=0), a.sum(axis=0)], *FORMS[form])
+    for way in ways(mirrored):
+        if way.method in found:
+            assert solve(mirrored, way).two_sided == pytest.approx(found[way.method].two_sided, rel=1e-12)
+
+
 def binomial_tail(n, k):
     """A sum of binomial coefficients in integers."""
     terms = [math.comb(n, k)]

@@ -21,7 +21,8 @@ from sigdask.statistics.exact.planning import ways
 RNG = np.random.default_rng(5)
 REAL = Sums(RNG.integers(-(2**45), 2**45, 40), slack=160)
 LONG = Sums(RNG.integers(-300, 301, 3000))
-COUNTS = Quotients(*RNG.integers(-3, 4, (2, 900, 1)), [[900], [950]], [[2000], [2100]])
+SENTENCES = RNG.integers(0, 4, (2, 900, 2))
+COUNTS = Quotients.of(*SENTENCES, SENTENCES.sum(axis=1), [[1, 0]], [[1, 1]])
 BLACK_BOX = Scored(RNG.integers(-9, 10, (60, 10)), np.full((2, 10), 900), lambda sums: sums[..., 0] / sums[..., 1])
 
 

@@ -1,0 +1,88 @@
+"""The German PP-verb pairs of Krenn and Evert, end to end: published precision, and R beside every test."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from command import called
+
+RSCRIPT = shutil.which("Rscript")
+IDS = ("--gold-column", "is.colloc", "--id", "PP", "--id", "verb", "--ignore", "freq")
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data):
+    return shared_data / "assoc_krennppv"
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    done = called("rankings", "KrennPPV.tsv", *IDS, "--n", "50,100,200,500,1000,2000,5102", "--trials", "400",
+                  "--json", "-", cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "is.SVC, is.figur: no measures, left out" in done.stderr
+    return json.loads(done.stdout)
+
+
+def test_eight_measures_of_5102_candidates_have_their_published_precision(folder, found):
+    # reference_scores.json: scikit-learn's average precision, n-best precision by explicit handling of ties
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]["is.colloc"]
+    assert (found["n_candidates"], found["n_true"], len(found["measures"])) == (5102, 566, 8)
+    assert len(found["precision"]) == 8 * 7
+    for row in found["precision"]:
+        known = official[row["measure"]]["nbest_precision"][str(row["n"])]
+        numbers = [row["precision"], row["precision_lowest"], row["precision_highest"]]
+        assert numbers == pytest.approx([known["expected"], known["pessimistic"], known["optimistic"]], abs=6e-7)
+        assert row["n_tied"] == known["n_tied_at_cutoff"]
+        assert row["recall"] == pytest.approx(row["true_positives"] / 566)
+        assert row["low"] <= row["precision"] <= row["high"]
+    for row in found["measures"]:  # scikit-learn takes tied candidates as one step: a little less than their mean
+        assert row["average_precision"] == pytest.approx(
+            official[row["measure"]]["average_precision_sklearn"], abs=2e-4
+        )
+
+
+def test_pairs_and_families_are_all_there(found):
+    assert len(found["differences"]) == 28 * 7
+    assert len(found["average_precision"]) == 28
+    for row in found["differences"]:
+        assert row["p_adjusted"] >= row["p_exchange"] > 0
+        assert row["only_a_true"] + row["only_a_false"] == row["only_b_true"] + row["only_b_false"]
+        if row["n"] == 5102:
+            assert (row["p_fisher"], row["p_exchange"]) == (1, 1)
+    better = {(row["a"], row["b"]) for row in found["differences"] if row["n"] == 500 and row["p_adjusted"] < 0.05}
+    assert {("MI", "log.like"), ("Dice", "t.score")} <= better
+    assert ("t.score", "log.like") not in better
+
+
+@pytest.mark.skipif(RSCRIPT is None, reason="R is not installed (apt-get install r-base-core)")
+def test_intervals_and_pointwise_tests_are_those_of_r(found):
+    tables = np.array([
+        [row[name] for name in ("only_a_true", "only_a_false", "only_b_true", "only_b_false")]
+        for row in found["differences"]
+    ])  # fmt: skip
+    whole = [row for row in found["precision"] if row["true_positives"] == int(row["true_positives"])]
+    script = f"""
+    t <- matrix(c({", ".join(map(str, tables.ravel()))}), ncol=4, byrow=TRUE)
+    for (k in seq_len(nrow(t))) cat(sprintf('%.17g ', fisher.test(matrix(t[k,], 2, byrow=TRUE))$p.value))
+    k <- c({", ".join(str(int(row["true_positives"])) for row in whole)}); n <- c({", ".join(str(row["n"]) for row in whole)})
+    for (i in seq_along(k)) cat(sprintf('%.17g ', binom.test(k[i], n[i])$conf.int))
+    """
+    done = subprocess.run([RSCRIPT, "/dev/stdin"], input=script, capture_output=True, text=True, check=True)
+    numbers = [float(text) for text in done.stdout.split()]
+    own = [row["p_fisher"] for row in found["differences"]]
+    assert own == pytest.approx(numbers[: len(own)], rel=1e-6)
+    limits = [limit for row in whole for limit in (row["low"], row["high"])]
+    assert limits == pytest.approx(numbers[len(own) :], abs=1e-9)
+
+
+def test_a_smaller_sample_is_extrapolated_to_lists_that_are_known(folder):
+    done = called("rankings", "KrennPPV.tsv", *IDS, "--measure", "log.like", "--measure", "t.score", "--n", "500,2000",
+                  "--trials", "50", "--samples", "100", "--sample-size", "510", "--json", "-", cwd=folder)  # fmt: skip
+    data = json.loads(done.stdout)
+    for row in data["validation"]:  # a tenth of the candidates, as Evert & Krenn 2005 annotate
+        assert row["dispersion"]["ratio"] == pytest.approx(1, abs=0.25)
+        assert row["intervals"]["n_outside"] <= 10
+    assert len(data["sampled"]) == 4

@@ -1,0 +1,61 @@
+"""The figures of the documents: made anew by their script, and committed as it makes them."""
+
+import importlib
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from scipy import stats
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return importlib.import_module("docs.make_figures")
+
+
+@pytest.fixture(scope="module")
+def found(figures):
+    return {one.name: one for one in figures.shapes()}
+
+
+def test_normal_counts_make_recall_normal_and_neither_precision_nor_f(found):
+    # Van Asch's illustration: 30,000 runs, TP 400 +- 80 of 500, FP 60 +- 15
+    assert found["recall"].p_value > 0.05
+    assert found["precision"].p_value < 1e-200
+    assert found["F"].p_value < 1e-200
+    assert (found["recall"].mean, found["recall"].sd) == pytest.approx((0.8, 0.16), abs=0.005)
+    assert abs(found["recall"].skewness) < 0.05
+    assert found["precision"].skewness < -0.5
+    assert found["F"].skewness < -0.4
+
+
+def test_other_tests_of_normality_agree(figures):
+    scores = figures.scores()
+    verdicts = {name: stats.jarque_bera(values).pvalue > 0.01 for name, values in scores.items()}
+    assert verdicts == {"recall": True, "precision": False, "F": False}
+    distances = {name: stats.kstest(stats.zscore(values), "norm").pvalue > 0.01 for name, values in scores.items()}
+    assert distances == {"recall": True, "precision": False, "F": False}
+
+
+def test_the_committed_figure_holds_the_counts_that_the_script_makes(figures, found):
+    root = ET.parse(figures.FIGURE).getroot()
+    [description] = [node.text for node in root.iter() if node.tag.endswith("}description")]
+    drawn = json.loads(description)
+    assert list(drawn) == ["recall", "precision", "F"]
+    for name, one in found.items():
+        assert drawn[name]["edges"] == pytest.approx(one.edges, rel=1e-9)
+        assert drawn[name]["counts"] == list(one.counts)
+    assert figures.FIGURE.stat().st_size < 60_000
+
+
+def test_the_page_holds_the_table_that_the_script_makes(figures, found):
+    page = figures.PAGE.read_text(encoding="utf-8")
+    made = page.split(figures.BEGIN)[1].split(figures.END)[0].strip()
+    assert made == "\n".join(figures.table([*found.values()]))
+    assert f"]({figures.FIGURE.relative_to(figures.PAGE.parent).as_posix()})" in page
+
+
+def test_the_figure_is_drawn_alike_each_time(figures, found, tmp_path):
+    for name in ("one.svg", "two.svg"):
+        figures.draw([*found.values()], tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
