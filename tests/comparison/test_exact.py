@@ -286,6 +286,7 @@ def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
     assert (chosen.method, panel.n_trials > 1) == ("meet-in-the-middle", True)
     parts = [panel.tally(first=k, n_trials=1) for k in range(panel.n_trials)]
     whole = sum(parts[1:][::-1], parts[0])
+    assert (whole.counts == panel.tally(first=0, n_trials=panel.n_trials).counts).all()
     assert (whole.counts <= whole.n_trials).all()
     found = panel.found(whole)
     assert np.isnan(panel.found(parts[0])).all()
