@@ -20,6 +20,7 @@ from sigdask.errors import InputError
 from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
 from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.report.terminal import render
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import bound, interval
 
@@ -348,3 +349,21 @@ def test_over_several_sets_each_set_counts_with_its_exact_p():
     p = sorted(r.p_value for r in side)
     shown = [(over.greater_in, over.p_greater), (over.less_in, over.p_less)][side is less]
     assert shown == (3, pytest.approx(p[-1], rel=1e-12))
+
+
+def test_bounds_without_trials_are_told_as_such(monkeypatch):
+    def wide(problem, chosen=None, **more):
+        found = solve(problem, chosen, **more)
+        own = {name: getattr(found, name) for name in found.__slots__}
+        low, high = found.two_sided
+        return type(found)(**{**own, "two_sided": (low * 0.9, high)})
+
+    solve = exact.solve
+    monkeypatch.setattr(exact, "solve", wide)
+    d = tenths(shift=1)
+    results = compare_all({"a": np.array(d) / 10, "b": np.zeros(len(d))}, method="exact", interval="none")
+    [r] = results
+    assert (r.method, r.n_trials, r.exact.guarantee) == ("approximate", 0, "bounds")
+    assert (r.p_value, r.p_interval) == (r.exact.p_hi, (r.exact.p_lo, r.exact.p_hi))
+    assert "exact p between" in render(results)
+    assert not [note for note in r.notes if note.kind == "not-reached"]
