@@ -44,6 +44,14 @@ TITLES = {
     ),
     "gates": ("", "Share of runs that fail."),
     "nights": ("", "Mean share of false alarms among the alarms of a sequence of nights."),
+    "rankings": (
+        "two measures, equally good, of 200 candidates",
+        "Share of lists in which a difference is found at 0.05; n = 20, 50 and 100.",
+    ),
+    "intervals of rankings": (
+        "95 % intervals of precision",
+        "Share that hold it; of the parts, each its own of the precision of all.",
+    ),
     "real": (
         "real outputs, exchanged at random",
         "Share of data sets in which a difference is found at 0.05.",
