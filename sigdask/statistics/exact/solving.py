@@ -81,10 +81,10 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = nothing)
 
     Returns
     -------
-    int64 array, shape (2,)
-        Arrangements that may reach the size of the observed difference, and that pass it for certain.
+    int64 array, shape (n, 2)
+        Of each, arrangements that may reach the size of the observed difference, and that pass it for certain.
     """
-    return np.array(halves.count(sums_of(problem).steps, first, n, check), np.int64)
+    return halves.count(sums_of(problem).steps, first, n, check)
 
 
 def of_parts(problem: Problem, chosen: Chosen, counts: Integers) -> Exact:
@@ -130,7 +130,7 @@ def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
     if chosen.method == "polynomial":
         return _of_counts(steps, chosen, *polynomial.count(steps, check))
     if chosen.method == "meet-in-the-middle":
-        return _of_counts(steps, chosen, *halves.count(steps, 0, chosen.n_parts, check))
+        return _of_counts(steps, chosen, *halves.count(steps, 0, chosen.n_parts, check).sum(axis=0).tolist())
     if chosen.method == "binomial":
         tails = [binomials.upper(steps.n, x) for x in steps.thresholds]
     elif chosen.method == "dp":
