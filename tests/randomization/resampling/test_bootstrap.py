@@ -1,6 +1,7 @@
 """The paired bootstrap: its draws, its cells, its quantiles, whatever counts it."""
 
 import itertools
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -285,3 +286,13 @@ def test_what_is_kept_of_resamples_is_found_again():
         "Bootstrap": ("268b730dd9626065e9ebb4e8d8af99b32e971c34", (3, 1, 1282), [631, 633, 681]),
         "Shifts": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
     }
+
+
+@pytest.mark.parametrize("kind", [Bootstrap, Shifts])
+def test_what_travels_is_the_panel_alone(kind):
+    drawn = kind.of(whole(scores(3000, 4), [MEAN]))
+    before = len(pickle.dumps(drawn))
+    here = drawn.tally(run=0, first=0, n_trials=5).counts.tolist()
+    packed = pickle.dumps(drawn)
+    assert len(packed) <= before * 1.1
+    assert pickle.loads(packed).tally(run=0, first=0, n_trials=5).counts.tolist() == here
