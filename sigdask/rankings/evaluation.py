@@ -30,7 +30,7 @@ from sigdask.rankings.found import (
 from sigdask.rankings.samples import RandomSamples
 from sigdask.statistics.bounds import bound
 from sigdask.statistics.multiplicity import step_down
-from sigdask.statistics.ranked.lists import Ranked, average_precision, n_best, outward_interval
+from sigdask.statistics.ranked.lists import Ranked, average_precision, difference_sets, n_best, outward_interval
 from sigdask.statistics.ranked.repeated import coverage, dispersion, widened_interval
 from sigdask.statistics.ranked.tables import fisher, list_limits
 
@@ -205,17 +205,8 @@ class Lists:
             best = n_best(ranked, n)
             count = best.mean if self.asked.ties == "expected" else best.found.astype(np.float64)
             of_n, of_true = (outward_interval(count, whole, confidence) for whole in (n, every))
-            columns = (
-                n,
-                count,
-                count / n,
-                *of_n,
-                count / every,
-                *of_true,
-                best.lowest / n,
-                best.highest / n,
-                best.n_tied,
-            )
+            of_ties = best.lowest / n, best.highest / n, best.n_tied
+            columns = (n, count, count / n, *of_n, count / every, *of_true, *of_ties)
             yield from (Precision(measure, *row) for row in _rows(*columns))
 
     def _sampled(self, drawn: Integers | None) -> Iterator[SampledPrecision]:
@@ -244,23 +235,12 @@ class Lists:
         with np.errstate(invalid="ignore"):  # a list without a judged candidate has no precision
             precision = true / sizes
         a, b = (precision[place].ravel() for place in self.pairs.T)
-        alone = self._alone
+        orders, counted, gold = self.judged
+        alone = difference_sets(orders, counted, gold, self.pairs).reshape(-1, 4)
         columns = (np.tile(self.cutoffs, len(self.pairs)), a, b, a - b, *alone.T, fisher(*alone.T),
                    *_p_values(self.exchanges[0], tally), tally.counts[:, 0, TWO_SIDED])  # fmt: skip
         names = np.repeat(np.array(self.candidates.measures, object)[self.pairs], len(self.cutoffs), axis=0).tolist()
         yield from (Difference(*(*own, *row, tally.n_trials)) for own, row in zip(names, _rows(*columns), strict=True))
-
-    @property
-    def _alone(self) -> Integers:
-        """True and false candidates that list A alone has, and list B alone, shape (n_pairs * n_cutoffs, 4)."""
-        orders, sizes, gold = self.judged
-        ranks, right = np.argsort(orders, axis=1), gold > 0
-        found = []
-        for a, b in self.pairs:
-            in_a, in_b = (ranks[m] < sizes[m][:, None] for m in (a, b))  # (n_cutoffs, n_judged)
-            parts = (in_a & ~in_b, in_b & ~in_a)
-            found.append(np.stack([(one & kind).sum(axis=1) for one in parts for kind in (right, ~right)], axis=1))
-        return np.concatenate(found)
 
     def _average(self, tally: Tally) -> Iterator[AverageDifference]:
         """Yield each pair by average precision."""

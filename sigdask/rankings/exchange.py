@@ -21,6 +21,7 @@ from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.shuffles import Key, swap_bits
 from sigdask.randomization.tallies import FAMILY_TAILS, Manner, Tally
 from sigdask.rankings.kernels import write_average_precisions, write_precisions
+from sigdask.statistics.ranked.lists import difference_sets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -160,18 +161,14 @@ def _deviations(orders: NDArray[np.int32], gold: NDArray[np.uint8], pairs: Integ
     With two lists of n candidates, on average, about a precision p, an exchanged candidate of one of them alone
     moves it by (gold - p) / n.
     """
-    n_measures, n = orders.shape
-    ranks = np.empty((n_measures, n), np.int64)
-    for m in range(n_measures):
-        ranks[m, orders[m]] = np.arange(n)
-    found = np.empty((len(pairs), cutoffs.shape[1]))
-    for p, (a, b) in enumerate(pairs.tolist()):
-        for c in range(cutoffs.shape[1]):
-            in_a, in_b = ranks[a] < cutoffs[a, c], ranks[b] < cutoffs[b, c]
-            size = max((cutoffs[a, c] + cutoffs[b, c]) / 2, 1)
-            precision = (gold[in_a].sum() + gold[in_b].sum()) / (2 * size)
-            found[p, c] = np.sqrt(((gold[in_a != in_b] - precision) ** 2).sum()) / size
-    return found.ravel()
+    alone = difference_sets(orders, cutoffs, gold, pairs)
+    above = np.concatenate([np.zeros((len(orders), 1), np.int64), np.cumsum(gold[orders], axis=1)], axis=1)
+    true = np.take_along_axis(above, cutoffs, axis=1)
+    a, b = pairs.T
+    size = np.maximum((cutoffs[a] + cutoffs[b]) / 2, 1)
+    precision = (true[a] + true[b]) / (2 * size)
+    right, wrong = alone[:, :, 0] + alone[:, :, 2], alone[:, :, 1] + alone[:, :, 3]
+    return np.asarray(np.sqrt(right * (1 - precision) ** 2 + wrong * precision**2) / size).ravel()
 
 
 def _inverse(deviations: Floats) -> Floats:

@@ -164,19 +164,6 @@ def test_adjusted_p_is_never_below_its_own():
     assert all(row.p_adjusted >= row.p_value for row in found.average_precision)
 
 
-@pytest.mark.slow
-def test_two_equal_measures_are_found_different_at_any_n_no_more_often_than_the_level():
-    rng, replications, wrong = np.random.default_rng(1), 600, np.zeros(2)
-    for seed in range(replications):
-        gold = rng.random(400) < 0.3
-        scores = {name: gold * 0.8 + rng.normal(size=400) for name in "ab"}
-        lists = Lists(Candidates.of(gold.tolist(), scores), Asked.of(n=[20, 50, 100], trials=399, seed=seed))
-        found = lists.evaluation([job.panel.tally(run=0, first=0, n_trials=399) for job in lists.jobs])
-        wrong += min(row.p_adjusted for row in found.differences) <= 0.05, found.average_precision[0].p_value <= 0.05
-    assert (wrong / replications < 0.05 + 4 * np.sqrt(0.05 * 0.95 / replications)).all()
-    assert (wrong / replications > 0.02).all()
-
-
 def test_samples_are_random_and_of_their_size():
     drawn = sample_ranks((1, 2), run=0, first=0, n_trials=4000, n_units=10)
     assert drawn.shape == (4000, 10)

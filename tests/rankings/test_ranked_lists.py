@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from sigdask.statistics.bounds import interval
-from sigdask.statistics.ranked.lists import Ranked, average_precision, n_best
+from sigdask.statistics.ranked.lists import Ranked, average_precision, difference_sets, n_best
 from sigdask.statistics.ranked.repeated import (
     binomial_test,
     coverage,
@@ -50,6 +50,19 @@ def test_ties_are_counted_as_all_their_orders_are(seed):
         assert (best.lowest[n - 1], best.highest[n - 1]) == (min(counts), max(counts))
     mean = sum(map(plain_average_precision, orders)) / len(orders)
     assert average_precision(ranked) == pytest.approx(float(mean), rel=1e-12)
+
+
+def test_difference_sets_are_those_of_sets():
+    rng = np.random.default_rng(7)
+    orders = np.array([rng.permutation(30) for _ in range(3)])
+    sizes, gold = np.sort(rng.integers(0, 31, (3, 6)), axis=1), rng.integers(0, 2, 30)
+    pairs = np.array([[0, 1], [2, 0]])
+    found = difference_sets(orders, sizes, gold, pairs)
+    for p, (a, b) in enumerate(pairs):
+        for c in range(6):
+            in_a, in_b = {*orders[a, : sizes[a, c]].tolist()}, {*orders[b, : sizes[b, c]].tolist()}
+            alone = [sum(gold[k] == kind for k in one) for one in (in_a - in_b, in_b - in_a) for kind in (1, 0)]
+            assert found[p, c].tolist() == alone
 
 
 def test_fishers_test_is_that_of_scipy_and_r(oracles):

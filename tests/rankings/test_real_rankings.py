@@ -44,6 +44,32 @@ def test_eight_measures_of_5102_candidates_have_their_published_precision(folder
         )
 
 
+def test_ties_are_broken_as_they_are_asked_to_be(folder):
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]["is.colloc"]
+    arguments = (
+        "--gold-column",
+        "is.colloc",
+        "--id",
+        "PP",
+        "--id",
+        "verb",
+        "--measure",
+        "freq",
+        "--n",
+        "100,500,1000,2000",
+    )
+    given, drawn = (
+        json.loads(called("rankings", "KrennPPV.tsv", *arguments, "--ties", ties, "--json", "-", cwd=folder).stdout)
+        for ties in ("given", "random")
+    )
+    for one, other in zip(given["precision"], drawn["precision"], strict=True):
+        known = official["freq"]["nbest_precision"][str(one["n"])]
+        assert one["precision"] == pytest.approx(known["stable_file_order"], abs=6e-7)
+        assert known["pessimistic"] - 1e-6 <= other["precision"] <= known["optimistic"] + 1e-6
+    assert "in which they were given" in given["ties"]
+    assert "random order" in drawn["ties"]
+
+
 def test_pairs_and_families_are_all_there(found):
     assert len(found["differences"]) == 28 * 7
     assert len(found["average_precision"]) == 28

@@ -6,6 +6,7 @@ What tied candidates leave open is told as a mean over all their orders, with th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,3 +153,47 @@ def average_precision(ranked: Ranked) -> float:
     others = np.where(size > 1, (place - ranked.start) * (true - 1) / np.maximum(size - 1, 1), 0.0)
     terms = true / size * (certain + 1 + others) / (place + 1)
     return float(terms.sum() / ranked.above[-1])
+
+
+def difference_sets(orders: NDArray[np.integer[Any]], sizes: Integers, gold: NDArray[Any], pairs: Integers) -> Integers:
+    """Count the true and the false candidates that one of two lists alone has.
+
+    Parameters
+    ----------
+    orders : int array, shape (n_lists, n_candidates)
+        The candidate at each rank of each list.
+    sizes : int64 array, shape (n_lists, n_cutoffs)
+        How many of its best each list takes, ascending.
+    gold : array, shape (n_candidates,)
+        Not 0 where a candidate is true.
+    pairs : int64 array, shape (n_pairs, 2)
+        Lists A and B.
+
+    Returns
+    -------
+    int64 array, shape (n_pairs, n_cutoffs, 4)
+        True and false of A without B, true and false of B without A.
+
+    Examples
+    --------
+    >>> orders = np.array([[0, 1, 2, 3], [3, 1, 0, 2]])
+    >>> sizes, gold = np.array([[1, 2], [1, 2]]), np.array([1, 0, 0, 1])
+    >>> difference_sets(orders, sizes, gold, np.array([[0, 1]])).tolist()
+    [[[1, 0, 1, 0], [1, 0, 1, 0]]]
+    """
+    kinds = (gold != 0, gold == 0)
+    first = [np.searchsorted(own, np.argsort(order), side="right") for own, order in zip(sizes, orders, strict=True)]
+    found = np.empty((len(pairs), sizes.shape[1], 2, 2), np.int64)
+    alone = [[_taken(entered[kind], sizes.shape[1]) for kind in kinds] for entered in first]
+    for row, (a, b) in enumerate(pairs.tolist()):
+        both = np.maximum(first[a], first[b])
+        shared = [_taken(both[kind], sizes.shape[1]) for kind in kinds]
+        for side, m in enumerate((a, b)):
+            for kind in range(2):
+                found[row, :, side, kind] = alone[m][kind] - shared[kind]
+    return found.reshape(len(pairs), -1, 4)
+
+
+def _taken(entered: Integers, n_cutoffs: int) -> Integers:
+    """Return how many are taken at each cutoff, of candidates that enter at some."""
+    return np.asarray(np.cumsum(np.bincount(entered, minlength=n_cutoffs + 1)[:n_cutoffs]))
