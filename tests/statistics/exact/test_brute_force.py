@@ -32,7 +32,7 @@ def agrees(found, truth):
 sizes = st.lists(st.integers(-40, 40), max_size=11)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(sizes, st.integers(1, 50))
 def test_every_method_of_sums_gives_what_all_arrangements_give(differences, factor):
     problem = Sums(np.array([factor * d for d in differences], np.int64))
@@ -51,7 +51,7 @@ FORMS = {
 }
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(units, st.sampled_from(sorted(FORMS)), st.integers(0, 4), st.sampled_from([0.0, 1.0, 0.5]))
 def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form, concordant, zero_division):
     own = np.array(units, np.int64).reshape(-1, 4)
@@ -64,7 +64,7 @@ def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form,
         agrees(solve(problem, way), truth)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(units, st.sampled_from([0.0, 1.0]))
 def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zero_division):
     own = np.array(units, np.int64).reshape(-1, 4)
@@ -78,6 +78,19 @@ def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zer
     for asked in (problem, black_box):
         for way in ways(asked):
             agrees(solve(asked, way), truth)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_every_method_of_sums_gives_what_all_arrangements_give,
+        test_every_method_of_quotients_gives_what_all_arrangements_give,
+        test_macro_averages_and_any_score_give_what_all_arrangements_give,
+    ],
+)
+def test_the_same_of_a_thousand_cases_more(test):
+    settings(max_examples=1000, deadline=None)(test)()
 
 
 def real_valued(random, n):
