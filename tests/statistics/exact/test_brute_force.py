@@ -29,11 +29,11 @@ def agrees(found, truth):
         assert not (found.guarantee == "exact" and found.rationals is None)
 
 
-sizes = st.lists(st.integers(-40, 40), max_size=11)
+SUMS = st.lists(st.integers(-40, 40), max_size=11), st.integers(1, 50)
 
 
-@settings(max_examples=400, deadline=None)
-@given(sizes, st.integers(1, 50))
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(*SUMS)
 def test_every_method_of_sums_gives_what_all_arrangements_give(differences, factor):
     problem = Sums(np.array([factor * d for d in differences], np.int64))
     truth = of_sums(differences)
@@ -49,10 +49,12 @@ FORMS = {
     "f_half": ([[5, 0, 0]], [[4, 4, 1]]),
     "jaccard": ([[1, 0, 0]], [[0, 1, 1]]),
 }
+QUOTIENTS = units, st.sampled_from(sorted(FORMS)), st.integers(0, 4), st.sampled_from([0.0, 1.0, 0.5])
+MACRO = units, st.sampled_from([0.0, 1.0])
 
 
-@settings(max_examples=400, deadline=None)
-@given(units, st.sampled_from(sorted(FORMS)), st.integers(0, 4), st.sampled_from([0.0, 1.0, 0.5]))
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(*QUOTIENTS)
 def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form, concordant, zero_division):
     own = np.array(units, np.int64).reshape(-1, 4)
     gold = np.maximum(own[:, 0], own[:, 2])
@@ -64,8 +66,8 @@ def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form,
         agrees(solve(problem, way), truth)
 
 
-@settings(max_examples=150, deadline=None)
-@given(units, st.sampled_from([0.0, 1.0]))
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(*MACRO)
 def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zero_division):
     own = np.array(units, np.int64).reshape(-1, 4)
     a, b = own[:, :2], own[:, 2:]
@@ -78,6 +80,20 @@ def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zer
     for asked in (problem, black_box):
         for way in ways(asked):
             agrees(solve(asked, way), truth)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "cases"),
+    [
+        (test_every_method_of_sums_gives_what_all_arrangements_give, SUMS),
+        (test_every_method_of_quotients_gives_what_all_arrangements_give, QUOTIENTS),
+        (test_macro_averages_and_any_score_give_what_all_arrangements_give, MACRO),
+    ],
+    ids=["sums", "quotients", "macro"],
+)
+def test_the_same_of_a_thousand_cases_more(test, cases):
+    settings(max_examples=1000, deadline=None)(given(*cases)(test.hypothesis.inner_test))()
 
 
 def real_valued(random, n):

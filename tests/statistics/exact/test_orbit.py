@@ -62,7 +62,10 @@ def scored():
         yield Scored(x - y, totals, lambda sums: np.sqrt(sums[..., 0] * sums[..., 1]))
 
 
-@pytest.mark.parametrize("problems", [sums, real_sums, alike, quotients, responses, macro, scored])
+SHORT, LONG = [sums, real_sums, alike, responses], [quotients, macro, scored]
+
+
+@pytest.mark.parametrize("problems", SHORT + [pytest.param(p, marks=pytest.mark.slow) for p in LONG])
 def test_no_method_rejects_more_often_than_its_level(problems):
     p = {}
     for problem in problems():
