@@ -307,7 +307,7 @@ def test_the_schema_knows_every_key_and_no_null():
         assert f'"{key}"' in found
     assert "null" not in found
     assert schema()["additionalProperties"] is False
-    assert schema()["anyOf"] == [{"required": [key]} for key in ("test_set", "rankings", "independence")]
+    assert schema()["anyOf"] == [{"required": [name]} for name in ("test_set", "rankings", "independence")]
 
 
 def test_the_schema_accepts_the_good_plan_and_refuses_a_misspelt_one():
