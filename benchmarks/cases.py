@@ -266,6 +266,7 @@ CASES = {
     "BLEU of 2,000 segments, 10^5 trials": {"sigdask": bleu_sigdask, "sacrebleu": bleu_sacrebleu},
     "325 pairs of 26 systems, BLEU and chrF, 2^20 trials": {"sigdask, 2 threads": wmt},
     **intervals.CASES,
+    **exact.CASES,
     "30 s of work on dask": {
         "1 thread": lambda: _on("threads", 1),
         "2 threads": lambda: _on("threads", 2),
@@ -273,4 +274,3 @@ CASES = {
         "2 workers": lambda: _on("local", 2),
     },
 }
-CASES |= exact.CASES

@@ -200,6 +200,10 @@ def test_van_aschs_table_row_by_row(oracles):
         a, b = reference.pseudo_sums(fields[:, 0], fields[:, 1], swap[None])
         scores = [float(bound_metric.form.score(x)[0]) for x in (a, b)]
         assert [*scores, scores[0] - scores[1]] == [float(Fraction(text)) for text in row]
+    differences = {mask: Fraction(row[2]) for mask, row in o["expected"].items()}
+    printed = {**differences, "101": Fraction(1, 2)}  # as the slide has it
+    shares = [sum(d >= Fraction(1, 3) for d in rows.values()) for rows in (differences, printed)]
+    assert shares == [4, 5]  # of 8
 
 
 def test_word_errors_of_1000_sentences_fit_the_exact_p(oracles):

@@ -9,6 +9,7 @@ import sys
 from benchmarks.calibration.catalogue import chosen
 from benchmarks.calibration.measuring import measured
 from benchmarks.calibration.table import keep, kept, tables, write
+from sigdask.errors import SigdaskError
 
 QUICK = 1000
 
@@ -19,7 +20,12 @@ def main() -> None:
     if not cases:
         sys.exit(f"--only {asked.only!r}: no table or row is called that")
     n_sets = QUICK if asked.quick else asked.replications
-    found = measured(cases, n_sets, cluster=asked.cluster, told=lambda text: print(text, file=sys.stderr, flush=True))
+    if n_sets is not None and n_sets < 1:
+        sys.exit(f"--replications {n_sets}: must be at least 1")
+    try:
+        found = measured(cases, n_sets, cluster=asked.cluster, told=told)
+    except SigdaskError as error:
+        sys.exit(f"--cluster {asked.cluster}: {error}")
     if asked.quick:
         print("\n".join(tables(found)))
     else:
@@ -32,6 +38,11 @@ def main() -> None:
             f"{wrong.should} {wrong.expected:.3f}: {wrong.share:.3f} in {wrong.table}: {wrong.row}: {wrong.procedure}",
             file=sys.stderr,
         )
+
+
+def told(text: str) -> None:
+    """Say what is done."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def parsed() -> argparse.Namespace:

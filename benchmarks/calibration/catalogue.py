@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from benchmarks.calibration import across, coverage, families, margins, nights, pairs, rankings, real
+from benchmarks.calibration import across, coverage, families, further, margins, nights, pairs, rankings, real
 from benchmarks.calibration.measuring import Case
 
-ROOMS = (pairs, families, coverage, across, margins, nights, rankings, real)
+ROOMS = (pairs, families, coverage, across, margins, nights, further, rankings, real)
 
 
 @cache

@@ -28,7 +28,7 @@ CLEAR = 3.3
 ROUNDED = 5e-4
 """What an enumerated share may be beyond: it is written to three decimals."""
 
-ENOUGH = 10
+ENOUGH = 3
 """Batches from which the spread between them tells the error: the data sets of one share their shuffles."""
 
 

@@ -29,6 +29,8 @@ def cases() -> list[Case]:
     """Return what is measured of pairs."""
     return [
         *(Case("pairs", f"{s.row}, {n}", partial(size, s, n)) for s in SCENARIOS for n in SIZES),
+        *(Case("exact", f"{name}, {n}", partial(exact, OF[name], n), 4_000, 100)
+          for name in ("normal", "lognormal", "grades 0 to 3", "0/1 at 8 %") for n in (20, 50)),
         *(Case("classical", f"{s.row}, {n}", partial(classical, s, n)) for s in SCENARIOS for n in SIZES),
         *(Case("stopping", f"{name}, 50", partial(stopping, OF[name])) for name in ("normal", "0/1 at 8 %")),
         *(Case("checks", f"{name}, 50", partial(checks, OF[name]), at_once=100) for name in ("normal", "0/1 at 60 %, r = 0.8")),
@@ -51,6 +53,13 @@ def size(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -> Outcomes:
         p = p_of(counts, alternative=side, seed=seed_of(rng), **SAMPLED)
         found[f"sampled, {name}"] = Outcome(p <= ALPHA, attainable(d, ALPHA, side, N_TRIALS))
     return found
+
+
+def exact(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -> Outcomes:
+    """Say the same of exact p of more units than can be gone through."""
+    a, b = scenario.draw(rng, n_units, n_sets)
+    p = p_of(scores_of(a, b), method="exact")
+    return {"exact p": Outcome(p <= ALPHA, attainable(a - b, ALPHA, "two-sided", None))}
 
 
 def classical(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -> Outcomes:

@@ -15,6 +15,7 @@ BEGIN, END = (f"<!-- made by python -m benchmarks.calibration: {edge} -->" for e
 
 TITLES = {
     "pairs": ("systems of one mean, units", "Share of data sets in which a difference is found at 0.05."),
+    "exact": ("systems of one mean, units", "The same of exact p."),
     "classical": (
         "systems of one mean, units",
         "The same of the classical tests; the last take the systems for independent.",
@@ -42,6 +43,10 @@ TITLES = {
         "a system that is worse by just the margin",
         "Share of data sets in which it is shown not to be; 0/1 scores by item are enumerated.",
     ),
+    "labellings": (
+        "independent labellings",
+        "Share that are found to hang on the gold labels.",
+    ),
     "gates": ("", "Share of runs that fail."),
     "nights": ("", "Mean share of false alarms among the alarms of a sequence of nights."),
     "rankings": (
@@ -59,6 +64,10 @@ TITLES = {
     "power": (
         "",
         "Share of data sets in which the difference is found; in brackets what the reference, exact, finds.",
+    ),
+    "foretold power": (
+        "",
+        "Mean of the powers that `sigdask power` foretells of samples; in brackets the exact one.",
     ),
     "power of families": ("8 systems, 30 units", "Share of the true differences that are found."),
 }
@@ -120,6 +129,6 @@ def cell(m: Measured) -> str:
     """
     share = f"**{m.share:.3f}**" if m.is_wrong else f"{m.share:.3f}"
     error = f" ± {max(m.error, 0.0005):.3f}" if m.error else ""
-    beside = m.should != "nothing" or m.table == "power"
+    beside = m.should != "nothing" or m.table in {"power", "foretold power"}
     against = f" ({m.expected:.3f})" if beside and abs(m.expected - 0.05) > 5e-4 else ""
     return share + error + against

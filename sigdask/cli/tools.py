@@ -10,7 +10,7 @@ from sigdask.cli.showing import note, say
 from sigdask.errors import InputError
 from sigdask.report.text import printable
 
-TO_TEXT = 16
+TO_TEXT = 19
 """Columns from the start of a name to what is said of it."""
 
 

@@ -45,7 +45,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "labels": (
         "sigdask.formats.tables.labels:read_labels",
-        "one label an item: a gold column and a column a system; or --gold FILE and a file a system",
+        "one label an item, or sets (lists, labels:separator=|): a gold column and one a system; or --gold FILE, files",
     ),
     "wide": (
         "sigdask.formats.tables.scores:read_wide",

@@ -153,7 +153,8 @@ def _without_case(name: str, known: Iterable[str]) -> str | None:
 def _unknown(name: str, known: Iterable[str]) -> InputError:
     """Return the error of a name that is not known; it says which are near, whatever their case."""
     by_fold = {each.casefold(): each for each in known}
-    close = difflib.get_close_matches(re.split(r"[\[(]", name, maxsplit=1)[0].casefold(), by_fold, 3, 0.5)
+    asked = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
+    close = difflib.get_close_matches(asked, by_fold, 1, 0.9) or difflib.get_close_matches(asked, by_fold, 3, 0.5)
     names = " or ".join(by_fold[each] for each in close)
     hint = f"did you mean {names}?" if close else "`sigdask metrics` lists them."
     return InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")

@@ -30,6 +30,7 @@ from sigdask.report.terminal import (
     how,
     interval_cell,
     is_adjusted,
+    is_bounded,
     p_cell,
     score_text,
 )
@@ -167,7 +168,9 @@ def _template() -> Any:
 
 def _limits(r: Result, alpha: float) -> str:
     """Say between which limits the trials leave p; nothing where it is exact."""
-    return "" if r.method == "exact" else f"{limits_text(*r.p_interval, alpha)} ({confidence(r)})"
+    if r.method == "exact":
+        return ""
+    return limits_text(*r.p_interval, alpha) + ("" if is_bounded(r) else f" ({confidence(r)})")
 
 
 @dataclass(slots=True)

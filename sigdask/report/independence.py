@@ -61,7 +61,7 @@ def _sentences(one: Independence, alpha: float) -> Iterator[str]:
     yield printable(
         f"{one.metric}: {one.a} against {one.b}, {score_text(one.score)}, where independent labels score "
         f"{score_text(one.expected + 0.0)}; {p_equals(one.p_value, alpha)} ({known}; {SIDES[one.alternative]}; "
-        f"{one.n_items:,} items{where}): {verdict}{at}."
+        f"{one.n_items:,} item{'s' * (one.n_items > 1)}{where}): {verdict}{at}."
     )
     if one.exact is not None and one.method != "exact":
         yield f"    exact {p_equals(one.exact.p_lo, alpha)} ({one.exact.method})"

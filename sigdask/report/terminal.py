@@ -38,7 +38,14 @@ MOST_ALARMS = 100
 def how(result: Result) -> str:
     """Say how p was had."""
     early = "stopped after " if result.stopped is not None and result.stopped.is_early else ""
-    return "exact" if result.method == "exact" else f"{early}{result.n_trials:,} trials"
+    if result.method == "exact":
+        return "exact"
+    return "bounds" if is_bounded(result) else f"{early}{result.n_trials:,} trials"
+
+
+def is_bounded(result: Result) -> bool:
+    """Say whether p is known between limits alone, without trials."""
+    return result.exact is not None and not result.n_trials
 
 
 def chance(result: Result, alpha: float) -> str:
@@ -70,6 +77,8 @@ def _p(result: Result, alpha: float) -> str:
 def _known(result: Result, alpha: float) -> str:
     if result.method == "exact":
         return "exact"
+    if is_bounded(result):
+        return f"exact p between {limits_text(*result.p_interval, alpha)}"
     if math.isnan(result.p_value):
         return f"{confidence(result)} interval; {how(result)}"
     return f"{confidence(result)} interval {limits_text(*result.p_interval, alpha)}; {how(result)}"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
@@ -11,12 +12,15 @@ from panel_of import rng_of
 import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.comparison.exact import listing
+from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.request import Wanted
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
 from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.report.terminal import render
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import bound, interval
 
@@ -64,17 +68,20 @@ def test_a_mean_of_decimals_has_the_exact_p_and_the_counts_of_its_trials(side):
 def test_accuracy_has_the_binomial_tail_of_any_number_of_items(n, ones):
     a = np.arange(n) < ones
     r = compare(a.astype(int), (~a).astype(int), trials=999)
-    tail = sum(Fraction(comb, 1) for comb in _binomials(n, ones)) * 2 / 2**n
+    tail = Fraction(2 * upper_binomials(n, ones), 2**n)
     assert r.exact.method == "binomial"
     assert r.p_value == pytest.approx(float(tail), rel=1e-12)
     assert r.exact.p_lo <= float(tail) * (1 + 1e-15)
     assert r.exact.p_hi >= float(tail) * (1 - 1e-15)
 
 
-def _binomials(n, start):
-    from math import comb
-
-    return (comb(n, k) for k in range(start, n + 1))
+def upper_binomials(n, start):
+    """The sum of n over k from k = start on, each from the one before."""
+    term = total = comb(n, start)
+    for k in range(start, n):
+        term = term * (n - k) // (k + 1)
+        total += term
+    return total
 
 
 def test_yeh_has_its_exact_values_beside_its_trials(yeh):
@@ -271,6 +278,7 @@ def test_a_plan_of_binomial_tails_alone_counts_nothing(tmp_path):
         assert {r.exact.method for r in outcome.results["topics"]} == {"binomial"}
 
 
+@pytest.mark.slow
 def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
     d = np.rint(rng_of(6).normal(2e8, 1e9, 50)).astype(np.int64)
     problem = exact.Sums(d, 8)
@@ -279,10 +287,22 @@ def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
     assert (chosen.method, panel.n_trials > 1) == ("meet-in-the-middle", True)
     parts = [panel.tally(first=k, n_trials=1) for k in range(panel.n_trials)]
     whole = sum(parts[1:][::-1], parts[0])
+    assert (whole.counts == panel.tally(first=0, n_trials=panel.n_trials).counts).all()
     assert (whole.counts <= whole.n_trials).all()
     found = panel.found(whole)
     assert np.isnan(panel.found(parts[0])).all()
     assert (found == exact.solve(problem, chosen).limits).all()
+
+
+def test_sixty_real_scores_are_as_much_as_is_counted_in_parts():
+    rng = rng_of(1)
+    counts = [Counts.from_scores({"a": rng.random(n), "b": rng.random(n)}) for n in (60, 64)]
+    made = [Exchange.of(each, Wanted(("mean",), method="both"), second_run=False) for each in counts]
+    found, bounds = (one.jobs[one.slots.known.job[0]] for one in made)
+    assert (found.panel.chosen.method, found.n_trials) == ("meet-in-the-middle", 4096)
+    assert (bounds.panel.chosen.guarantee, bounds.n_trials) == ("bounds", 1)
+    auto = Exchange.of(counts[0], Wanted(("mean",)), second_run=False)
+    assert not [job for job in auto.jobs if isinstance(job.panel, ExactPanel) and job.n_trials > 1]
 
 
 def test_counts_of_groups_of_items_are_exact_under_their_unit():
@@ -314,3 +334,36 @@ def test_a_plan_that_stops_early_says_what_compare_says(tmp_path):
     assert [r.stopped for r in planned] == [r.stopped for r in compared]
     assert {r.method for r in planned} == {"exact"}
     assert any(r.stopped.is_early for r in planned)
+
+
+def test_over_several_sets_each_set_counts_with_its_exact_p():
+    rng = rng_of(12)
+    groups = {"domain": ["xyz"[k % 3] for k in range(120)]}
+    scores = {name: np.rint(rng.normal(3 * k, 3, 120)) / 10 for k, name in enumerate("ab")}
+    counts = Counts.from_scores(scores, groups=groups)
+    found = compare_all(counts, by="domain", together=True, trials=30, seed=1)
+    [over] = found.together
+    assert all(r.method == "exact" and r.p_value < 1 / 31 for r in found)  # less than 30 trials can say
+    greater, less = (compare_all(counts, by="domain", alternative=side, trials=30) for side in ("greater", "less"))
+    [side] = [s for s in (greater, less) if s[0].p_value < 0.5]
+    p = sorted(r.p_value for r in side)
+    shown = [(over.greater_in, over.p_greater), (over.less_in, over.p_less)][side is less]
+    assert shown == (3, pytest.approx(p[-1], rel=1e-12))
+
+
+def test_bounds_without_trials_are_told_as_such(monkeypatch):
+    def wide(problem, chosen=None, **more):
+        found = solve(problem, chosen, **more)
+        own = {name: getattr(found, name) for name in found.__slots__}
+        low, high = found.two_sided
+        return type(found)(**{**own, "two_sided": (low * 0.9, high)})
+
+    solve = exact.solve
+    monkeypatch.setattr(exact, "solve", wide)
+    d = tenths(shift=1)
+    results = compare_all({"a": np.array(d) / 10, "b": np.zeros(len(d))}, method="exact", interval="none")
+    [r] = results
+    assert (r.method, r.n_trials, r.exact.guarantee) == ("approximate", 0, "bounds")
+    assert (r.p_value, r.p_interval) == (r.exact.p_hi, (r.exact.p_lo, r.exact.p_hi))
+    assert "exact p between" in render(results)
+    assert not [note for note in r.notes if note.kind == "not-reached"]

@@ -231,3 +231,15 @@ def test_intervals_beside_adjusted_p_are_said_to_be_of_each_comparison_alone():
     assert [note.numbers["n_comparisons"] for note in notes] == ([apart] if apart else [])
     assert apart > 0
     assert "intervals-alone" not in {note.kind for note in compare_all(scores, trials=2000, adjust="none").notes}
+
+
+def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_it():
+    def never(_outputs, _gold):
+        raise ValueError("no")
+
+    a, b = binary(10)
+    counts = Counts.from_labels(["1"] * 10, {"a": [str(x) for x in a], "b": [str(x) for x in b]})
+    wanted = Wanted(metrics=[sigdask.black_box(never)]).bind(counts)
+    sought = Sought.of(Exchange.of(counts, wanted, second_run=False), Sureness())
+    assert sought.jobs == []
+    assert "ValueError: no" in sought.columns({}).why[0]

@@ -1,6 +1,7 @@
 """What is asked of power, from Python and on the command line: answers that agree with each other, and refusals."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,6 +153,31 @@ def test_what_makes_no_sense_is_refused(table, arguments, said):
     done = called("power", table.name, *arguments, cwd=table.parent)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_pairs_without_a_common_item_are_left_out():
+    counts = sigdask.Counts.from_scores({"a": [1, 2, 3, 5], "b": [2, 2, 5, 4], "c": [9, 9, 9, 9]}, ids=list("wxyz"))
+    alone = replace(counts, present=np.array([[1, 1, 0]] * 3 + [[0, 0, 1]], np.bool_))
+    [found] = sigdask.power(alone, units=40, samples=100)
+    assert (found.a, found.b, found.n_units) == ("a", "b", 3)
+
+
+def test_units_of_several_items_need_not_be_of_one_size():
+    documents = np.repeat(np.arange(30), RNG.integers(1, 6, 30))
+    scores = {name: (RNG.random(len(documents)) < p).astype(int) for name, p in (("a", 0.7), ("b", 0.5))}
+    counts = sigdask.Counts.from_scores(scores, groups={"document": [f"d{k}" for k in documents]})
+    [found] = sigdask.power(counts, unit="document", difference=0.2, samples=400)
+    assert found.n_units == 30
+    assert found.at_wanted.difference == 0.2
+    [of_items] = sigdask.power(counts, difference=0.2)
+    assert found.needed.value < of_items.needed.value
+
+
+def test_very_many_units_are_told_by_the_normal_approximation():
+    right = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
+    [found] = sigdask.power(right, difference=1e-4)
+    assert found.method == "normal approximation"
+    assert found.needed.value == pytest.approx(2.8016**2 * 0.25 / 1e-8, rel=0.02)
 
 
 def test_a_two_sided_difference_is_a_size():

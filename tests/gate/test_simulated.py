@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from command import called
 from gated import gather, judge
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.gate import NotWorse, name_of
+from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
 from sigdask.report.gate import render
 from sigdask.statistics.power.sign_power import sign_power
@@ -26,17 +28,12 @@ SETS = Counts.from_scores({"new": NEW.round(3), "worse": WORSE.round(3), "base":
 
 
 def test_the_simulated_loss_is_near_the_normal_one_where_differences_are_near_normal():
-    plain, simulated = (
-        verdict_of(SETS, NotWorse(0.05, detectable=how)).rules[0].findings for how in ("normal", "simulated")
-    )
-    for one, other in zip(plain, simulated, strict=True):
+    plain, simulated = (verdict_of(SETS, NotWorse(0.05, detectable=how)) for how in ("normal", "simulated"))
+    for one, other in zip(plain.rules[0].findings, simulated.rules[0].findings, strict=True):
         assert (one.key, one.passed, one.p_value) == (other.key, other.passed, other.p_value)
         assert other.detectable == pytest.approx(one.detectable, rel=0.15)
         assert other.detectable != one.detectable
-        assert other.text.endswith("(simulated)")
-    assert "would be detected with power 0.8 (simulated)" in render(
-        verdict_of(SETS, NotWorse(0.05, detectable="simulated"))
-    )
+    assert render(simulated).count("would be detected with power 0.8 (simulated)") == 2
 
 
 def test_of_0_1_scores_it_is_the_loss_that_the_sign_test_finds():
@@ -83,3 +80,28 @@ detectable = "simulated"
     (tmp_path / "plan.toml").write_text(text.replace('"simulated"', '"guessed"'))
     with pytest.raises(Exception, match="detectable"):
         load_plan(tmp_path / "plan.toml")
+
+
+def test_a_night_keeps_what_it_simulated_and_the_next_counts_nothing(tmp_path):
+    rows = "\n".join(f"{a:.3f},{b:.3f}" for a, b in zip(BASE, WORSE, strict=True))
+    (tmp_path / "scores.csv").write_text(f"base,new\n{rows}\n")
+    (tmp_path / "plan.toml").write_text("""
+trials = 4096
+metrics = ["mean"]
+cluster = "none"
+[[test_set]]
+name = "set"
+systems = "scores.csv"
+pairs = { baseline = "base" }
+[gate]
+[[gate.rules]]
+rule = "not-worse"
+detectable = "simulated"
+""")
+    first, second = (run_plan(load_plan(tmp_path / "plan.toml")) for _ in range(2))
+    assert [found.text for found in first.gate.rules[0].findings] == [
+        found.text for found in second.gate.rules[0].findings
+    ]
+    assert first.gate.rules[0].findings[0].text.endswith("(simulated)")
+    assert second.n_counted == 0
+    assert "none of them damaged" in called("store", "check", tmp_path / "plan.sqlite", cwd=tmp_path).stdout

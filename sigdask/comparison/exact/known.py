@@ -56,10 +56,10 @@ class Values:
 def with_exact(table: Table) -> Table:
     """Return a table whose p is the exact one where that is known well enough; what trials counted stays.
 
-    Where no trials were asked for, p is the upper bound however far the lower one is.
+    Where no trials were asked for, p is the upper bound however far the lower one is, between which then p lies.
     """
+    known = Values(table.exact_low, table.exact_high, table.exact_by).is_p
     alone = (table.n_trials == 0) & ~np.isnan(table.exact_high)
-    known = alone | Values(table.exact_low, table.exact_high, table.exact_by).is_p
-    p = np.where(known, table.exact_high, table.p_value)
-    low, high = (np.where(alone, p, limit) for limit in (table.p_low, table.p_high))
-    return replace(table, exact=table.exact | known, p_value=p, p_low=low, p_high=high)
+    p = np.where(known | alone, table.exact_high, table.p_value)
+    low = np.where(alone, np.where(known, p, table.exact_low), table.p_low)
+    return replace(table, exact=table.exact | known, p_value=p, p_low=low, p_high=np.where(alone, p, table.p_high))

@@ -30,6 +30,9 @@ MOST_OPERATIONS = 2 * 10**8
 LIMITS = {"auto": Limits(operations=MOST_OPERATIONS), "both": Limits(), "exact": Limits()}
 """What the method of one comparison may take."""
 
+IN_PARTS = Limits(operations=4 * 10**12)
+"""What a count may take that is made in parts, on any cluster: an hour or so of a core, as for 60 real scores."""
+
 OPERATIONS_A_PAIR = 2 * 10**5
 """What a pair costs beside its counting, in operations: most of this is Python."""
 
@@ -158,6 +161,9 @@ class _Asked:
 def _planned(problem: Problem, method: Method) -> ExactPanel | str:
     """Return what solves a problem, or why nothing does that is asked for."""
     chosen = exact.plan(problem, LIMITS[method])
+    if method != "auto" and (isinstance(chosen, Refused) or chosen.guarantee not in SURE):
+        parted = exact.plan(problem, IN_PARTS)
+        chosen = parted if not isinstance(parted, Refused) and parted.n_parts > 1 else chosen
     if isinstance(chosen, Refused):
         return chosen.reason
     if method == "exact" and chosen.guarantee not in SURE:

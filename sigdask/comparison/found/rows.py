@@ -187,8 +187,14 @@ def _tested(name: str, tests: Sequence[ClassicalTest | None]) -> Tested:
     )
 
 
+def _why(result: Result) -> str:
+    """Return what a note says of a result's interval."""
+    return next((note.text.partition(": ")[2] for note in result.notes if note.kind == "interval"), "")
+
+
 def _intervals(results: Sequence[Result]) -> Intervals | None:
-    if all(one is None for r in results for one in (r.interval, r.score_a_interval, r.score_b_interval, r.paired_d)):
+    every = ((r.interval, r.score_a_interval, r.score_b_interval, r.paired_d, _why(r) or None) for r in results)
+    if all(one is None for own in every for one in own):
         return None
 
     def ends(get: Callable[[Result], tuple[float | None, float | None] | None]) -> NDArray[np.float64]:
@@ -207,6 +213,8 @@ def _intervals(results: Sequence[Result]) -> Intervals | None:
         a_low=a_low, a_high=a_high, b_low=b_low, b_high=b_high,
         n_resamples=np.array([(r.interval.n_resamples or 0) if r.interval else 0 for r in results], np.int64),
         paired_d=np.array([r.paired_d for r in results], np.float64),
+        skewness=np.array([_noted(r, "interval-coverage", "skewness") for r in results], np.float64),
+        why=Coded.of(_why(r) for r in results),
     )  # fmt: skip
 
 

@@ -108,7 +108,9 @@ def _undefined(table: Table) -> Said:
 
 
 def _not_reached(table: Table) -> Said:
-    yield from ((row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & ~table.exact).tolist())
+    yield from (
+        (row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & np.isnan(table.exact_high)).tolist()
+    )
 
 
 def _undecided(table: Table) -> Said:

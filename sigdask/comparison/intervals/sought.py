@@ -21,6 +21,7 @@ from sigdask.comparison.intervals.resampling import Resampled, ResampledOutputs
 from sigdask.comparison.request import Sureness
 from sigdask.comparison.table import Coded
 from sigdask.counts.grouping import numbered, rows_of
+from sigdask.errors import InputError
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -130,7 +131,13 @@ def _refusal(panel: ComparedPanel) -> str | None:
     """Return why the comparisons of a panel have no interval, if they have none."""
     if panel.extent[1] < FEWEST_UNITS:
         return ONE_UNIT
-    return None if isinstance(panel, Panel | OutputsPanel) else NO_SUM
+    if not isinstance(panel, OutputsPanel):
+        return None if isinstance(panel, Panel) else NO_SUM
+    try:
+        panel.scores  # noqa: B018  # asked for before anything is counted: a plan goes on without such a box
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _kinds(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask import metrics as known
 from sigdask.comparison.found.result import Exact, SecondRun
-from sigdask.comparison.labelling.exact import ExactP, exact_p
+from sigdask.comparison.labelling.exact import ExactP, Parts, exact_p
 from sigdask.comparison.labelling.observed import Labellings
 from sigdask.comparison.labelling.results import Independence, Independences
 from sigdask.comparison.labelling.scores import Score, score_of
@@ -29,6 +29,7 @@ from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.statistics import bounds, crosscheck
 from sigdask.statistics.bounds import trials_to_decide
 from sigdask.statistics.crosscheck import Check
+from sigdask.statistics.matchings import Numbers
 
 
 def independence(
@@ -155,8 +156,9 @@ class Asked:
         margins, agreed = [own.margins(s) for s in systems], [own.agreed(s) for s in systems]
         scores = tuple(tuple(score_of(m, own.labels, margins[s], agreed[s]) for m in bound) for s in systems)
         exact = {}
+        counted: list[dict[Parts, Numbers]] = [{} for _ in systems]
         for s, m in np.ndindex(len(systems), len(bound)) if how["method"] != "randomization" else ():
-            found = exact_p(scores[s][m].agreeing, margins[s], how["alternative"])
+            found = exact_p(scores[s][m].agreeing, margins[s], how["alternative"], counted[s])
             if found is None and how["method"] == "exact":
                 raise InputError(
                     f"{own.names[s]} under {bound[m].name}: too many arrangements for an exact p; choose method "

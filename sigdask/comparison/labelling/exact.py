@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.panels.permuted import Agreeing
 from sigdask.randomization.tallies import TAILS
-from sigdask.statistics.matchings import MOST_STEPS, Margins, arrangements, shares, steps
+from sigdask.statistics.matchings import MOST_STEPS, Margins, Numbers, arrangements, shares, steps
+
+Parts = tuple[tuple[int, ...], ...]
+"""Labels whose agreements are counted together."""
 
 MOST_TERMS = 50_000_000
 """Terms of a hypergeometric distribution in floating-point numbers."""
@@ -48,9 +51,14 @@ class ExactP:
         return None if self.n_arrangements is None else int(self.p * self.n_arrangements)
 
 
-def exact_p(agreeing: Agreeing, strata: Sequence[Margins], alternative: str) -> ExactP | None:
-    """Return p over all arrangements; None where they are too many."""
-    parts = [labels.tolist() for labels in agreeing.parts]
+def exact_p(
+    agreeing: Agreeing, strata: Sequence[Margins], alternative: str, counted: dict[Parts, Numbers]
+) -> ExactP | None:
+    """Return p over all arrangements; None where they are too many.
+
+    Those that are `counted` for one score of two labellings are there for the next.
+    """
+    parts = tuple(tuple(labels.tolist()) for labels in agreeing.parts)
     tail = TAILS.index(alternative)
     one = len(parts) == 1 and len(parts[0]) == 1
     method = "hypergeometric" if one and len(strata) == 1 else "rook-polynomials"
@@ -58,7 +66,9 @@ def exact_p(agreeing: Agreeing, strata: Sequence[Margins], alternative: str) -> 
         return ExactP(Fraction(1), "constant", "exact", _n_arrangements(strata))
     of_parts = agreeing.of_parts([labels[0] for labels in parts])
     if steps(strata, parts) <= MOST_STEPS:
-        numbers = arrangements(strata, parts)
+        if parts not in counted:
+            counted[parts] = arrangements(strata, parts)
+        numbers = counted[parts]
         at = np.argwhere(numbers != 0)  # (n_cells, n_parts)
         extreme = of_parts.extreme(of_parts.values(at))[tail]
         there = numbers[tuple(at.T)]

@@ -73,7 +73,7 @@ def score_of(
             "precision[LABEL], macro-f1, a @sigdask.metric of them), not those of whole outputs"
         )
     fixed, columns = _sums(metric.fields, labels, strata)
-    frequent = [sum(Fraction(own.given[k] * own.meant[k], own.n_items) for own in strata) for k in range(len(labels))]
+    frequent = [_expected(strata, k) for k in range(len(labels))]
     value, expected = (float(metric.form.score(fixed + columns @ np.array(x, float))) for x in (agreed, frequent))
     weights = _weights(metric.form, fixed, columns)
     if weights is None:
@@ -83,6 +83,14 @@ def score_of(
         agreeing = _weighted(_of_two(weights), agreed, frequent, strata)
     counting = [k for part in agreeing.parts for k in part]
     return Score(value, expected, agreeing, is_fixed=not any(own.may_vary(k) for own in strata for k in counting))
+
+
+def _expected(strata: Sequence[Margins], k: int) -> Fraction:
+    """Return in how many items of a label independent labellings agree, on average."""
+    by_size: dict[int, int] = {}
+    for own in strata:
+        by_size[own.n_items] = by_size.get(own.n_items, 0) + own.given[k] * own.meant[k]
+    return sum((Fraction(n, size) for size, n in by_size.items()), Fraction(0))
 
 
 def _sums(

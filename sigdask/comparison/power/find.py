@@ -72,6 +72,8 @@ def find_powers(counts: Counts, wanted: Wanted, sought: Sought, how: How, count:
     sought = checked(sought, how)
     counts = counts.with_unit(highest(counts, wanted.levels) if wanted.levels else counts.unit)
     placed = [*_placed(counts, wanted)]
+    if not placed:
+        raise InputError("no two systems have an item in common, so there is nothing whose power could be told")
     n = len(placed)
     level = how.alpha / n if how.adjust == "holm" else how.alpha
     if not is_judged(level):
@@ -119,15 +121,14 @@ def _placed(counts: Counts, wanted: Wanted) -> Iterator[tuple[Pairs, int, tuple[
                 f"metric {metric if isinstance(metric, str) else metric.name}: power is found for scores of summed "
                 "counts, of which samples can be summed; not for sets over all items, nor for black boxes"
             )
-        found = np.zeros(len(pairs), object)
+        found: dict[int, tuple[Pairs, int]] = {}
         for placed in Sharing.of(counts, [metric], pairs).panels(units, every_unit=True):
-            if placed.panel.n_units < 2:
-                raise InputError(f"{placed.panel.n_units} unit: power is told by how units differ; two are the least")
             own = Pairs(placed.panel)
-            for row, k in enumerate(placed.of_pairs.tolist()):
-                found[k] = own, row
-        for (a, b), (own, row) in zip(pairs.tolist(), found, strict=True):
-            yield own, row, (counts.systems[a], counts.systems[b])
+            if placed.panel.n_units:  # else the two have no item in common
+                found |= {k: (own, row) for row, k in enumerate(placed.of_pairs.tolist())}
+        for k in sorted(found):
+            a, b = pairs[k]
+            yield *found[k], (counts.systems[a], counts.systems[b])
 
 
 def _side(pairs: Pairs, row: int, alternative: Alternative) -> int:

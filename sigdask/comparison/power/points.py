@@ -22,6 +22,9 @@ Count = Callable[[Sequence[Job]], Sequence[Tally]]
 MOST_SIMULATED = 50_000
 """Contributions of units to a sample (units times fields) beyond which the normal approximation serves."""
 
+MOST_EXACT = 10**7
+"""Units of a sign test beyond which it serves as well."""
+
 TOGETHER = 64
 """Points of one job."""
 
@@ -80,7 +83,7 @@ class Place:
 
     def method(self, n_units: int) -> str:
         """Return how the power of a sample of some units is found."""
-        if self.observed.signs is not None:
+        if self.observed.signs is not None and n_units <= MOST_EXACT:
             return EXACT
         return SIMULATED if n_units * self.observed.n_fields <= MOST_SIMULATED else NORMAL
 

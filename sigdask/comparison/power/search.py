@@ -20,6 +20,9 @@ from sigdask.randomization.kernels.dense import one_thread
 from sigdask.statistics.power import tilting
 from sigdask.statistics.power.crossing import Crossing, Estimate
 
+FEWEST = 2
+"""Units that tell how others would differ."""
+
 MOST_UNITS = 10**12
 """Of an answer; more are said to be needed by no end."""
 
@@ -66,7 +69,10 @@ class Ask:
     def __post_init__(self) -> None:
         """Find where to look first, or why there is nothing to look for."""
         observed, side = self.place.observed, self.place.side
-        if not observed.differs or not observed.influences.any():
+        if observed.n_units < FEWEST:
+            self.note = f"{observed.n_units} unit: power is told by how units differ, of which two are the least"
+            return
+        if not observed.differs or not (observed.difference or observed.influences.any()):
             self.note = "alike on every unit: nothing tells how far the systems would differ on others"
             return
         low, high = (
@@ -93,7 +99,7 @@ class Ask:
             wanted=self.sought.power,
             bar=self.test.bar,
             place=first_units(wanted, observed.spread_at(weights), self.test, self.sought.power),
-            least=max(2, math.ceil(math.log2(sides / level) - 1e-12)),
+            least=max(FEWEST, math.ceil(math.log2(sides / level) - 1e-12)),
             most=MOST_UNITS,
             whole=True,
             rough=self._is_rough,
@@ -156,7 +162,7 @@ class Ask:
             here = self.detectable.place
             strength = self.place.observed.strength_of(self.place.side * here)
             if strength is None:
-                self.detectable.answer = Estimate(math.nan, math.nan, math.nan)
+                self.detectable.answer = Estimate(math.inf, math.inf, math.inf)
             else:
                 yield self.detectable, self.n_asked, here, strength
 

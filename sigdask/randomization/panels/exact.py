@@ -1,8 +1,8 @@
 """Exact p-values, and parts of their counts, as trials: what tasks, stores and deadlines know to handle.
 
-A number is told in bits, each counted by itself: what some trials give adds 0 or 1 to the count of each of its bits.
-So a tally of them is one of trials like any other (whole numbers, none above its trials, that add), whatever they
-stand for.
+A number is told in bits, each counted by itself: a trial adds 0 or 1 to the count of each bit of what it gives. So
+a tally of them is one of trials like any other (whole numbers, none above its trials, that add, the same in any
+partition), whatever they stand for.
 """
 
 from __future__ import annotations
@@ -96,12 +96,13 @@ class ExactPanel:
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
         """Solve it, or count some of its parts."""
-        numbers = np.zeros(N_LIMITS, np.uint64)
+        numbers = np.zeros((n_trials, N_LIMITS), np.uint64)
         if self.n_trials == 1:
-            numbers[:] = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
+            numbers[0] = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
         else:
-            numbers[:N_COUNTS] = exact.count_parts(self.problem, first, n_trials)
-        return Tally(n_trials, ((numbers[:, None] >> SHIFTS) & ONE).astype(np.int64).reshape(1, 1, -1))
+            numbers[:, :N_COUNTS] = exact.count_parts(self.problem, first, n_trials)
+        bits = (numbers[:, :, None] >> SHIFTS) & ONE
+        return Tally(n_trials, bits.sum(axis=0, dtype=np.int64).reshape(1, 1, -1))
 
     def found(self, tally: Tally) -> NDArray[np.float64]:
         """Return both limits of the three p-values, shape (3, 2), once all is counted; NaN before."""

@@ -49,6 +49,11 @@ class Agreeing:
     form: Form | None
     fixed: NDArray[Any]
 
+    @property
+    def name(self) -> str:
+        """What the form is called, for errors."""
+        return getattr(self.form, "name", "")
+
     def values(self, agreed: NDArray[np.int64]) -> NDArray[Any]:
         """Return what is compared, of agreements of shape (..., n_parts)."""
         sums = agreed @ self.columns.T + self.fixed
@@ -109,6 +114,11 @@ class Permuted:
     def shape(self) -> tuple[int, int]:
         """Numbers of labellings and metrics."""
         return len(self.scores), len(self.scores[0])
+
+    @property
+    def metrics(self) -> tuple[Agreeing, ...]:
+        """The metrics, as the first labelling is scored by them: functions of users travel by name."""
+        return self.scores[0]
 
     @property
     def nbytes(self) -> int:

@@ -23,7 +23,7 @@ EXACT_32 = 2**24
 MOST_DRAWN = 2**16
 """Contributions of units to a sample, at most."""
 
-MOST_KEPT = 2**22
+MOST_KEPT = 2**20
 """Numbers of units' influences that are kept for many pairs; of further pairs they are made anew."""
 
 

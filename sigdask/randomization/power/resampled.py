@@ -16,7 +16,7 @@ from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.power.judged import n_rejected
 from sigdask.randomization.power.observed import Pairs
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import TAILS, Manner, Tally
 
 
 @known_as("Resampled", "alternative alpha rows strengths sizes", apart_from="pairs")
@@ -45,7 +45,7 @@ class Resampled:
     strengths: NDArray[np.float64]
     sizes: NDArray[np.int64]
 
-    manner: ClassVar[Manner] = Manner(n_tails=1, grain=256, timed=4)
+    manner: ClassVar[Manner] = Manner(grain=256, timed=4)
     is_whole: ClassVar[bool] = False
     enumerated: ClassVar[bool] = False
 
@@ -72,12 +72,12 @@ class Resampled:
         return self.pairs.panel.nbytes
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the samples `first` to `first + n_trials - 1` that the test rejects.
+        """Count the samples `first` to `first + n_trials - 1` that the test rejects, in each tail alike.
 
         The same counts in any partition: a sample is drawn, and judged, at addresses of the stream. There is one run.
         """
         assert run == 0
-        counts = np.zeros((*self.shape, 1), np.int64)
+        counts = np.zeros((*self.shape, len(TAILS)), np.int64)
         with one_thread():
             points = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
             for k, (row, strength, size) in enumerate(points):
@@ -93,8 +93,8 @@ class Resampled:
         return replace(self, rows=self.rows[own], strengths=self.strengths[own], sizes=self.sizes[own])
 
     def digests(self) -> Digests:
-        """Return what is counted of each point, by content, shape (n_points, 1)."""
-        of_pairs = self.pairs.panel.digests()[self.rows, 0]
-        own = zip(of_pairs, self.strengths.tolist(), self.sizes.tolist(), strict=True)
-        said = (("power", bytes(pair).hex(), s, size, self.alternative, self.alpha) for pair, s, size in own)
+        """Return what is counted of each point, by content, shape (n_points, 1): units that tie are drawn as well."""
+        of_pairs = {row: digest(self.pairs[row].panel) for row in set(self.rows.tolist())}
+        own = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
+        said = (("power", of_pairs[row], strength, size, self.alternative, self.alpha) for row, strength, size in own)
         return packed([bytes.fromhex(digest(each)) for each in said]).reshape(self.shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,10 @@ class Bootstrap:
         step = max(1, MOST_NUMBERS // scores.shape[1])
         each = [(scores[i[k : k + step]] - scores[j[k : k + step]]).std(axis=1) for k in range(0, len(i), step)]
         return np.asarray(np.nan_to_num(np.concatenate([*each, scores.std(axis=1)])))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without what is arranged for summing, which is made where it is needed."""
+        return Bootstrap, (self.panel, self.origins, self.ties, self.widths)
 
     def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Bootstrap:
         """Return itself: it is counted as a whole."""

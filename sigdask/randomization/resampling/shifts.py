@@ -117,6 +117,10 @@ class Shifts:
                 add_values(both.reshape(2 * n_pairs, -1), *own, counts[rows, 0])
         return Tally(n_trials, counts)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without what is arranged for summing, which is made where it is needed."""
+        return Shifts, (self.panel, self.origins, self.widths)
+
     def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Shifts:
         """Return itself: it is counted as a whole."""
         return self

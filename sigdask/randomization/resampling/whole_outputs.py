@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ from sigdask.randomization.tallies import Manner, Tally
 DEFAULT_RESAMPLES = 1000
 """Of a black box, which is called twice for each."""
 
-PILOT = 16
-"""Resamples that tell how wide cells must be: fewer, since each is slow."""
+ASSUMED = 1 / 64
+"""Deviation that cells are made for, as a share of the scores: a black box is not called to find out."""
 
 AT_ONCE = 64
 """Resamples that are drawn at a time."""
@@ -56,17 +56,11 @@ class BootstrapOutputs:
 
     @staticmethod
     def of(panel: OutputsPanel) -> BootstrapOutputs:
-        """Look at some resamples to see how wide cells must be."""
-        nothing = np.zeros(0)
-        made = BootstrapOutputs(panel, nothing, nothing, nothing)
+        """Make cells as wide as scores of this size ask for."""
         origins = _rows(panel.scores[:, 0])
         sizes = np.abs(origins)
         sizes[0] = sizes[1] + sizes[2]
-        seen = np.array([each for each in made._values(0, 0, PILOT) if np.isfinite(each).all()]).reshape(-1, 3)
-        deviations = seen.std(axis=0) if len(seen) else np.zeros(3)
-        ties = np.asarray(TIE * sizes)
-        widths = width_of(np.where(deviations > ties, deviations, 0.0), sizes)
-        return replace(made, origins=origins, ties=ties, widths=widths)
+        return BootstrapOutputs(panel, origins, np.asarray(TIE * sizes), width_of(ASSUMED * sizes, sizes))
 
     @property
     def nbytes(self) -> float:
@@ -97,6 +91,10 @@ class BootstrapOutputs:
                 gold = None if panel.gold is None else panel.gold[drawn]
                 part = replace(panel, a=panel.a[drawn], b=panel.b[drawn], gold=gold, index=panel.index[drawn])
                 yield _rows(_scored(part))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without what is arranged for drawing, which is made where it is needed."""
+        return BootstrapOutputs, (self.panel, self.origins, self.ties, self.widths)
 
     def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> BootstrapOutputs:
         """Return itself: it is counted as a whole."""

@@ -8,7 +8,7 @@ than 1, the count may as well be made in parts (`count_parts`), in any order and
 from sigdask.statistics.exact.found import TAILS, Chosen, Exact, Interval, Refused, TooLargeError
 from sigdask.statistics.exact.planning import Limits, plan
 from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Sums
-from sigdask.statistics.exact.solving import count_parts, of_parts, solve
+from sigdask.statistics.exact.solving import approximate, count_parts, of_parts, solve
 
 __all__ = [
     "TAILS",
@@ -22,6 +22,7 @@ __all__ = [
     "Scored",
     "Sums",
     "TooLargeError",
+    "approximate",
     "count_parts",
     "of_parts",
     "plan",

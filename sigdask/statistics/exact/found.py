@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 
-Guarantee = Literal["exact", "certified", "numeric", "bounds"]
+Guarantee = Literal["exact", "certified", "numeric", "bounds", "approximate"]
 Check = Callable[[], None]
 
 TAILS = ("greater", "less", "two-sided")
@@ -45,8 +45,8 @@ class Chosen:
     ----------
     method : str
         Its name.
-    guarantee : {"exact", "certified", "numeric", "bounds"}
-        p_lo = p_hi; with a bound of its rounding; claimed to 1e-10; between limits.
+    guarantee : {"exact", "certified", "numeric", "bounds", "approximate"}
+        p_lo = p_hi; with a bound of its rounding; claimed to 1e-10; between limits; none (`approximate` alone).
     operations : int
         Predicted: additions, comparisons or the like, of a nanosecond or so each. A function of the data alone.
     n_bytes : int

@@ -29,8 +29,14 @@ NARROW = 1e-13
 BLOCK = 2**18
 """Cells that are held against the observed difference at a time."""
 
-NANOSECONDS = 30
+NANOSECONDS = 80
 """Of which, each."""
+
+OF_A_PLACE = 3
+"""Nanoseconds of a unit at one place: memory is slower than additions."""
+
+SUMMED = 80
+"""Roundings behind a sum of a block by pairs: at most 16 in a row, and one for each doubling (Higham 2002, 4.2)."""
 
 
 OVERHEAD = 10**6
@@ -172,7 +178,7 @@ def cost(problem: Quotients) -> tuple[int, int]:
     low, high = grid.bounds(grid.widths(log_p(problem, Decision.of(problem))))
     spans = (high - low + 1).astype(np.float64)
     cells = spans.prod(axis=1)
-    operations = int(cells.sum() + NANOSECONDS * cells[-1]) + OVERHEAD
+    operations = int(OF_A_PLACE * cells.sum() + NANOSECONDS * cells[-1]) + OVERHEAD
     return operations, int(16 * spans.max(axis=0).prod()) + 200 * BLOCK
 
 
@@ -189,7 +195,7 @@ def tails(problem: Quotients, check: Check) -> tuple[Tail, Tail]:
             break
         expected = min(math.log(sums[0]), expected) - 3.0
     missed += grid.n * found.size * TINY
-    k = (grid.n + found.shape[1] + 4) * UNIT
+    k = (grid.n + SUMMED) * UNIT
     error = k / (1 - k)
     reached, passed = (Tail(max(p * (1 - error) - missed, 0.0), min(p * (1 + error) + missed, 1.0)) for p in sums)
     return reached, passed
@@ -252,7 +258,7 @@ def compared(
         shifts = (grid.observed - signed) @ grid.basis // 2
         own = block[i, j]
         reached, passed, _ = decision(shifts)
-        parts[0].append(math.fsum(own[reached]))
-        parts[1].append(math.fsum(own[passed]))
+        parts[0].append(float(own[reached].sum()))
+        parts[1].append(float(own[passed].sum()))
         check()
     return math.fsum(parts[0]), math.fsum(parts[1])

@@ -52,8 +52,8 @@ def n_bytes(n: int) -> int:
     return 8 * (5 << max(larger - 1, 0)) + 2**20
 
 
-def count(steps: Steps, first: int, n: int, check: Check) -> tuple[int, int]:
-    """Return how many arrangements of some parts reach each of the two thresholds.
+def count(steps: Steps, first: int, n: int, check: Check) -> NDArray[np.int64]:
+    """Return how many arrangements of each of some parts reach each of the two thresholds, shape (n, 2).
 
     Parameters
     ----------
@@ -68,18 +68,18 @@ def count(steps: Steps, first: int, n: int, check: Check) -> tuple[int, int]:
     rest, fixed = steps.weights[: steps.n - h], steps.weights[steps.n - h :]
     whole, below = 1 << len(rest), int(rest.sum())
     halves: list[NDArray[np.int64]] = []
-    found = [0, 0]
-    for part in range(first, first + n):
+    found = np.zeros((n, 2), np.int64)
+    for row, part in enumerate(range(first, first + n)):
         added = sum(w for i, w in enumerate(fixed.tolist()) if part >> i & 1)
         for k, threshold in enumerate(steps.thresholds):
             needed = threshold - added
             if needed <= 0:
-                found[k] += whole
+                found[row, k] = whole
             elif needed <= below:
                 halves = halves or [_sorted_sums(half, check) for half in (rest[::2], rest[1::2])]
-                found[k] += int(_pairs(*halves, needed))
+                found[row, k] = _pairs(*halves, needed)
                 check()
-    return found[0], found[1]
+    return found
 
 
 def _sorted_sums(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:

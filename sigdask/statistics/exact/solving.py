@@ -15,6 +15,7 @@ from sigdask.statistics.exact import (
     halves,
     lattice_bounds,
     polynomial,
+    saddlepoint,
     tilted,
     tilted_grids,
     windows,
@@ -80,16 +81,29 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = nothing)
 
     Returns
     -------
-    int64 array, shape (2,)
-        Arrangements that may reach the size of the observed difference, and that pass it for certain.
+    int64 array, shape (n, 2)
+        Of each, arrangements that may reach the size of the observed difference, and that pass it for certain.
     """
-    return np.array(halves.count(sums_of(problem).steps, first, n, check), np.int64)
+    return halves.count(sums_of(problem).steps, first, n, check)
 
 
 def of_parts(problem: Problem, chosen: Chosen, counts: Integers) -> Exact:
     """Return what the counts of all parts, added up, say."""
     reached, passed = np.asarray(counts, np.int64).tolist()
     return _of_counts(sums_of(problem).steps, chosen, reached, passed)
+
+
+def approximate(problem: Problem) -> Exact:
+    """Return the saddlepoint approximation of a sum at once: of no guarantee, and never what is judged.
+
+    Both limits are the same number, a few per cent of p off it where n is small, less far out in the tail.
+    """
+    steps = sums_of(problem).steps
+    found = Chosen("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
+    if not steps.n or 2 * steps.thresholds[0] <= steps.total:
+        return judged(found, steps.n, ALL, Tail(0.0, 0.0), negative=steps.negative, zero=True)
+    p = saddlepoint.approximate(*steps.groups, 2 * steps.thresholds[0] - steps.total)
+    return judged(found, steps.n, Tail(p, p), Tail(p, p), negative=steps.negative, zero=False)
 
 
 def sums_of(problem: Problem) -> Sums:
@@ -116,7 +130,7 @@ def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
     if chosen.method == "polynomial":
         return _of_counts(steps, chosen, *polynomial.count(steps, check))
     if chosen.method == "meet-in-the-middle":
-        return _of_counts(steps, chosen, *halves.count(steps, 0, chosen.n_parts, check))
+        return _of_counts(steps, chosen, *halves.count(steps, 0, chosen.n_parts, check).sum(axis=0).tolist())
     if chosen.method == "binomial":
         tails = [binomials.upper(steps.n, x) for x in steps.thresholds]
     elif chosen.method == "dp":

@@ -260,6 +260,22 @@ def test_counts_are_the_same_on_a_cluster_of_processes():
     assert np.array_equal(here.counts, there.counts)
 
 
+def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
+    from sigdask.engine.packing import _packed
+
+    @sigdask.metric(fields=["correct", "items"])
+    def nowhere(correct, items):
+        return correct**2 / items
+
+    a, b = drawn(20)
+    counts = Counts.from_labels(b, {"a": a})
+    own = Labellings.of(counts, 0)
+    score = score_of(nowhere.bind(counts), own.labels, own.margins(0), own.agreed(0))
+    panel = Permuted(own.key, own.starts, own.meant, own.given, ((score.agreeing,),))
+    with pytest.raises(InputError, match="workers on other machines are sent the names of metrics, not code"):
+        _packed(panel, code=False)
+
+
 # -- asked and answered --
 
 

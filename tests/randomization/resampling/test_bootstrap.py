@@ -1,6 +1,7 @@
 """The paired bootstrap: its draws, its cells, its quantiles, whatever counts it."""
 
 import itertools
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -270,3 +271,28 @@ def test_nothing_varies_where_all_resamples_are_alike():
     values[:, 1] = values[:, 0]
     counted = Bootstrap.of(whole(values, [MEAN])).tally(run=0, first=0, n_trials=100).counts[0, 0]
     assert counted[TIED] == 100
+
+
+def test_what_is_kept_of_resamples_is_found_again():
+    """Digests and cells stay: a store adds to what an earlier version counted."""
+    panel = whole(scores(30, most=50), [MEAN])
+    found = {}
+    for kind in (Bootstrap, Shifts):
+        drawn = kind.of(panel)
+        counts = drawn.tally(run=0, first=0, n_trials=1000).counts
+        places = [int(place) for place in np.argmax(counts[:, 0], axis=1)]
+        found[kind.__name__] = drawn.digests().ravel()[0].tobytes().hex(), counts.shape, places
+    assert found == {
+        "Bootstrap": ("268b730dd9626065e9ebb4e8d8af99b32e971c34", (3, 1, 1282), [631, 633, 681]),
+        "Shifts": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
+    }
+
+
+@pytest.mark.parametrize("kind", [Bootstrap, Shifts])
+def test_what_travels_is_the_panel_alone(kind):
+    drawn = kind.of(whole(scores(3000, 4), [MEAN]))
+    before = len(pickle.dumps(drawn))
+    here = drawn.tally(run=0, first=0, n_trials=5).counts.tolist()
+    packed = pickle.dumps(drawn)
+    assert len(packed) <= before * 1.1
+    assert pickle.loads(packed).tally(run=0, first=0, n_trials=5).counts.tolist() == here

@@ -10,7 +10,7 @@ from arrangements import of_scores, of_sums, quotient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigdask.statistics.exact import TAILS, Quotients, Scored, Sums, plan, solve
+from sigdask.statistics.exact import TAILS, Quotients, Scored, Sums, approximate, lattice_bounds, plan, solve
 from sigdask.statistics.exact.planning import ways
 
 RELATIVE = {"exact": 0.0, "certified": 1e-12, "numeric": 1e-10}
@@ -161,6 +161,37 @@ def test_a_grid_and_its_transform_agree(form, gain):
     for way in ways(mirrored):
         if way.method in found:
             assert solve(mirrored, way).two_sided == pytest.approx(found[way.method].two_sided, rel=1e-12)
+
+
+@pytest.mark.parametrize("gain", [0, 12, 45])
+def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
+    rng = np.random.default_rng(8)
+    problem = Sums(rng.integers(-300, 301, 300) + gain)
+    truth = solve(problem)
+    assert truth.guarantee == "certified"
+    widths = []
+    for target in (5 * 10**4, 2 * 10**5, 10**6):
+        monkeypatch.setattr(lattice_bounds, "TARGET", target)
+        (way,) = (way for way in ways(problem) if way.method == "lattice-bounds")
+        found = solve(problem, way)
+        assert found.guarantee == "bounds"
+        for name in TAILS:
+            assert found.of(name).p_lo <= truth.of(name).p_lo <= truth.of(name).p_hi <= found.of(name).p_hi
+        widths.append(found.two_sided.p_hi - found.two_sided.p_lo)
+    assert widths[0] > widths[1] > widths[2]
+
+
+@pytest.mark.parametrize("gain", [0.2, 1, 3, 6])
+def test_a_saddlepoint_is_near_and_is_called_approximate(gain):
+    d = np.rint(np.random.default_rng(9).normal(gain, 8, 200)).astype(np.int64)
+    exact, near = solve(Sums(d)), approximate(Sums(d))
+    assert (near.method, near.guarantee, near.rationals) == ("saddlepoint", "approximate", None)
+    assert near.two_sided.p_hi == pytest.approx(exact.two_sided.p_hi, rel=0.02)
+    assert near.two_sided == approximate(Sums(-d)).two_sided
+
+
+def test_a_saddlepoint_of_no_difference_is_one():
+    assert approximate(Sums(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
 
 
 def binomial_tail(n, k):

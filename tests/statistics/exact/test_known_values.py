@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sigdask.statistics.classical.wilcoxon import wilcoxon
 from sigdask.statistics.exact import Quotients, Sums, solve
 from sigdask.statistics.exact.planning import ways
 
@@ -97,6 +98,17 @@ def test_wilcoxon_with_ties_and_zeros(oracles):
     assert solve(Sums(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
     o = oracles["wilcoxon_zero_pratt"]  # zeros are ranked and then left out
     assert solve(Sums(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
+
+
+@pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
+def test_signed_ranks_are_those_of_the_classical_test(zeros):
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        d = rng.integers(-4, 6, 25)
+        ranked = midranks(d if zeros == "pratt" else d[d != 0])
+        for alternative in ("greater", "less", "two-sided"):
+            p = wilcoxon(d[None].astype(float), alternative, zeros=zeros).p_value[0]
+            assert solve(Sums(ranked)).of(alternative) == pytest.approx([p, p], rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["yeh2000_recall_sign_test", "ir_slides_sign_12_3", "ir_slides_sign_18_9"])

@@ -1,0 +1,30 @@
+"""Where a person sees intervals: sentences of few comparisons, a column of many, the page."""
+
+import re
+
+from panel_of import rng_of
+
+from sigdask import compare_all
+from sigdask.report.html import page
+from sigdask.report.terminal import render
+
+
+def found(n_systems, **options):
+    scores = {f"s{k}": rng_of(k).normal(0, 1, 30).round(2) for k in range(n_systems)}
+    return compare_all(scores, trials=200, resamples=200, **options)
+
+
+def test_few_comparisons_have_a_sentence_of_their_interval_and_many_a_column():
+    few, many = render(found(2)), render(found(6))
+    ends = r"[+-]\d\.\d{4} to [+-]\d\.\d{4}"
+    assert re.search(rf"s0 - s1 = \S+, 95 % interval {ends} \(BCa bootstrap by item, 200 resamples\); paired d", few)
+    assert "95 % interval" not in few.splitlines()[0]
+    assert "95 % interval" in many.splitlines()[0]
+    assert len(re.findall(ends, many)) == 15
+    assert "95 % interval" not in render(found(6, interval="none"))
+
+
+def test_the_page_has_intervals_where_they_were_asked_for():
+    with_them, without = (page({"": found(3, interval=kind)}, title="t") for kind in ("auto", "none"))
+    assert len(re.findall(r"\(95 %, BCa bootstrap\)", with_them)) == 3
+    assert "interval of A − B" not in without
