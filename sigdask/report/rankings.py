@@ -67,11 +67,15 @@ def _answer(found: Evaluation) -> Iterator[str]:
 
 
 def _significant(found: Evaluation) -> str:
-    sure = sum(row.p_adjusted < found.alpha for row in found.differences)
-    single = sum(row.p_fisher < found.alpha for row in found.differences)
+    sure = sum(row.p_adjusted <= found.alpha for row in found.differences)
+    single = sum(row.p_fisher <= found.alpha for row in found.differences)
+    n = len(found.differences)
+    if n == 1:
+        words = ("significant" if sure else "not significant", "significant" if single else "not")
+        return f"the difference of precision is {words[0]} at {found.alpha:g} by exchange ({words[1]} by Fisher's test)"
     return (
-        f"{sure:,} of {_number(len(found.differences), 'difference')} of precision are significant at "
-        f"{found.alpha:g} over all pairs and n together ({single:,} by Fisher's test of each for itself)"
+        f"{sure:,} of {n:,} differences of precision {'is' if sure == 1 else 'are'} significant at {found.alpha:g} "
+        f"over all pairs and n together ({single:,} by Fisher's test of each for itself)"
     )
 
 
@@ -123,7 +127,7 @@ def _pairs(found: Evaluation, *, everything: bool, width: int | None) -> list[st
     average = {(row.a, row.b): row for row in found.average_precision}
     rows = []
     for (a, b), own in by_pair.items():
-        sure = [row for row in own if row.p_adjusted < found.alpha]
+        sure = [row for row in own if row.p_adjusted <= found.alpha]
         better = [_cutoffs([row.n for row in sure if sign * row.difference > 0], own) for sign in (1, -1)]
         rows.append([a, b, *better, *_average(average.get((a, b)), found.alpha)])
     shown = rows if everything else rows[:SHOWN]
