@@ -28,7 +28,7 @@ from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracte
 from sigdask.options import OPTIONS, POWER, Adjust, Alternative, HowCompared, WhatCompared, filled
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
-from sigdask.statistics.classical.names import asked as tests_asked
+from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import Stopping, named
 
 
@@ -231,7 +231,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         trials=every["trials"],
         seed=every["seed"],
         beside=every["beside"],
-        tests=tests_asked(every["tests"]),
+        tests=classical_tests(every["tests"]),
         sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
     )
     rule = _rule(every)

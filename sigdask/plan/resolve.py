@@ -35,7 +35,7 @@ from sigdask.plan.keys import (
 from sigdask.plan.labellings import tested
 from sigdask.plan.lines import Key
 from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
-from sigdask.statistics.classical.names import asked as tests_asked
+from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
 DATABASES = ("sqlite", "postgresql")
@@ -81,7 +81,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
     """
     at = _Place(path.parent, complaints)
     is_whole = not complaints
-    tests = at.attempt(("tests",), tests_asked, keys.tests) or ()
+    tests = at.attempt(("tests",), classical_tests, keys.tests) or ()
     test_sets = tuple(
         _test_set(own, keys, at, ("test_set", number), tests)
         for own, number in zip(keys.test_set, numbers, strict=True)
@@ -132,7 +132,7 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key, tests: tup
         alternative=own.alternative or keys.alternative,
         method=own.method or keys.method,
         trials=own.trials or keys.trials,
-        tests=tests if own.tests is None else at.attempt((*key, "tests"), tests_asked, own.tests) or (),
+        tests=tests if own.tests is None else at.attempt((*key, "tests"), classical_tests, own.tests) or (),
         interval=own.interval or keys.interval,
         confidence=own.confidence or keys.confidence,
         resamples=own.resamples or keys.resamples,
