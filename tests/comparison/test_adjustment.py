@@ -178,7 +178,7 @@ def test_warnings_name_remedies():
     assert any("it takes 199 (--trials 199)" in w for w in sampled(trials=99, adjust="holm"))
     assert not any("it takes" in w for w in sampled(trials=199, adjust="holm"))
     assert any("it takes 19" in w for w in sampled(trials=10))
-    units = compare_all(five_topics(), metrics=["mean"]).warnings
+    units = compare_all(five_topics(), metrics=["mean"], interval="none").warnings
     assert units == (
         "only 5 units (item): a test of so few says little; 0.05 cannot be reached after max-t: more units are needed",
     )
