@@ -10,7 +10,7 @@ from sigdask.comparison.table import Coded
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.randomization.tallies import TAILS
 from sigdask.statistics.classical.sign import EXACT_UP_TO, sign_test
-from sigdask.statistics.exact import binomials
+from sigdask.statistics.exact.sums import binomials
 
 Integers = NDArray[np.int64]
 

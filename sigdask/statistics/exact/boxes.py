@@ -21,7 +21,7 @@ from sigdask.statistics.exact.cells import MOST_UNITS, Cells, Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Quotients, Scored
-from sigdask.statistics.exact.windows import SLAB, TINY, UNIT
+from sigdask.statistics.exact.sums.windows import SLAB, TINY, UNIT
 
 MOST_DIRECTIONS = 8
 BLOCK = 2**17

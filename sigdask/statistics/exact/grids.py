@@ -20,8 +20,8 @@ from sigdask.statistics.exact.cells import Cells, Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Quotients
-from sigdask.statistics.exact.saddlepoint import log_tail
-from sigdask.statistics.exact.windows import LOST, SLAB, TINY, UNIT
+from sigdask.statistics.exact.sums.saddlepoint import log_tail
+from sigdask.statistics.exact.sums.windows import LOST, SLAB, TINY, UNIT
 
 NARROW = 1e-13
 """Share of p up to which what left the window is accepted; else it is done again in a wider one."""

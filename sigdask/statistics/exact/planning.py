@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigdask.statistics.exact import (
-    binomials,
-    bisection,
-    boxes,
-    collapse,
-    grids,
-    halves,
-    lattice_bounds,
-    polynomial,
-    tilted,
-    tilted_grids,
-    windows,
-)
+from sigdask.statistics.exact import bisection, boxes, collapse, grids, tilted_grids
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Chosen, Guarantee, Refused, about
 from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
+from sigdask.statistics.exact.sums import binomials, halves, lattice_bounds, polynomial, tilted, windows
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,25 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.exact import (
-    binomials,
-    bisection,
-    boxes,
-    collapse,
-    grids,
-    halves,
-    lattice_bounds,
-    polynomial,
-    saddlepoint,
-    tilted,
-    tilted_grids,
-    windows,
-)
+from sigdask.statistics.exact import bisection, boxes, collapse, grids, tilted_grids
 from sigdask.statistics.exact.cells import Integers
 from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
 from sigdask.statistics.exact.planning import plan
 from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Steps, Sums
+from sigdask.statistics.exact.sums import binomials, halves, lattice_bounds, polynomial, saddlepoint, tilted, windows
 
 
 def nothing() -> None:

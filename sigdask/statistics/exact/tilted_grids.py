@@ -16,8 +16,8 @@ from sigdask.statistics.exact.deciding import Decision
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.grids import BLOCK, NANOSECONDS, Grid, log_p
 from sigdask.statistics.exact.problems import Quotients
-from sigdask.statistics.exact.saddlepoint import log_cosh
-from sigdask.statistics.exact.tilted import CLAIMED, REACH
+from sigdask.statistics.exact.sums.saddlepoint import log_cosh
+from sigdask.statistics.exact.sums.tilted import CLAIMED, REACH
 
 Reals = NDArray[np.float64]
 

@@ -11,12 +11,12 @@ from sigdask.statistics.exact import (
     Sums,
     TooLargeError,
     count_parts,
-    halves,
     of_parts,
     plan,
     solve,
 )
 from sigdask.statistics.exact.planning import ways
+from sigdask.statistics.exact.sums import halves
 
 RNG = np.random.default_rng(5)
 REAL = Sums(RNG.integers(-(2**45), 2**45, 40), slack=160)

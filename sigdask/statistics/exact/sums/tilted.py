@@ -18,7 +18,7 @@ from scipy import fft
 
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Steps
-from sigdask.statistics.exact.saddlepoint import log_cosh, tilt
+from sigdask.statistics.exact.sums.saddlepoint import log_cosh, tilt
 
 CLAIMED = 1e-10
 """Relative error that is claimed."""

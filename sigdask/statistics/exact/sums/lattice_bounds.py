@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sigdask.statistics.exact import windows
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Steps
-from sigdask.statistics.exact.saddlepoint import log_tail
+from sigdask.statistics.exact.sums import windows
+from sigdask.statistics.exact.sums.saddlepoint import log_tail
 
 TARGET = 4 * 10**8
 """Additions that the lattice is made for: the finer, the nearer are the limits."""

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.machine.compiled import compiled
-from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Steps
-from sigdask.statistics.exact.saddlepoint import log_tail
+from sigdask.statistics.exact.sums import binomials
+from sigdask.statistics.exact.sums.saddlepoint import log_tail
 
 UNIT = 2.0**-53
 LOST = 1e-16

@@ -1,0 +1,1 @@
+"""Sums of signed numbers: a method a module."""
