@@ -20,7 +20,10 @@ TITLES = {
         "systems of one mean, units",
         "The same of the classical tests; the last take the systems for independent.",
     ),
-    "stopping": ("systems of one mean, units", "The same, with a rule to stop early."),
+    "stopping": (
+        "systems of one mean, units",
+        "Share in which a difference is found at 0.05, with a rule to stop early.",
+    ),
     "checks": ("systems of one mean, units", "Share of right counts that a cross-check holds for different."),
     "dependence": (
         "50 clusters of 10 items, of one mean",
