@@ -234,7 +234,7 @@ def _imported_by(file: Path, module: str) -> list[Path]:
 INSTALLED = ("site-packages", "dist-packages")
 
 
-@functools.lru_cache(256)
+@functools.lru_cache(2**14)
 def _imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
     """Return the files below a folder that one of them names in its import statements."""
     try:
