@@ -193,13 +193,14 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     interval : {"auto", "bootstrap", "inversion", "none"}, optional
         Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (of black
         boxes percentiles). "inversion": the differences that the randomization test of a mean does not reject. "auto":
-        Tango's score interval where items are scored 0 or 1 and exchanged by themselves, else the bootstrap's. By
-        default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a whole.
+        Tango's score interval where items are scored 0 or 1 and exchanged by themselves, "inversion" of other means
+        (their two scores have the bootstrap's), else the bootstrap's. By default "auto" of 100 comparisons or fewer,
+        else "none". Units are resampled as they are exchanged, as a whole.
     confidence : float
         Of the intervals.
     resamples : int, optional
         Resamples of the bootstrap, 10,000 by default and 1,000 for black boxes; trials of the inverted test, by
-        default those of the test itself.
+        default those of the test itself ("auto": 131,072 at most).
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object

@@ -156,8 +156,8 @@ class HowCompared(TypedDict, total=False):
     interval: Annotated[
         IntervalKind | None,
         Option(
-            "Of differences and scores: auto is Tango's where items are scored 0 or 1, else the BCa bootstrap; "
-            "inversion, of means, leaves out what the test rejects.",
+            "Of differences and scores: auto is Tango's where items are scored 0 or 1, inversion of other means, else "
+            "the BCa bootstrap; inversion leaves out what the test of a mean rejects.",
             otherwise="auto for 100 comparisons or fewer, else none",
         ),
     ]

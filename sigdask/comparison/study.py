@@ -99,14 +99,16 @@ class Study:
         return found
 
     @property
-    def of_intervals(self) -> Standing:
-        """Where the counts of each comparison's interval stand, if it has one that is counted."""
+    def of_intervals(self) -> tuple[Standing, Standing]:
+        """Where the counts of each comparison's intervals stand, one or two of those that have any."""
         found, before = [], len(self.jobs) - len(self.interval_jobs)
         for analysis, sought in zip(self.analyses, self.intervals, strict=True):
-            own = nowhere(len(analysis.main.comparisons)) if sought is None else sought.standing
-            found.append(shifted(own, before))
+            nothing = nowhere(len(analysis.main.comparisons))
+            own = (nothing, nothing) if sought is None else sought.standings
+            found.append([shifted(one, before) for one in own])
             before += 0 if sought is None else len(sought.jobs)
-        return joined(found)
+        first, second = zip(*found, strict=True)
+        return joined(first), joined(second)
 
     def _slots(self, k: int) -> Slots:
         """Return the slots of each test set's exchange number `k`, one test set after the other."""

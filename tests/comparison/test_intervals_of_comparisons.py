@@ -29,10 +29,26 @@ def binary(n, a=0.7, b=0.6, seed=1):
     return (rng.random(n) < a).astype(int), (rng.random(n) < b).astype(int)
 
 
-def test_means_have_the_bca_interval_of_the_bootstrap_by_default():
+def test_means_have_the_inverted_test_by_default_and_both_scores_the_bootstrap():
+    a, b = real(50)
+    found = compare(a, b, trials=200_000)
+    inverted = compare(a, b, trials=2**17, interval="inversion")
+    resampled = compare(a, b, trials=1000, interval="bootstrap")
+    assert found.interval == inverted.interval
+    assert (found.interval.method, found.interval.n_resamples) == ("inversion", 2**17)
+    assert found.score_a_interval == resampled.score_a_interval is not None
+    assert found.score_b_interval == resampled.score_b_interval is not None
+    assert inverted.score_a_interval is None
+    assert found.paired_d == inverted.paired_d == resampled.paired_d
+    few = compare(a[:12], b[:12], trials=1000)
+    assert few.interval == compare(a[:12], b[:12], trials=1000, interval="inversion").interval
+    assert few.score_a_interval is not None
+
+
+def test_means_may_have_the_bca_interval_of_the_bootstrap():
     """Against SciPy's, of as many resamples: within five of their Monte Carlo errors of a quantile."""
     a, b = real(80)
-    found = compare(a, b, trials=1000, resamples=20_000)
+    found = compare(a, b, trials=1000, interval="bootstrap", resamples=20_000)
     want = stats.bootstrap(
         (a, b), lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis), paired=True, vectorized=True,
         n_resamples=20_000, method="BCa", rng=rng_of(3),
@@ -60,7 +76,7 @@ def test_0_1_scores_by_item_have_tangos_interval_by_default_and_scores_wilsons()
     assert percent.score_b_interval[1] == pytest.approx(100 * found.score_b_interval[1])
     assert compare(a, b, trials=1000, interval="bootstrap").interval.method == "bootstrap-bca"
     by_cluster = compare(a, b, trials=1000, units=[f"u{k // 5}" for k in range(300)])
-    assert by_cluster.interval.method == "bootstrap-bca"
+    assert by_cluster.interval.method == "inversion"
 
 
 def test_a_system_without_a_right_item_has_tangos_interval_too():
@@ -79,10 +95,11 @@ def test_a_system_without_a_right_item_has_tangos_interval_too():
 @pytest.mark.parametrize(("n", "noted"), [(25, "few-units"), (100, None)])
 def test_what_was_measured_to_cover_too_little_is_noted(n, noted):
     rng = rng_of(3)
-    plain = compare(rng.normal(0, 1, n).round(2), rng.normal(0, 1, n).round(2), trials=100)
+    how = {"trials": 100, "interval": "bootstrap"}
+    plain = compare(rng.normal(0, 1, n).round(2), rng.normal(0, 1, n).round(2), **how)
     notes = [note.numbers["shortfalls"] for note in plain.notes if note.kind == "interval-coverage"]
     assert notes == ([] if noted is None else [noted])
-    skewed = compare(np.exp(rng.normal(0, 1.5, 100)).round(2), np.zeros(100), trials=100)
+    skewed = compare(np.exp(rng.normal(0, 1.5, 100)).round(2), np.zeros(100), **how)
     [note] = [note for note in skewed.notes if note.kind == "interval-coverage"]
     assert note.numbers["shortfalls"] == "skewed"
 
@@ -122,7 +139,7 @@ def test_intervals_are_those_of_100_comparisons_or_fewer_unless_asked_for():
     assert all(r.interval is None and r.paired_d is None for r in compare_all(scores, trials=10))
     assert all(r.interval for r in compare_all(scores, trials=10, interval="auto", resamples=50))
     few = {name: scores[name] for name in ("s0", "s1", "s2")}
-    assert all(r.interval.n_resamples == 70 for r in compare_all(few, trials=10, resamples=70))
+    assert all(r.interval.n_resamples == 70 for r in compare_all(few, trials=10, interval="bootstrap", resamples=70))
     assert all(r.interval is None for r in compare_all(few, trials=10, interval="none"))
     with pytest.raises(InputError, match="interval = 'bayes': must be one of auto, bootstrap, inversion, none"):
         compare_all(few, interval="bayes")
@@ -189,7 +206,7 @@ def test_missing_items_and_subsets_have_intervals_of_their_own():
 
 def test_intervals_alone_are_those_of_compare():
     a, b = real(50)
-    found, want = interval_of(a, b, seed=4), compare(a, b, seed=4, trials=10).interval
+    found, want = interval_of(a, b, seed=4), compare(a, b, seed=4).interval
     assert (found.low[0], found.high[0]) == (want.low, want.high)
     counts = Counts.from_scores({"a": a, "b": b, "c": a + b})
     assert len(intervals_of(counts, "mean", sureness=Sureness(resamples=10)).low) == 3
@@ -197,7 +214,7 @@ def test_intervals_alone_are_those_of_compare():
 
 def test_json_csv_and_frames_hold_intervals():
     a, b = real(50)
-    results = compare_all({"a": a, "b": b}, trials=100, resamples=500)
+    results = compare_all({"a": a, "b": b}, trials=100, interval="bootstrap", resamples=500)
     row = json.loads(results.to_json())["results"][0]
     own = results[0].interval
     assert row["interval"] == {
@@ -213,7 +230,7 @@ def test_json_csv_and_frames_hold_intervals():
 def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_none():
     counts = Counts.from_scores(dict(zip("ab", real(40), strict=True)))
     exchange = Exchange.of(counts, Wanted(metrics=["mean"]).bind(counts), second_run=False)
-    sought = Sought.of(exchange, Sureness(resamples=5000))
+    sought = Sought.of(exchange, Sureness("bootstrap", resamples=5000))
     [job] = sought.jobs
     nothing = sought.columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
     assert (nothing.method[0], nothing.why[0], nothing.n_resamples[0]) == ("", "no resample is counted yet", 0)

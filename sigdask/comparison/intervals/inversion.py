@@ -20,6 +20,9 @@ from sigdask.statistics.intervals import inverted, rejected
 
 Integers = NDArray[np.int64]
 
+ENOUGH = 2**17
+"""Trials by default: the Monte Carlo error of an end is then below 1 % of a standard error."""
+
 UNBOUNDED = "so few units, or trials, cannot reject any difference at this confidence"
 
 
@@ -36,14 +39,15 @@ class Inverted:
 
     @staticmethod
     def of(panel: Panel, own: Integers, row: Integers, column: Integers, wanted: Sureness, trials: int) -> Inverted:
-        """Invert the test of a panel by as many trials as it has itself, unless fewer or more are asked for."""
+        """Invert the test of a panel by as many trials as it has itself, fewer by default, or those asked for."""
         names = ", ".join(metric.name for metric in panel.metrics)
-        job = Job(Shifts.of(panel), wanted.resamples or trials, label=f"intervals by {names}")
+        enough = min(trials, ENOUGH) if wanted.kind == "auto" else trials
+        job = Job(Shifts.of(panel), wanted.resamples or enough, label=f"intervals by {names}")
         return Inverted(panel, own, row, column, wanted.confidence, job)
 
     def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
         """Put what was found into the rows of columns."""
-        _enter_effects(self.panel, self.own, self.row, self.column, columns)
+        _begin(self.panel, self.own, self.row, self.column, columns, why)
         drawn, tally = self.job.panel, tallies[self.job]
         assert isinstance(drawn, Shifts)
         if tally.n_trials == 0:
@@ -76,7 +80,7 @@ class InvertedByAll:
 
     def enter(self, columns: Intervals, why: dict[int, str], _tallies: Tallies) -> None:
         """Put what was found into the rows of columns."""
-        _enter_effects(self.panel, self.own, self.row, self.column, columns)
+        _begin(self.panel, self.own, self.row, self.column, columns, why)
         for k, row, m in zip(self.own.tolist(), self.row.tolist(), self.column.tolist(), strict=True):
             above, below = numerators_and_weights(self.panel, m)
             i, j = self.panel.pairs[row]
@@ -88,6 +92,14 @@ class InvertedByAll:
         columns.method.codes[self.own] = METHODS.index(INVERSION)
 
 
-def _enter_effects(panel: Panel, own: Integers, row: Integers, column: Integers, columns: Intervals) -> None:
+def _begin(
+    panel: Panel, own: Integers, row: Integers, column: Integers, columns: Intervals, why: dict[int, str]
+) -> None:
+    """Enter sizes of effect, and leave of what was resampled the intervals of both scores alone."""
+    for rows in (columns.low, columns.high, columns.plain_low, columns.plain_high):
+        rows[own] = np.nan
+    columns.method.codes[own], columns.n_resamples[own] = 0, 0
+    for k in own.tolist():
+        why.pop(k, None)
     jackknives = [Jackknife.of(panel, m) for m in range(len(panel.metrics))]
     enter_effects(panel, own, row, column, jackknives, columns)

@@ -1,6 +1,7 @@
 """Which interval each comparison of a test set has, and the jobs that must be counted for it.
 
-By default scores of 0 and 1 by item have Tango's score interval, everything else the paired bootstrap.
+By default scores of 0 and 1 by item have Tango's score interval, other means that of the inverted test
+(with the bootstrap's of both scores beside it), everything else the paired bootstrap.
 """
 
 from __future__ import annotations
@@ -102,14 +103,15 @@ class Sought:
         return [group.job for group in self.groups if group.job is not None]
 
     @property
-    def standing(self) -> Standing:
-        """Where the counts of each comparison's interval stand; jobs by their places in `jobs`."""
-        found, job = nowhere(self.n), 0
+    def standings(self) -> tuple[Standing, Standing]:
+        """Where the counts of each comparison's intervals stand, one or two of each; jobs by their places in `jobs`."""
+        first, second, job = nowhere(self.n), nowhere(self.n), 0
         for group in self.groups:
             if group.job is not None:
-                found.job[group.own] = job
+                free = first.job[group.own] < 0
+                first.job[group.own[free]], second.job[group.own[~free]] = job, job
                 job += 1
-        return found
+        return first, second
 
     def columns(self, tallies: Tallies) -> Intervals:
         """Return the intervals that tallies of `jobs` give."""
@@ -147,13 +149,19 @@ def _kinds(
     if not isinstance(panel, Panel):
         yield ("" if wanted.kind == "inversion" else "outputs"), np.arange(len(row))
         return
+    is_mean = np.array(panel.linear)[column]
+    inverted = "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
     kinds = np.full(len(row), "bootstrap", object)
-    if wanted.kind == "auto" and is_item:
-        kinds[are_matched(panel)[row, column]] = "tango"
+    if wanted.kind == "auto":
+        kinds[is_mean] = inverted
+        if is_item:
+            kinds[are_matched(panel)[row, column]] = "tango"
     elif wanted.kind == "inversion":
-        few = panel.n_units <= ENUMERATED_UNITS
-        kinds[:] = np.where(np.array(panel.linear)[column], "enumerated" if few else "inversion", "")
-    for kind in dict.fromkeys(kinds.tolist()):
+        kinds[:] = np.where(is_mean, inverted, "")
+    if wanted.kind == "auto" and (resampled := np.flatnonzero((kinds == "bootstrap") | (kinds == inverted))).size:
+        yield "bootstrap", resampled  # of means for the sake of both scores: that of the difference comes after
+        kinds[kinds == "bootstrap"] = None
+    for kind in dict.fromkeys(each for each in kinds.tolist() if each is not None):
         yield kind, np.flatnonzero(kinds == kind)
 
 
