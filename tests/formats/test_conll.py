@@ -255,7 +255,7 @@ def test_types_that_only_systems_use_count_in_f1_and_not_among_the_gold_ones(tmp
 def test_kappa_of_chunks_is_refused(files):
     counts = read(*files[:2], gold=files[2])
     for name in ("kappa", "mcc"):
-        with pytest.raises(InputError, match="these data have chunks"):
+        with pytest.raises(InputError, match="needs one label an item; these data have several or chunks"):
             find(name).bind(counts)
 
 

@@ -20,6 +20,7 @@ from sigdask.metrics.forms import scores_or_nan
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.cells import N_CELLS, add_differences, add_values, width_of
+from sigdask.randomization.resampling.jackknife import binary_size
 from sigdask.randomization.resampling.sums import WeightedSums
 from sigdask.randomization.shuffles import draw
 from sigdask.randomization.tallies import Manner, Tally
@@ -119,10 +120,12 @@ class Bootstrap:
     def _deviations(self, scores: Floats) -> Floats:
         """Return the standard deviations of differences and of scores, shape (n_rows,), of what is defined."""
         scores = np.where(np.isfinite(scores), scores, scores[:, :1])
+        unit = binary_size(scores)
+        scores = scores / unit
         i, j = self.panel.pairs.T
         step = max(1, MOST_NUMBERS // scores.shape[1])
         each = [(scores[i[k : k + step]] - scores[j[k : k + step]]).std(axis=1) for k in range(0, len(i), step)]
-        return np.asarray(np.nan_to_num(np.concatenate([*each, scores.std(axis=1)])))
+        return np.asarray(unit * np.nan_to_num(np.concatenate([*each, scores.std(axis=1)])))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without what is arranged for summing, which is made where it is needed."""

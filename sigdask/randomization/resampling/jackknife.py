@@ -54,26 +54,35 @@ class Jackknife:
         i, j = panel.pairs.T
         n_units, n_systems = panel.values.shape[:2]
         whole = _scores(panel, metric, panel.totals)
-        moments = np.zeros((3, len(i) + n_systems))
+        moments, unit = np.zeros((3, len(i) + n_systems)), binary_size(whole)
         step = max(1, MOST_NUMBERS // max(n_systems * panel.values.shape[2] + len(i), 1))
         for start in range(0, n_units, step):
             left = panel.totals - panel.values[start : start + step]  # (n_some, n_systems, n_fields)
             moved = whole - _scores(panel, metric, left)
             moved[np.abs(moved) <= CONSTANT * np.abs(whole)] = 0.0
-            changes = np.concatenate([moved[:, i] - moved[:, j], moved], axis=1)
+            changes = np.concatenate([moved[:, i] - moved[:, j], moved], axis=1) / unit
             for power in range(3):
                 moments[power] += (changes ** (power + 1)).sum(axis=0)
-        return _of_moments(moments, n_units)
+        return _of_moments(moments, n_units, unit)
 
 
 def _scores(panel: ScoredSums, metric: int, totals: NDArray[np.int64]) -> Floats:
     return scores_or_nan(panel.metrics[metric].form, panel.sums(metric, totals))
 
 
-def _of_moments(moments: Floats, n_units: int) -> Jackknife:
+def binary_size(values: Floats) -> float:
+    """Return the power of two above the largest size: numbers divided by it have powers that float64 holds."""
+    finite = np.abs(values[np.isfinite(values)])
+    return float(np.ldexp(1.0, min(int(np.frexp(finite.max(initial=0.0))[1]), MOST_EXPONENT)))
+
+
+MOST_EXPONENT = 1023
+
+
+def _of_moments(moments: Floats, n_units: int, unit: float) -> Jackknife:
     mean, square, cube = moments / max(n_units, 1)
     variance = square - mean**2
     varies = variance > CONSTANT * square
     variance = np.where(varies, variance, 0.0)
     third = np.where(varies, cube - 3 * mean * square + 2 * mean**3, 0.0)
-    return Jackknife(np.sqrt((n_units - 1) * variance), third / np.where(varies, variance, 1.0) ** 1.5, n_units)
+    return Jackknife(np.sqrt((n_units - 1) * variance) * unit, third / np.where(varies, variance, 1.0) ** 1.5, n_units)
