@@ -194,8 +194,8 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (of black
         boxes percentiles). "inversion": the differences that the randomization test of a mean does not reject. "auto":
         Tango's score interval where items are scored 0 or 1 and exchanged by themselves, "inversion" of other means
-        (their two scores have the bootstrap's), else the bootstrap's. By default "auto" of 100 comparisons or fewer,
-        else "none". Units are resampled as they are exchanged, as a whole.
+        (their two scores have the bootstrap's), else the bootstrap's; of more than 10,000 units a normal one. By
+        default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a whole.
     confidence : float
         Of the intervals.
     resamples : int, optional

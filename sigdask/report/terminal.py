@@ -282,6 +282,7 @@ METHODS = {
     "bootstrap-percentile": "percentile bootstrap",
     "tango": "Tango's score interval",
     "inversion": "the test inverted",
+    "normal": "normal, by the jackknife",
 }
 """Words for how intervals are had."""
 

@@ -45,6 +45,24 @@ def test_means_have_the_inverted_test_by_default_and_both_scores_the_bootstrap()
     assert few.score_a_interval is not None
 
 
+def test_more_units_than_10_000_have_a_normal_interval_by_default():
+    """Of a mean that of z and the standard error; of F1 that of the bootstrap, within its Monte Carlo error."""
+    rng = rng_of(8)
+    a, b = rng.random((2, 12_000)).round(3)
+    found = compare(a, b, trials=100)
+    reach = 1.959963984540054 * (a - b).std(ddof=1) / np.sqrt(12_000)
+    assert (found.interval.method, found.interval.n_resamples) == ("normal", None)
+    assert (found.interval.low, found.interval.high) == pytest.approx(((a - b).mean() - reach, (a - b).mean() + reach))
+    own = 1.959963984540054 * a.std(ddof=1) / np.sqrt(12_000)
+    assert found.score_a_interval == pytest.approx((a.mean() - own, a.mean() + own))
+    gold, one, other = rng.random((3, 12_000)) < np.array([[0.3], [0.4], [0.4]])
+    responses = {"gold": gold, "metric": "f1[True]", "trials": 100}
+    normal, drawn = (compare(one, other, **responses, **how).interval for how in ({}, {"resamples": 2000}))
+    assert (normal.method, drawn.method) == ("normal", "bootstrap-bca")
+    width = normal.high - normal.low
+    assert (normal.low, normal.high) == pytest.approx((drawn.low, drawn.high), abs=0.06 * width)
+
+
 def test_means_may_have_the_bca_interval_of_the_bootstrap():
     """Against SciPy's, of as many resamples: within five of their Monte Carlo errors of a quantile."""
     a, b = real(80)

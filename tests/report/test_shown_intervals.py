@@ -17,7 +17,7 @@ def found(n_systems, **options):
 def test_few_comparisons_have_a_sentence_of_their_interval_and_many_a_column():
     few, many = render(found(2)), render(found(6))
     ends = r"[+-]\d\.\d{4} to [+-]\d\.\d{4}"
-    assert re.search(rf"s0 - s1 = \S+, 95 % interval {ends} \(BCa bootstrap by item, 200 resamples\); paired d", few)
+    assert re.search(rf"s0 - s1 = \S+, 95 % interval {ends} \(the test inverted by item, 200 trials\); paired d", few)
     assert "95 % interval" not in few.splitlines()[0]
     assert "95 % interval" in many.splitlines()[0]
     assert len(re.findall(ends, many)) == 15
@@ -26,5 +26,5 @@ def test_few_comparisons_have_a_sentence_of_their_interval_and_many_a_column():
 
 def test_the_page_has_intervals_where_they_were_asked_for():
     with_them, without = (page({"": found(3, interval=kind)}, title="t") for kind in ("auto", "none"))
-    assert len(re.findall(r"\(95 %, BCa bootstrap\)", with_them)) == 3
+    assert len(re.findall(r"\(95 %, the test inverted\)", with_them)) == 3
     assert "interval of A − B" not in without

@@ -21,7 +21,7 @@ class Intervals:
     Attributes
     ----------
     method : Coded of str
-        "bootstrap-bca", "bootstrap-percentile", "tango" or "inversion"; empty where there is no interval.
+        "bootstrap-bca", "bootstrap-percentile", "tango", "inversion" or "normal"; empty where there is no interval.
     why : Coded of str
         What is to be known of it, or why there is none; empty as a rule.
     confidence : float64
@@ -55,8 +55,8 @@ class Intervals:
     skewness: Floats
 
 
-BCA, PERCENTILE, TANGO, INVERSION = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion"
-METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION)
+BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"
+METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL)
 """What intervals are called, by the codes of columns that are made here."""
 
 FLOATS = (

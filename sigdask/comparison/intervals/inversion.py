@@ -23,6 +23,9 @@ Integers = NDArray[np.int64]
 ENOUGH = 2**17
 """Trials by default: the Monte Carlo error of an end is then below 1 % of a standard error."""
 
+DRAWN, FEWEST = 2 * 10**8, 10_000
+"""Swaps of units by default, at most but for so many trials: a second or two of a core."""
+
 UNBOUNDED = "so few units, or trials, cannot reject any difference at this confidence"
 
 
@@ -41,7 +44,7 @@ class Inverted:
     def of(panel: Panel, own: Integers, row: Integers, column: Integers, wanted: Sureness, trials: int) -> Inverted:
         """Invert the test of a panel by as many trials as it has itself, fewer by default, or those asked for."""
         names = ", ".join(metric.name for metric in panel.metrics)
-        enough = min(trials, ENOUGH) if wanted.kind == "auto" else trials
+        enough = min(trials, ENOUGH, max(DRAWN // panel.n_units, FEWEST)) if wanted.kind == "auto" else trials
         job = Job(Shifts.of(panel), wanted.resamples or enough, label=f"intervals by {names}")
         return Inverted(panel, own, row, column, wanted.confidence, job)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.intervals.columns import BCA, INVERSION, PERCENTILE, TANGO, Intervals
+from sigdask.comparison.intervals.columns import BCA, INVERSION, NORMAL, PERCENTILE, TANGO, Intervals
 from sigdask.comparison.notes import Note
 from sigdask.statistics.intervals import level_of
 from sigdask.statistics.rounding import p_equals
@@ -54,7 +54,7 @@ SKEW = Shortfall("skewed", "what units contribute is skewed")
 
 def shortfalls(table: Table, own: Intervals) -> Iterator[tuple[Shortfall, Rows]]:
     """Yield shortfalls of coverage, and the rows that have them."""
-    resampled = _is(own, BCA, PERCENTILE) & (table.n_discordant > 0)
+    resampled = _is(own, BCA, PERCENTILE, NORMAL) & (table.n_discordant > 0)
     skewness = np.abs(np.nan_to_num(own.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
     yield FEW, resampled & (table.n_units < FEW_UNITS)
     yield SPARSE, resampled & (table.n_discordant < FEW_DISCORDANT)
@@ -103,6 +103,7 @@ def _reason(alternative: str, method: str) -> str:
         return "p is one-sided, the interval leaves out as much on either side"
     return {
         INVERSION: "both are of one test, by other trials or arrangements; more of them would bring the two together",
+        NORMAL: "the interval takes the difference of so many units for normal",
         TANGO: "the test counts arrangements of the items that differ, the interval takes their difference for normal",
     }.get(
         method,

@@ -1,7 +1,8 @@
 """Which interval each comparison of a test set has, and the jobs that must be counted for it.
 
 By default scores of 0 and 1 by item have Tango's score interval, other means that of the inverted test
-(with the bootstrap's of both scores beside it), everything else the paired bootstrap.
+(with the bootstrap's of both scores beside it), everything else the paired bootstrap; a normal one where units are
+very many.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sigdask.comparison.comparisons import Standing, nowhere, with_every_unit
 from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.intervals.columns import FLOATS, METHODS, Intervals
 from sigdask.comparison.intervals.inversion import Inverted, InvertedByAll
+from sigdask.comparison.intervals.normal import MANY_UNITS, Normal
 from sigdask.comparison.intervals.proportions import MatchedItems, are_matched
 from sigdask.comparison.intervals.resampling import Resampled, ResampledOutputs
 from sigdask.comparison.request import Sureness
@@ -152,8 +154,11 @@ def _kinds(
     is_mean = np.array(panel.linear)[column]
     inverted = "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
     kinds = np.full(len(row), "bootstrap", object)
-    if wanted.kind == "auto":
+    if wanted.kind == "auto" and panel.n_units > MANY_UNITS and wanted.resamples is None:
+        kinds[:] = "normal"
+    elif wanted.kind == "auto":
         kinds[is_mean] = inverted
+    if wanted.kind == "auto":
         if is_item:
             kinds[are_matched(panel)[row, column]] = "tango"
     elif wanted.kind == "inversion":
@@ -182,6 +187,8 @@ def _group(
     at = np.searchsorted(rows, row), np.searchsorted(columns, column)
     if kind == "tango":
         return MatchedItems(part, own, *at, wanted.confidence)
+    if kind == "normal":
+        return Normal(part, own, *at, wanted.confidence)
     if kind == "enumerated":
         return InvertedByAll(part, own, *at, wanted.confidence)
     if kind == "inversion":
