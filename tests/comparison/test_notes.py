@@ -74,7 +74,7 @@ def test_a_name_that_reads_like_a_note_is_not_taken_for_one(adjust):
 
 
 def test_identical_systems_are_noted_to_be():
-    [note] = compare([1, 2, 3], [1, 2, 3]).notes
+    [note] = compare([1, 2, 3], [1, 2, 3], interval="none").notes
     assert note == Note("identical", "identical: no unit differs in what the metric counts")
 
 
