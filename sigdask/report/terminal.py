@@ -302,7 +302,10 @@ def size_text(r: Result) -> str:
 
 def interval_text(r: Result) -> str:
     """Write the ends of the difference's interval; nothing where there is none."""
-    return "" if r.interval is None else f"{_signed(r.interval.low)} to {_signed(r.interval.high)}"
+    if r.interval is None:
+        return ""
+    low, high = r.interval.low, r.interval.high
+    return "without bound" if math.isinf(low) and math.isinf(high) else f"{_signed(low)} to {_signed(high)}"
 
 
 def interval_cell(r: Result) -> str:

@@ -28,3 +28,10 @@ def test_the_page_has_intervals_where_they_were_asked_for():
     with_them, without = (page({"": found(3, interval=kind)}, title="t") for kind in ("auto", "none"))
     assert len(re.findall(r"\(95 %, the test inverted\)", with_them)) == 3
     assert "interval of A − B" not in without
+
+
+def test_an_interval_that_nothing_bounds_says_so():
+    """Of 3 units no two-sided p is below 1/4: no difference is rejected at 0.05."""
+    few = compare_all({"a": [1, 2, 3], "b": [1, 2, 4]}, metrics=["mean"])
+    assert "95 % interval without bound (the test inverted by item)" in render(few)
+    assert "inf" not in render(few)
