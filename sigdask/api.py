@@ -200,7 +200,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Of the intervals.
     resamples : int, optional
         Resamples of the bootstrap, 10,000 by default and 1,000 for black boxes; trials of the inverted test, by
-        default those of the test itself ("auto": 131,072 at most).
+        default those of the test itself ("auto": 10,000 to 131,072).
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object

@@ -42,9 +42,9 @@ class Inverted:
 
     @staticmethod
     def of(panel: Panel, own: Integers, row: Integers, column: Integers, wanted: Sureness, trials: int) -> Inverted:
-        """Invert the test of a panel by as many trials as it has itself, fewer by default, or those asked for."""
+        """Invert the test of a panel by as many trials as it has itself, by default enough, or those asked for."""
         names = ", ".join(metric.name for metric in panel.metrics)
-        enough = min(trials, ENOUGH, max(DRAWN // panel.n_units, FEWEST)) if wanted.kind == "auto" else trials
+        enough = max(FEWEST, min(trials, ENOUGH, DRAWN // panel.n_units)) if wanted.kind == "auto" else trials
         job = Job(Shifts.of(panel), wanted.resamples or enough, label=f"intervals by {names}")
         return Inverted(panel, own, row, column, wanted.confidence, job)
 
