@@ -33,7 +33,7 @@ def files(folder, patterns):
 
 
 def test_six_sets_of_different_formats(shared_data, tmp_path):
-    lines = ["trials = 20000", 'adjust = "none"']
+    lines = ["trials = 20000", 'adjust = "none"', 'interval = "auto"']
     for name, (folder, patterns, gold, metrics, more) in SETS.items():
         given = files(shared_data / folder, patterns)
         systems = given[0] if len(given) == 1 else [str(path) for path in given]
@@ -54,7 +54,7 @@ def test_six_sets_of_different_formats(shared_data, tmp_path):
         options += [x for metric in metrics for x in ("--metric", metric)]
         alone = sigdask(
             "compare", *files(shared_data / folder, patterns), *options,
-            "--name", name, "--trials", 20000, "--adjust", "none", "--json", "-",
+            "--name", name, "--trials", 20000, "--adjust", "none", "--interval", "auto", "--json", "-",
         )  # fmt: skip
         assert by_set[name] == alone["results"], name
         assert len(by_set[name]) >= 1
