@@ -137,7 +137,7 @@ def compare(**options: Any) -> None:
     if files["txt"] is not None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
-        from sigdask.report.html import write_page
+        from sigdask.report.page import write_page
 
         write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
 

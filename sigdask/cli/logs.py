@@ -10,8 +10,7 @@ from typing import TextIO
 
 from sigdask.errors import SeveralError
 from sigdask.report.layout import fitted
-from sigdask.report.text import printable, printable_json
-from sigdask.writing import as_json
+from sigdask.writing import as_json, printable, printable_json
 
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 """What every record has; anything else was given as `extra`."""

@@ -12,7 +12,7 @@ import click
 from sigdask.cli.progress import files_of, progress
 from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, say_data, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.report.text import printable
+from sigdask.writing import printable
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome

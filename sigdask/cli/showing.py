@@ -18,7 +18,7 @@ from sigdask.cli.logs import columns
 from sigdask.cli.streams import exactly
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.layout import BETWEEN, fitted
-from sigdask.report.text import printable_json
+from sigdask.writing import printable_json
 
 if TYPE_CHECKING:
     from sigdask.comparison.table import Table

@@ -9,7 +9,7 @@ import click
 from sigdask.cli.planning import store_and_plan
 from sigdask.cli.showing import say
 from sigdask.errors import DamagedError
-from sigdask.report.text import printable
+from sigdask.writing import printable
 
 if TYPE_CHECKING:
     from sigdask.store.mending import Condition

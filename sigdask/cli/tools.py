@@ -8,7 +8,7 @@ import click
 
 from sigdask.cli.showing import note, say
 from sigdask.errors import InputError
-from sigdask.report.text import printable
+from sigdask.writing import printable
 
 TO_TEXT = 19
 """Columns from the start of a name to what is said of it."""

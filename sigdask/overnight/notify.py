@@ -17,8 +17,7 @@ from sigdask.errors import InputError
 from sigdask.gate import GateVerdict, bodies
 from sigdask.plan import Tell
 from sigdask.report.gate import render
-from sigdask.report.text import printable_json
-from sigdask.writing import as_json
+from sigdask.writing import as_json, printable_json
 
 LONGEST_WORD = 300
 """Characters kept of what a command or server answered."""

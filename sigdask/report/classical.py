@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sigdask.comparison.found.result import ClassicalTest, Result
 from sigdask.report.layout import lay_out
-from sigdask.report.text import printable
 from sigdask.statistics.classical.correlation import inflation
 from sigdask.statistics.rounding import p_text
+from sigdask.writing import printable
 
 MOST_SHOWN = 12
 """Comparisons up to which their tests are shown without being asked for."""

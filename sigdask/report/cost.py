@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sigdask.plan.model import CANDIDATE, Cost
 from sigdask.report.layout import lay_out
-from sigdask.report.text import printable
-from sigdask.writing import duration
+from sigdask.writing import duration, printable
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
-from sigdask.report.text import printable
 from sigdask.statistics.rounding import high_text
+from sigdask.writing import printable
 
 MOST_PASSED = 5
 """Comparisons that passed which are listed; failures all are."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sigdask.comparison.labelling.results import Independence, Independences
+from sigdask.comparison.presented.cells import p_cell, score_text
 from sigdask.comparison.results import made_by
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
-from sigdask.report.terminal import p_cell, score_text
-from sigdask.report.text import printable
 from sigdask.statistics.rounding import limits_text, p_equals
+from sigdask.writing import printable
 
 SENTENCES = 12
 """Tests up to which each is told in words."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sigdask.report.text import printable
+from sigdask.writing import printable
 
 NUMBERS = frozenset((
     "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "rank", "systems", "items", "units",

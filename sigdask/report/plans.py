@@ -14,20 +14,20 @@ from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
+from sigdask.comparison.presented.words import chance
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
 from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
-from sigdask.report.html import write_page
 from sigdask.report.layout import lay_out
-from sigdask.report.terminal import chance, render
-from sigdask.report.text import printable
+from sigdask.report.page import write_page
+from sigdask.report.terminal import render
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
-from sigdask.writing import Lines, duration, json_parts, plain
+from sigdask.writing import Lines, duration, json_parts, plain, printable
 
 SHOWN = 20
 """Changes listed unless all are asked for."""

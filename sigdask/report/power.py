@@ -8,9 +8,8 @@ from statistics import median
 
 from sigdask.comparison.power.answers import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, Powers
 from sigdask.report.layout import lay_out
-from sigdask.report.text import printable
 from sigdask.statistics.power.crossing import Estimate
-from sigdask.writing import listed
+from sigdask.writing import listed, printable
 
 SHOWN = 40
 """Pairs that are shown unless all are asked for."""

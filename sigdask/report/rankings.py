@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from sigdask.rankings.found import AverageDifference, Difference, Evaluation, Precision, SampledPrecision, Validation
 from sigdask.report.layout import lay_out
-from sigdask.report.text import printable
 from sigdask.statistics.rounding import p_text
-from sigdask.writing import listed
+from sigdask.writing import listed, printable
 
 COLUMNS = 7
 """Values of n that are shown of a curve, unless all are asked for."""

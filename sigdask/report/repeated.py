@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from sigdask.rankings.validation import RepeatedSamples, Validated
 from sigdask.report.layout import lay_out
-from sigdask.report.text import printable
 from sigdask.statistics.ranked.repeated import Coverage, Histogram
 from sigdask.statistics.rounding import p_equals
+from sigdask.writing import printable
 
 ODD = 0.05
 """p below which samples are said to vary more than the model says."""

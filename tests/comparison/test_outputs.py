@@ -19,8 +19,8 @@ from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
-from sigdask.report import html
-from sigdask.report.html import page
+from sigdask.report import page as of_page
+from sigdask.report.page import page
 from sigdask.report.terminal import render
 
 
@@ -148,10 +148,10 @@ def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
 def test_many_rankings_leave_room_on_a_page(monkeypatch):
     found = found_of("abcdefgh", adjust="none")
     rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in found]
-    monkeypatch.setattr(html, "FEWEST_IN_CURVE", len(rows) + 1)
+    monkeypatch.setattr(of_page, "FEWEST_IN_CURVE", len(rows) + 1)
     table = Results(Table.of(rows, 0.05), 0, 0.05)
     assert page({"": table}, title="t").count("Discriminative power") == 50
-    monkeypatch.setattr(html, "MOST_IN_RANKINGS", 100)
+    monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 100)
     short = page({"": table}, title="t")
     assert short.count("Discriminative power") == 12
     assert "And 38 more rankings; the JSON has all." in short

@@ -15,7 +15,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.overnight import run_plan
 from sigdask.plan import load_plan
-from sigdask.report.html import page
+from sigdask.report.page import page
 from sigdask.report.terminal import render
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, settled_after
 

@@ -13,7 +13,7 @@ from panel_of import rng_of
 from sigdask.api import compare_all, compare_sets
 from sigdask.cli import commands
 from sigdask.counts import Counts
-from sigdask.report.html import MOST_IN_MATRIX, page
+from sigdask.report.page import MOST_IN_MATRIX, page
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
 CHROMIUM = next(

@@ -5,7 +5,7 @@ import re
 from panel_of import rng_of
 
 from sigdask import compare_all
-from sigdask.report.html import page
+from sigdask.report.page import page
 from sigdask.report.terminal import render
 
 

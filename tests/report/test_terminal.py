@@ -9,12 +9,13 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.comparison.found.result import Result, Stopped
+from sigdask.comparison.presented.words import standing
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
-from sigdask.report.html import page
 from sigdask.report.layout import lay_out
-from sigdask.report.terminal import render, standing
+from sigdask.report.page import page
+from sigdask.report.terminal import render
 from sigdask.statistics.bounds import bound, interval
 
 

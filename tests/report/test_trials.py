@@ -8,7 +8,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.html import page
+from sigdask.report.page import page
 from sigdask.report.terminal import render
 from sigdask.statistics.stopping import settled_after
 

@@ -18,22 +18,21 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
-from sigdask.report import classical
-from sigdask.report.files import write_whole
-from sigdask.report.terminal import (
-    MOST_ALARMS,
+from sigdask.comparison.presented.cells import (
     MOST_LETTERS,
-    citation,
     confidence,
     how,
     interval_cell,
-    is_adjusted,
     is_bounded,
     p_cell,
     score_text,
 )
+from sigdask.comparison.presented.words import citation, is_adjusted
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
+from sigdask.report import classical
+from sigdask.report.files import write_whole
+from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.trials import trials_text
 from sigdask.statistics.letters import achieved_significance
 from sigdask.statistics.rounding import limits_text, p_equals
@@ -163,7 +162,7 @@ def _template() -> Any:
         "how": how,
         "letters": _letters,
     }
-    return environment.from_string(files("sigdask.report").joinpath("page.html").read_text(encoding="utf-8"))
+    return environment.from_string(files("sigdask.report.page").joinpath("page.html").read_text(encoding="utf-8"))
 
 
 def _limits(r: Result, alpha: float) -> str:
