@@ -58,7 +58,8 @@ SOURCES = {
     ),
     "phipson2010": _article(
         "Phipson, Belinda and Smyth, Gordon K.",
-        "Permutation {P}-values should never be zero: calculating exact {P}-values when permutations are randomly drawn",
+        "Permutation {P}-values should never be zero: calculating exact {P}-values when permutations are randomly "
+        "drawn",
         2010, "Statistical Applications in Genetics and Molecular Biology", "9(1)", "Article 39",
         "10.2202/1544-6115.1585",
     ),
