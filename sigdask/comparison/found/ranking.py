@@ -45,7 +45,7 @@ def rankings(table: Table) -> list[Ranking]:
 def ranked(table: Table) -> Iterator[Table]:
     """Yield the rows of each ranking."""
     parts = (table if len(rows) == len(table) else table.take(rows) for rows in groups(table))
-    return filter(_all_pairs, parts)
+    return filter(all_pairs, parts)
 
 
 def groups(table: Table) -> Iterator[NDArray[np.int64]]:
@@ -61,7 +61,7 @@ def groups(table: Table) -> Iterator[NDArray[np.int64]]:
     yield from (parts[k] for k in np.argsort(first))
 
 
-def _systems(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+def systems_of(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the names of systems, and the place of each row's A and B among them."""
     names = list(dict.fromkeys((*table.a.values, *table.b.values)))
     places = {name: k for k, name in enumerate(names)}
@@ -69,31 +69,55 @@ def _systems(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int
     return names, a, b
 
 
-def _all_pairs(table: Table) -> bool:
+def all_pairs(table: Table) -> bool:
     """Say whether every two systems were compared; one-sided, the other direction is not tested."""
     if any(table.alternative.values[code] != "two-sided" for code in np.unique(table.alternative.codes).tolist()):
         return False
-    names, a, b = _systems(table)
+    names, a, b = systems_of(table)
     n_systems = len(np.unique(np.concatenate([a, b])))
     n_pairs = len(np.unique(np.minimum(a, b) * len(names) + np.maximum(a, b)))
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
 
 
-def ranking_of(table: Table) -> Ranking:
-    """Rank the systems of these comparisons, which are all pairs by one metric."""
-    names, a, b = _systems(table)
-    most_items = np.argsort(-table.n_items, kind="stable")  # where items are missing, the pair that has most of them
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The systems of comparisons by one metric, each with one score.
+
+    Attributes
+    ----------
+    systems : list of str
+        Their names.
+    scores : float64 array, shape (n_systems,)
+        Of each; where items are missing, as in the pair that has most of them.
+    a, b : int64 array, shape (n,)
+        The place of each row's systems.
+    """
+
+    systems: list[str]
+    scores: NDArray[np.float64]
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+
+
+def scored(table: Table) -> Scored:
+    """Return the systems of these comparisons, which are by one metric, with their scores."""
+    names, a, b = systems_of(table)
+    most_items = np.argsort(-table.n_items, kind="stable")
     systems = np.column_stack([a, b])[most_items].reshape(-1)
     scores = np.column_stack([table.score_a, table.score_b])[most_items].reshape(-1)
     first = np.sort(np.unique(systems, return_index=True)[1])
     place = np.zeros(len(names), np.int64)
     place[systems[first]] = np.arange(len(first))
+    return Scored([names[k] for k in systems[first].tolist()], scores[first], place[a], place[b])
+
+
+def ranking_of(table: Table) -> Ranking:
+    """Rank the systems of these comparisons, which are all pairs by one metric."""
+    found = scored(table)
     decision = table.decision
-    apart = np.column_stack([place[a], place[b]])[decision == 1]
+    apart = np.column_stack([found.a, found.b])[decision == 1]
     score = table.metric[0]
-    systems_ranked = ranking(
-        [names[k] for k in systems[first].tolist()], scores[first], apart, higher_is_better=score.higher_is_better
-    )
+    systems_ranked = ranking(found.systems, found.scores, apart, higher_is_better=score.higher_is_better)
     decided = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a rule may decide without p
     subset = table.subset[0]
     return Ranking(
