@@ -22,14 +22,18 @@ PLANS = ("sqlalchemy", "greenlet", "pydantic", "pydantic_core")
 NETWORK = ("dask", "distributed", "tornado", "msgpack", "cryptography", "cffi", "fsspec", "zict", "psutil")
 METRICS = [part for metric in ("recall", "f1", "precision") for part in ("--metric", metric)]
 ROUNDS = 7
+PAGE = HERE.parent / "docs" / "install.md"
+BEGIN, END = "<!-- weight: made by python -m benchmarks.install -->", "<!-- weight: end -->"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = measured(Path(folder))
     (HERE / "results-install.json").write_text(json.dumps(found, indent=1) + "\n")
-    (HERE / "results-install.md").write_text(text(found))
-    print(text(found))
+    lines = text(found)
+    (HERE / "results-install.md").write_text(lines)
+    PAGE.write_text(with_weight(PAGE.read_text(), lines))
+    print(lines)
 
 
 def measured(folder: Path) -> dict:
@@ -142,6 +146,13 @@ def text(found: dict) -> str:
         f"| a file that is not there | {s['file']:.2f} |", "",
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def with_weight(page: str, lines: str) -> str:
+    """The page of installing with what was found between its marks."""
+    before, rest = page.split(BEGIN)
+    tables = lines.partition("`.")[2].partition("\n\n")[2]
+    return f"{before}{BEGIN}\n{tables.strip()}\n{END}{rest.partition(END)[2]}"
 
 
 def _of(core: dict[str, int], names: tuple[str, ...]) -> int:
