@@ -229,7 +229,7 @@ def _same(was: Columns, now: Columns, rows: Integers, others: Integers) -> Truth
     if not of_origins or units is None:
         return is_same
     is_unknown = np.array([value == "" for value in units.values], np.bool_)[units.codes[rows]]
-    return is_same & (is_unknown | same(was, now, of_origins, rows, others))
+    return np.asarray(is_same & (is_unknown | same(was, now, of_origins, rows, others)))
 
 
 def _identity(columns: Columns) -> Columns:
