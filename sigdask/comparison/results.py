@@ -217,4 +217,6 @@ class Results(Sequence[Result]):
 
 
 def _result_dict(result: Result) -> dict[str, Any]:
-    return {**asdict(result), "warnings": result.warnings, "notes": dicts(result.notes)}
+    found = asdict(result)
+    signed = found.pop("test_signature")
+    return {**found, "warnings": result.warnings, "notes": dicts(result.notes), "test_signature": signed}
