@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 LOWEST = 1e-4
 """p below which no more is told from each other."""
 
+DECADES = (1, 0.1, 0.01, 0.001, LOWEST)
+
 
 def nights(
     runs: Sequence[str],
@@ -58,6 +60,7 @@ def nights(
             axes.set_ylabel(name, parse_math=False)
             if floor > 0:
                 axes.set_yscale("log")
+                axes.set_yticks(DECADES, labels=[f"{'≤ ' * (p == LOWEST)}{p:g}" for p in DECADES])
                 axes.set_ylim(LOWEST * 0.8, 1.3)
                 axes.axhline(alpha, color=INK, linewidth=0.8, linestyle="--")
         _name(drawn[-1], runs)
