@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.found.ranking import Scored, all_pairs, groups, ranking_of, scored
+from sigdask.comparison.found.ranking import Scored, groups, is_ranked, ranking_of, scored
 from sigdask.comparison.presented.cells import letters_text, score_text, signed
 from sigdask.comparison.presented.described import sentences, sources, used
 from sigdask.comparison.presented.paper import Column, PaperTable, Section
@@ -79,7 +79,7 @@ class _Groups:
     def of(table: Table) -> _Groups:
         own = [table if len(rows) == len(table) else table.take(rows) for rows in groups(table)]
         scores = [scored(each) for each in own]
-        if own and all(map(all_pairs, own)):
+        if own and all(map(is_ranked, own)):
             return _Groups(own, scores, "letters")
         return _Groups(own, scores, "baseline" if own and all(map(_has_baseline, scores)) else "")
 

@@ -84,7 +84,7 @@ def test_the_schema_is_one_and_names_the_keys_that_lines_have():
     jsonschema.Draft202012Validator.check_schema(whole)
     assert whole["properties"]["schema_version"]["const"] == schema.VERSION
     own = whole["$defs"]["result"]
-    assert own["properties"].keys() - {"test_signature"} == {*lines.KEYS}
+    assert own["properties"].keys() == {*own["required"]} == {*lines.KEYS}
     assert {*whole["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(Kind)}
 
 
