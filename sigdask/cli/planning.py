@@ -46,10 +46,11 @@ def check(plan: str | None, *, schema: bool) -> None:
 @click.option("--cluster", help="As in `compare`, instead of the plan's.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
 @click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
-def run(plan_file: str, everything: bool, json_file: str | None, **options: Any) -> int:
+def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, **options: Any) -> int:
     """Run a plan: count what is missing, and report.
 
     Again after a stop it goes on; when nothing is missing it counts nothing.
@@ -67,7 +68,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=note,
         )  # fmt: skip
-    return _tell(outcome, everything=everything, json_file=json_file)
+    return _tell(outcome, json_file, everything=everything, verbose=verbose)
 
 
 @click.command()
@@ -127,6 +128,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 @click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
 @click.option("--plan", "name", help="Which plan, where a store has several.")
 @click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
+@click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
 @click.option("--html", "html_file", metavar="FILE", help="Write a page that needs nothing else.")
@@ -135,6 +137,7 @@ def report(
     store: str | None,
     name: str | None,
     number: int | None,
+    verbose: bool,
     everything: bool,
     json_file: str | None,
     html_file: str | None,
@@ -146,7 +149,7 @@ def report(
     check_outputs(json=json_file, html=html_file)
     found = views.report(*store_and_plan(where, store, name), number)
     if json_file != "-":
-        say(report_text(found, everything=everything, width=width()))
+        say(report_text(found, everything=everything, verbose=verbose, width=width()))
     write_json(json_file, lambda: report_json(found))
     if html_file is not None:
         write_report(Path(html_file), found)
@@ -179,8 +182,8 @@ def store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str
     return store or kept, name or called
 
 
-def _tell(outcome: Outcome, *, everything: bool, json_file: str | None) -> int:
-    """Say how a run ended: results and changes as the store has them, the gate, or why there are none.
+def _tell(outcome: Outcome, json_file: str | None, *, everything: bool, verbose: bool) -> int:
+    """Say how a run ended: the gate, then results and changes as the store has them, or why there are none.
 
     Returns the exit status.
     """
@@ -188,9 +191,11 @@ def _tell(outcome: Outcome, *, everything: bool, json_file: str | None) -> int:
     from sigdask.report.plans import report_json, report_text
 
     unwritten = [*outcome.unwritten]
+    if outcome.gate is not None:
+        say(f"{render(outcome.gate)}\n", beside=json_file == "-")
     if (found := outcome.report) is not None:
         if json_file != "-":
-            say(report_text(found, everything=everything, width=width()))
+            say(report_text(found, everything=everything, verbose=verbose, width=width()))
         try:
             write_json(json_file, lambda: report_json(found))
         except UnfinishedError as error:
@@ -206,6 +211,4 @@ def _tell(outcome: Outcome, *, everything: bool, json_file: str | None) -> int:
         note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
     for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
         LOG.error(word)
-    if outcome.gate is not None:
-        say(render(outcome.gate), beside=json_file == "-")
     return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)
