@@ -1,5 +1,9 @@
 """The page in a real browser: the answer on the first screen, tables sorted and filtered, nothing asked for."""
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 from browser import HEIGHT, violations
@@ -9,6 +13,7 @@ from sigdask.api import compare_all, compare_sets
 from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.results import Results
 from sigdask.counts import Counts
+from sigdask.report import page as of_page
 from sigdask.report.page import page
 from sigdask.report.page.frame import Part
 
@@ -21,6 +26,7 @@ HOSTILE = [
     "a'b",
 ]
 N_SYSTEMS = 8
+FOLDER = Path(of_page.__file__).parent
 
 
 def scores(names, seed=1, n=60):
@@ -225,3 +231,9 @@ def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_pat
     assert last.inner_text().split("\t")[:2] == [found[-1].a, found[-1].b]
     assert shown.locator('[data-grid="comparisons"] tbody tr').count() < 100
     assert shown.evaluate("performance.getEntriesByName('sigdask:ready').length") == 1
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed (apt-get install nodejs)")
+@pytest.mark.parametrize("script", sorted(FOLDER.glob("*.js")), ids=lambda file: file.name)
+def test_scripts_are_javascript(script):
+    subprocess.run(["node", "--check", script], check=True, timeout=60)
