@@ -174,9 +174,8 @@ class _Seen:
         if now is None:
             return "these files have no such subset"
         sides = (("A", one.a, own.data.a), ("B", one.b, own.data.b))
-        return "; ".join(
-            _of_side(side, name, digest, now) for side, name, digest in sides if digest not in now.values()
-        ) or ("both systems are there, but not on the same items")
+        changed = [_of_side(*side, now) for side in sides if side[-1] not in now.values()]
+        return "; ".join(changed) or "both systems are there, but not on the same items"
 
 
 def _of_side(side: str, name: str, digest: str, now: Mapping[str, str]) -> str:
