@@ -80,7 +80,7 @@ FILES = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
 """What metavars of files and folders say."""
 
 
-class File(click.ParamType):
+class File(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.3
     """A file or folder, or where one lies: any text, which a shell completes as the name of a file."""
 
     name = "file"
