@@ -135,7 +135,7 @@ for _command in (
     ranking.rankings,
     labelling.independence,
     powering.power,
-    citing.reproduce,
+    *(citing.reproduce, citing.cite),
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
     storing.store,
     *(tools.metrics, tools.formats, tools.verify, tools.certificates),

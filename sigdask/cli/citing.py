@@ -1,7 +1,8 @@
-"""`sigdask reproduce`: results found again from the files they are of."""
+"""`sigdask reproduce` and `sigdask cite`: results found again from the files they are of, and told in a paper."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from pathlib import Path
@@ -20,6 +21,7 @@ from sigdask.writing import printable
 if TYPE_CHECKING:
     from sigdask.comparison.repeated.again import Outcome, Repeated
     from sigdask.comparison.repeated.recorded import Recorded
+    from sigdask.comparison.results import Results
 
 SHOWN = 20
 """Results that are otherwise which are named."""
@@ -165,3 +167,75 @@ def _single(one: Repeated) -> str:
 
     now = one.now
     return f"{now.metric}, {now.a} and {now.b}: {now.score_a:.4f} and {now.score_b:.4f}; {chance(now, 0.05)}"
+
+
+@click.command()
+@click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE|SIGNATURE]")
+@click.option("--bibtex", "only", flag_value="bibtex", help="Print the entries of BibTeX alone.")
+@click.option("--text", "only", flag_value="text", help="Print the paragraph alone.")
+@click.option("--latex", "in_latex", is_flag=True, help="Write the paragraph as LaTeX, with \\citep of natbib.")
+def cite(what: str | None, only: str | None, *, in_latex: bool) -> None:
+    r"""Print the methods of what was run, for a paper, and BibTeX of the works that they rest on.
+
+    Of a file of results (--json, --csv), a plan or its store, or a signature; without any, how sigdask and its test are
+    cited.
+    """
+    from sigdask.comparison.presented import methods
+
+    found = methods.in_general() if what is None else methods.of(_facts(what))
+    paragraph = found.latex if in_latex else found.text
+    parts = {"text": paragraph, "bibtex": found.bibtex}
+    for k, name in enumerate([only] if only else parts):
+        say("\n" * (k > 0) + printable(parts[name], keep="\n"), hang=0)
+
+
+def _facts(what: str) -> Any:
+    """Return what results, a plan's or those of a file, or signatures say of how they were had."""
+    from sigdask.comparison.presented.methods import Facts
+    from sigdask.comparison.presented.signature import Signature, is_signature
+    from sigdask.comparison.repeated import recorded
+
+    if is_signature(what):
+        return Facts.of_signatures([Signature.parse(what)])
+    if Path(what).suffix == ".csv":
+        return Facts.of_signatures([one.signature for one in recorded.read(Path(what))])
+    if Path(what).suffix == ".json":
+        return Facts.of(_results(Path(what)))
+    return Facts.of(_of_plan(what))
+
+
+def _results(path: Path) -> Results:
+    """Return the results that a file of JSON holds."""
+    from sigdask.comparison.found.result import Result
+    from sigdask.comparison.repeated.recorded import rows_of_json
+    from sigdask.comparison.results import Results
+    from sigdask.comparison.table import Table
+    from sigdask.store.values import made
+
+    whole = rows_of_json(path)
+    alpha = float(whole.get("alpha", 0.05))
+    try:
+        rows = [made(Result, {**row, **{k: math.nan if row[k] is None else row[k] for k in NUMBERS}})
+                for row in whole["results"]]  # fmt: skip
+        return Results(Table.of(rows, alpha), int(whole.get("seed", 0)), alpha)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: is not what `sigdask compare --json` writes ({type(error).__name__}: {error})"
+        ) from None
+
+
+NUMBERS = ("score_a", "score_b", "difference", "p_value")
+"""Keys whose null is no number."""
+
+
+def _of_plan(where: str) -> Results:
+    """Return what a plan has found on all its test sets."""
+    from sigdask.cli.planning import store_and_plan
+    from sigdask.comparison.results import Results
+    from sigdask.comparison.table import Table
+    from sigdask.store import views
+
+    found = [*views.report(*store_and_plan(where, None, None)).results.values()]
+    if not found:
+        raise InputError(f"{where}: holds no results")
+    return Results(Table.joined([own.table for own in found]), found[0].seed, found[0].alpha)

@@ -54,26 +54,36 @@ def read(path: Path) -> list[Recorded]:
     InputError
         It cannot be read, is neither, or holds results without signatures.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error})") from None
-    rows = _of_json(path, text) if text.lstrip().startswith("{") else _of_csv(path, text)
+    text = _text(path)
+    rows = _of_json(path, text)["results"] if text.lstrip().startswith("{") else _of_csv(path, text)
     if not rows:
         raise InputError(f"{path}: holds no results")
     return [_recorded(path, number, row) for number, row in enumerate(rows, 1)]
 
 
-def _of_json(path: Path, text: str) -> Sequence[Mapping[str, Any]]:
+def rows_of_json(path: Path) -> Mapping[str, Any]:
+    """Return the object that a file of results holds, its "results" among it."""
+    return _of_json(path, _text(path))
+
+
+def _text(path: Path) -> str:
     try:
-        rows = json.loads(text).get("results")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error})") from None
+
+
+def _of_json(path: Path, text: str) -> Mapping[str, Any]:
+    try:
+        whole = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: is no JSON ({error.msg})") from None
+    rows = whole.get("results") if isinstance(whole, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f'{path}: expected the JSON that `sigdask compare --json` writes, with "results"')
-    return rows
+    return {**whole, "results": rows}
 
 
 def _of_csv(path: Path, text: str) -> Sequence[Mapping[str, Any]]:
