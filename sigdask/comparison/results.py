@@ -197,7 +197,7 @@ class Results(Sequence[Result]):
         return lines.of(self.table)
 
     def cite(self) -> Methods:
-        r"""Return the methods of these results as a paragraph, with the works that it rests on.
+        """Return the methods of these results as a paragraph, with the works that it rests on.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class Results(Sequence[Result]):
         >>> methods = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]}).cite()
         >>> print(methods.text[:77])
         2 systems were compared by mean. Each difference was tested by approximate ra
-        >>> methods.keys[:2], methods.bibtex[:16], "\citep{noreen1989,yeh2000}" in methods.latex
+        >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
         (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
         """
         from sigdask.comparison.presented import methods
