@@ -16,7 +16,7 @@ import click
 from numpydoc.docscrape import NumpyDocString
 
 import sigdask
-from sigdask import errors, rankings
+from sigdask import errors, figures, rankings
 from sigdask.cli import commands as all_commands
 from sigdask.comparison.found import lines
 from sigdask.comparison.found.result import Result
@@ -228,6 +228,11 @@ def python_rankings() -> str:
     return "\n\n".join(documented("sigdask.rankings", rankings.__all__))
 
 
+def python_figures() -> str:
+    """Return the public names of figures."""
+    return "\n\n".join(documented("sigdask.figures", [n for n in figures.__all__ if callable(getattr(figures, n))]))
+
+
 def documented(module: str, names: Sequence[str]) -> Iterator[str]:
     """Yield a section for each name: functions first, then classes with what they offer."""
     found = {name: getattr(import_module(module), name) for name in names}
@@ -283,5 +288,6 @@ MAKERS: dict[str, Callable[[], str]] = {
     "json-keys": json_keys,
     "python": python,
     "python-rankings": python_rankings,
+    "python-figures": python_figures,
 }
 """Of a place to what fills it."""
