@@ -53,7 +53,7 @@ def commands() -> str:
     for name, command, context in every_command():
         parts += [f"## {name}", prose(command.help or ""), fenced(command.get_usage(context).removeprefix("Usage: "))]
         for title, options in option_groups(command, context):
-            parts += [f"### {title}" if title else "", table(("option", ""), options)]
+            parts += [f"### {title}" if title else "", table(("option", "meaning"), options)]
         if examples := getattr(command, "examples", ()):
             parts += ["### Examples", fenced("\n".join(examples))]
     return "\n\n".join(filter(None, parts))
@@ -95,7 +95,11 @@ def plan_keys() -> str:
             (f"`{key}`" + (" (needed)" if key in needed else ""), typed(said), default(said), prose(described(said)))
             for key, said in part["properties"].items()
         ]
-        parts += [f"## {title}", prose(part.get("description", "")), table(("key", "value", "default", ""), rows)]
+        parts += [
+            f"## {title}",
+            prose(part.get("description", "")),
+            table(("key", "value", "default", "meaning"), rows),
+        ]
     return "\n\n".join(parts)
 
 
@@ -168,12 +172,12 @@ def described(said: Mapping[str, Any]) -> str:
 
 def metrics() -> str:
     """Return the metrics by name."""
-    return table(("metric", ""), [(code(name), prose(text)) for name, (_, text) in METRICS.items()])
+    return table(("metric", "meaning"), [(code(name), prose(text)) for name, (_, text) in METRICS.items()])
 
 
 def formats() -> str:
     """Return the formats by name, each with a link to what is told of it."""
-    return table(("format", ""), [(code(name), prose(text)) for name, (_, text) in FORMATS.items()])
+    return table(("format", "what it holds"), [(code(name), prose(text)) for name, (_, text) in FORMATS.items()])
 
 
 def statuses() -> str:
@@ -203,7 +207,7 @@ def json_keys() -> str:
         )
         for key in lines.KEYS
     ]
-    return table(("key", ""), rows)
+    return table(("key", "meaning"), rows)
 
 
 def attributes(of: type) -> dict[str, str]:

@@ -63,7 +63,10 @@ def test_the_figure_is_drawn_alike_each_time(figures, found, tmp_path):
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
-@pytest.mark.parametrize(("name", "page"), [("chance", "docs/statistics-for-readers.md"), ("forest", "README.md")])
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [("chance", "docs/statistics-for-readers.md"), ("forest", "README.md"), ("forest", "docs/index.md")],
+)
 def test_a_picture_of_the_pages_and_what_is_said_of_it_are_those_that_their_script_makes(name, page):
     made = getattr(importlib.import_module("docs.make_pictures"), name)()
     again, kept = (
@@ -75,8 +78,9 @@ def test_a_picture_of_the_pages_and_what_is_said_of_it_are_those_that_their_scri
     assert f"![{made.alt}]({link})" in (ROOT / page).read_text()
 
 
-def test_the_readme_answers_with_the_sentence_that_the_program_has():
-    assert f"\n> {importlib.import_module('docs.make_pictures').answer()}\n" in (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_pages_answer_with_the_sentence_that_the_program_has(page):
+    assert f"\n> {importlib.import_module('docs.make_pictures').answer()}\n" in (ROOT / page).read_text()
 
 
 def test_the_exchanges_of_the_picture_of_chance_give_the_exact_p():
