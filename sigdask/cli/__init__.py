@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import comparing, labelling, planning, powering, ranking, storing, streams, tools
+from sigdask.cli import comparing, demonstrating, labelling, planning, powering, ranking, storing, streams, tools
 from sigdask.cli.declaring import complete_files
 from sigdask.cli.logs import columns
 from sigdask.cli.showing import LOG
@@ -137,6 +137,7 @@ for _command in (
     powering.power,
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
     storing.store,
+    *(demonstrating.demo, demonstrating.examples),
     *(tools.metrics, tools.formats, tools.verify, tools.certificates),
 ):
     commands.add_command(_command)
