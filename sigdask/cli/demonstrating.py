@@ -75,7 +75,8 @@ STEPS = (
     Step(
         "With more systems there are more comparisons, and more chances to find something that is not there:"
         " p is adjusted for their number.",
-        "sigdask compare hmm.conll perceptron-3.conll perceptron-1.conll \\\n    frequent.conll --gold gold.conll -m f1",
+        "sigdask compare hmm.conll perceptron-3.conll perceptron-1.conll \\\n    "
+        "frequent.conll --gold gold.conll -m f1",
         "Systems that share a letter are not significantly different; here each has a letter of its own. The"
         " adjusted p of hmm and perceptron-3 is what to report now.",
     ),
