@@ -30,6 +30,9 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
 COLUMNS = 100
+HOME = "/home/you/projects"
+"""What a page shows of the folder where it runs; as long as its name, so that lines break where they did."""
+
 ANYTHING = "…"
 STATUS = "echo $?"
 
@@ -97,8 +100,8 @@ def renewed(page: str) -> str:
 
 def _run(page: str) -> Iterator[tuple[Command, list[str]]]:
     """Yield each command that is shown, and the lines that it prints now."""
-    with TemporaryDirectory() as folder:
-        shell = _Shell(Path(folder))
+    with TemporaryDirectory(prefix="page-", dir="/tmp") as folder:  # noqa: S108  # a name as long as HOME
+        shell = _Shell(Path(folder), folder)
         for part in PARTS.finditer(page):
             if part["kind"] == "files":
                 _put(part["said"].split(), shell.folder)
@@ -184,9 +187,15 @@ class _Shell:
     """What runs the commands of a page, where the last `cd` led."""
 
     folder: Path
+    home: str
 
     def ran(self, command: str) -> tuple[int, str]:
-        """Run a command and return its status and all that it wrote; those of the program alone run in this process."""
+        """Run a command and return its status and all that it wrote."""
+        status, output = self._in_its_place(command)
+        return status, output.replace(self.home, HOME)
+
+    def _in_its_place(self, command: str) -> tuple[int, str]:
+        """Run a command of the program alone in this process, others in a shell."""
         if command.startswith("cd "):
             self.folder /= command.removeprefix("cd ")
             return 0, ""
@@ -206,7 +215,7 @@ class _Shell:
         """Run a command by a shell that finds this Python and this tree first."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         ended = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", command],  # noqa: S607  # wherever it is
+            ["bash", "-c", command],  # noqa: S607  # wherever it is
             cwd=self.folder, input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
             env={**os.environ, **SETTINGS, "PATH": path, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
