@@ -40,7 +40,7 @@ class Option:
     default : object
         Its value where none is given.
     otherwise : str
-        What stands for the default in a help text where it hangs on the data.
+        What stands for the default in a help text where it depends on the data.
     least, most : float or None
         Bounds of a number, which belong to it.
     above, below : float or None
@@ -125,7 +125,7 @@ class HowCompared(TypedDict, total=False):
         int | None,
         Option(
             "Random trials.",
-            otherwise="1048576; black boxes 10000",
+            otherwise="1048576; metrics of whole outputs 10000",
             least=1,
             most=MOST_TRIALS,
             why=" (the stream has 2**48)",
@@ -167,7 +167,7 @@ class HowCompared(TypedDict, total=False):
         int | None,
         Option(
             "Resamples of intervals.",
-            otherwise="10000; black boxes 1000; as many as trials to invert the test",
+            otherwise="10000; metrics of whole outputs 1000; as many as trials to invert the test",
             least=1,
             most=MOST_TRIALS,
             why=" (the stream has 2**48)",

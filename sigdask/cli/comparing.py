@@ -118,6 +118,7 @@ GROUPS = {
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
         *drawing.OPTIONS,
+        click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
         click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_say_schema,
                      help="Print the JSON schema of what --json writes, and leave."),
@@ -149,7 +150,8 @@ def compare(**options: Any) -> None:
     with progress(quiet=options["quiet"]) as steps:
         results, format_ = _found(how, options, steps)
     if "-" not in (file for name, file in files.items() if name != "html"):
-        _show(results, everything=options["everything"])
+        say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
+    _warn(results, verbose=options["verbose"])
     write_json(files["json"], results.json_parts)
     write_csv(files["csv"], results.table)
     write_parquet(files["parquet"], results.table)
@@ -183,13 +185,12 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Re
     note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
         note(f"metric: {', '.join(metrics)} (choose with --metric)")
-    for warning in counts.warnings:
-        LOG.warning(warning)
-    results = _compare(counts, how, options, steps)
-    for found in results.notes:
-        if found.kind != "reading":
-            LOG.warning(found.text)
-    return results, format_
+    try:
+        return _compare(counts, how, options, steps), format_
+    except InputError:
+        for warning in counts.warnings:  # else they stand below the results
+            LOG.warning(warning)
+        raise
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
@@ -314,11 +315,15 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
         yield cluster
 
 
-def _show(results: Results, *, everything: bool) -> None:
-    say(_rendered(results, everything=everything, width=width()))
-
-
-def _rendered(results: Results, *, everything: bool, width: int | None = None) -> str:
+def _rendered(results: Results, *, everything: bool, verbose: bool = False, width: int | None = None) -> str:
     from sigdask.report.terminal import render
 
-    return render(results, everything=everything, width=width)
+    return render(results, everything=everything, verbose=verbose, width=width)
+
+
+def _warn(results: Results, *, verbose: bool) -> None:
+    """Say below the results what they are not to be read without."""
+    from sigdask.report.terminal import warnings
+
+    for found in warnings(results, verbose=verbose):
+        LOG.warning(found.text)

@@ -62,12 +62,13 @@ def check(plan: str | None, *, schema: bool) -> None:
 @click.option("--cluster", help="As in `compare`, instead of the plan's.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
 @click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
 @papers
 @drawing
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
-def run(plan_file: str, everything: bool, json_file: str | None, **options: Any) -> int:
+def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, **options: Any) -> int:
     """Run a plan: count what is missing, and report.
 
     Again after a stop it goes on; when nothing is missing it counts nothing.
@@ -88,7 +89,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
         )  # fmt: skip
     from sigdask.report.figures import of_report
 
-    status = _tell(outcome, everything=everything, json_file=json_file, tables=tables)
+    status = _tell(outcome, json_file, tables, everything=everything, verbose=verbose)
     if outcome.report is not None:
         write_figures(options["figures"], options["figure_format"], of_report(outcome.report))
     return status
@@ -151,6 +152,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 @click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
 @click.option("--plan", "name", help="Which plan, where a store has several.")
 @click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
+@click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
 @papers
@@ -161,6 +163,7 @@ def report(
     store: str | None,
     name: str | None,
     number: int | None,
+    verbose: bool,
     everything: bool,
     json_file: str | None,
     html_file: str | None,
@@ -177,7 +180,7 @@ def report(
     check_figures(figures, figure_format)
     found = views.report(*store_and_plan(where, store, name), number)
     if "-" not in (json_file, *tables.files.values()):
-        say(report_text(found, everything=everything, width=width()))
+        say(report_text(found, everything=everything, verbose=verbose, width=width()))
     write_json(json_file, lambda: report_json(found))
     tables.write(found)
     if html_file is not None:
@@ -246,8 +249,8 @@ def store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str
     return store or kept, name or called
 
 
-def _tell(outcome: Outcome, *, everything: bool, json_file: str | None, tables: _PaperTables) -> int:
-    """Say how a run ended: results and changes as the store has them, the gate, or why there are none.
+def _tell(outcome: Outcome, json_file: str | None, tables: _PaperTables, *, everything: bool, verbose: bool) -> int:
+    """Say how a run ended: the gate, then results and changes as the store has them, or why there are none.
 
     Returns the exit status.
     """
@@ -256,9 +259,11 @@ def _tell(outcome: Outcome, *, everything: bool, json_file: str | None, tables: 
 
     unwritten = [*outcome.unwritten]
     is_piped = "-" in (json_file, *tables.files.values())
+    if outcome.gate is not None:
+        say(f"{render(outcome.gate)}\n", beside=is_piped)
     if (found := outcome.report) is not None:
         if not is_piped:
-            say(report_text(found, everything=everything, width=width()))
+            say(report_text(found, everything=everything, verbose=verbose, width=width()))
         try:
             write_json(json_file, lambda: report_json(found))
             tables.write(found)
@@ -275,6 +280,4 @@ def _tell(outcome: Outcome, *, everything: bool, json_file: str | None, tables: 
         note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
     for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
         LOG.error(word)
-    if outcome.gate is not None:
-        say(render(outcome.gate), beside=is_piped)
     return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)

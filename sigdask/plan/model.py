@@ -271,7 +271,7 @@ class Plan:
     seed, alpha, second_run
         As in `compare_all`.
     adjust : str or None
-        As in `compare_sets`: None is max-t for three systems and more, Holm for black boxes.
+        As in `compare_sets`: None is max-t for three systems and more, Holm for metrics of whole outputs.
     family : {"metric", "test-set", "plan"}
         What is adjusted together: the comparisons of a test set under one metric, of a test set, of the
         whole plan.

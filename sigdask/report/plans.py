@@ -15,7 +15,7 @@ from sigdask.comparison.found.result import Result
 from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
-from sigdask.comparison.presented import layouts
+from sigdask.comparison.presented import layouts, verdict
 from sigdask.comparison.presented.latex import document_parts as to_latex
 from sigdask.comparison.presented.markdown import document_parts as to_markdown
 from sigdask.comparison.presented.paper import PaperTable
@@ -29,7 +29,7 @@ from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
 from sigdask.report.page import write_page
-from sigdask.report.terminal import render
+from sigdask.report.terminal import render, warnings
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
@@ -39,15 +39,22 @@ SHOWN = 20
 """Changes listed unless all are asked for."""
 
 
-def results_text(found: Mapping[str, Results], *, everything: bool, width: int | None) -> str:
-    """Return the tables of all test sets, each under its warnings; what is said once is not said again."""
+def results_text(
+    found: Mapping[str, Results], *, everything: bool, verbose: bool = False, width: int | None = None
+) -> str:
+    """Return what was found of each test set, its warnings below; what is said once is not said again."""
     parts, told = [], set[str]()
     for name, results in found.items():
-        notes = [printable(f"warning: {w}") for w in results.warnings if w not in told]
-        told |= set(results.warnings)
-        table = render(results, everything=everything, width=width)
-        parts.append("\n".join([printable(f"== {name} =="), *notes, table]))
+        notes = [note.text for note in warnings(results, verbose=verbose) if note.text not in told]
+        told |= {*notes}
+        text = render(results, everything=everything, verbose=verbose, width=width)
+        parts.append("\n".join([printable(f"== {name} =="), text, *(printable(f"warning: {note}") for note in notes)]))
     return "\n\n".join(parts)
+
+
+def answers_text(found: Mapping[str, Results]) -> str:
+    """Return a line of each test set: which system is best."""
+    return "\n".join(printable(f"{name}: {verdict.of(results).headline}") for name, results in found.items())
 
 
 def status_text(status: Status, now: float, *, width: int | None = None) -> str:
@@ -110,12 +117,14 @@ def changes_text(changes: Changes, alpha: float, *, everything: bool = False) ->
     return "\n".join(lines)
 
 
-def report_text(report: Report, *, everything: bool = False, width: int | None = None) -> str:
-    """Return results and what changed."""
+def report_text(report: Report, *, everything: bool = False, verbose: bool = False, width: int | None = None) -> str:
+    """Return results and what changed: of several test sets the answers of all first."""
     run = report.run
     lines = [printable(f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}"), ""]
+    if len(report.results) > 1:
+        lines += [answers_text(report.results), ""]
     if report.results:
-        lines += [results_text(report.results, everything=everything, width=width), ""]
+        lines += [results_text(report.results, everything=everything, verbose=verbose, width=width), ""]
     for name, text in evaluations_text(report.evaluations, everything=everything, width=width).items():
         lines += [printable(f"== {name} =="), text, ""]
     lines += list(_looks(run))

@@ -14,7 +14,7 @@ from sigdask.statistics.letters import Ranked, discriminative_power, ranking
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Systems by score, with letters: those that share one are not told apart.
+    """Systems by score, with letters: those that share one are not significantly different.
 
     Attributes
     ----------
