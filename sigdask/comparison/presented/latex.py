@@ -69,7 +69,7 @@ def document_parts(tables: Iterable[PaperTable], *, caption: str | None = None, 
     """
     yield (
         f"% By sigdask {made_by()}: needs \\usepackage{{booktabs}} alone; in two columns write table* for table.\n"
-        "% BibTeX of what is cited: sigdask cite\n"
+        "% BibTeX of what is cited: --bibtex FILE.bib, or sigdask cite\n"
     )
     for number, table in enumerate(tables, 1):
         lines = [*_floats(table, caption, label if number == 1 else f"{label}-{number}")]

@@ -186,7 +186,7 @@ def test_files_end_as_what_they_hold_and_a_pipe_has_the_table_alone(tmp_path):
     ("arguments", "text"),
     [
         (("--latex", "nowhere/t.tex"), "--latex nowhere/t.tex: cannot be written"),
-        (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex"),
+        (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex, .bib"),
         (("--latex", "-", "--markdown", "-"), "--markdown - and --latex -: standard output takes one of them"),
         (("--latex", "t.tex", "-o", "u.tex"), "-o u.tex: t.tex is to hold the same"),
         (("--latex", "-", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
