@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented import verdict
+from sigdask.comparison.presented.answering.amounts import in_points
 from sigdask.comparison.presented.verdict import Verdict
 from sigdask.comparison.presented.words import citation, is_adjusted
 from sigdask.comparison.results import Results
@@ -57,7 +58,7 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
     rows = _shown(results, found, ranked=bool(rankings), everything=everything, verbose=verbose)
     shown = [*results.table.take(rows).results()]
     title = remarks.title(found) if rankings and len(rows) < len(results) else ""
-    parts += tables.text(shown, results.alpha, width, title=title)
+    parts += tables.text(shown, results.alpha, width, points=in_points(results.table), title=title)
     parts += _rest(results, found, len(rows))
     parts += _classical(results, shown, width, everything=everything)
     if verbose or everything:

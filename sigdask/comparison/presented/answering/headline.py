@@ -147,6 +147,9 @@ def _ranking(told: Told, g: int) -> str:
         lead = f"{rival} scores the same"
     else:
         lead = f"ahead of {rival}, the next, by {told.size(row)}; {told.p(row)}"
+    if beside == [rival] and c.ahead[row] != 0:
+        size = f"ahead by {told.size(row)}; {told.p(row)}"
+        return f"{best} scores best {told.places[g]}, but not significantly better than {rival}, the next: {size}"
     if not beside:
         all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
         return f"{best} is best {told.places[g]}, better than {all_others}: {lead}"
