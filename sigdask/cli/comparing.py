@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sigdask.cli import drawing
 from sigdask.cli.declaring import grouped, option, whole
 from sigdask.cli.progress import Steps, files_of, progress
 from sigdask.cli.showing import (
@@ -103,6 +104,7 @@ GROUPS = {
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
+        *drawing.OPTIONS,
         click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
@@ -126,6 +128,7 @@ def compare(**options: Any) -> None:
     """
     how = _how(options)
     files = _files(options)
+    drawing.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
@@ -142,6 +145,10 @@ def compare(**options: Any) -> None:
         from sigdask.report.page import write_page
 
         write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
+    if options["figures"] is not None:
+        from sigdask.report.figures import of_results
+
+        drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
 
 
 def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:

@@ -190,13 +190,6 @@ def test_details_are_shown_where_they_are_asked_for(option):
     assert "note: the 95 % interval contains 0 though p = 0.04" in done.stdout
 
 
-def test_the_readme_shows_what_the_program_prints():
-    done = started(
-        "compare", YEH.relative_to(ROOT), "--metric", "recall", "--metric", "f1", "--metric", "precision", cwd=ROOT
-    )
-    assert done.stdout.strip() in (ROOT / "README.md").read_text()
-
-
 def test_json_goes_to_standard_output_alone(files):
     done = started("compare", "good.csv", "--json", "-", cwd=files)
     assert json.loads(done.stdout)["results"][0]["p_value"] == 0.75
