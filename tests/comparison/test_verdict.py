@@ -142,7 +142,7 @@ def counts(**options):
 def test_the_best_of_many_is_named_with_those_that_are_not_significantly_different():
     found = verdict.of(compare_all(counts(), trials=999, second_run=False))
     assert re.fullmatch(
-        r"s5 scores best on mean, but is not significantly different from s4: ahead of s4, the next, by "
+        r"s5 scores best on mean, but not significantly better than s4, the next: ahead by "
         r"0\.20 \[0\.0\d, 0\.3\d\]; adjusted p = 0\.1\d*\.",
         found.headline,
     )
@@ -167,7 +167,7 @@ def test_a_tie_at_the_top_is_told():
 def test_against_a_baseline_those_are_counted_that_beat_it():
     found = verdict.of(compare_all(counts(), trials=999, baseline="s2"))
     assert re.fullmatch(
-        r"2 of 5 systems are better than s2 on mean: s5 by 0\.47 \[.*\], adjusted p = 0\.00\d*; also s4; 3 not "
+        r"2 of 5 systems are better than s2 on mean: s5 by 0\.47 \[.*\], adjusted p = 0\.00\d*; also s4; 3 are not "
         r"significantly different\.",
         found.headline,
     )
@@ -184,7 +184,7 @@ def test_against_a_baseline_those_are_counted_that_beat_it():
 def test_over_all_sets_the_answer_is_of_the_mean_difference():
     found = verdict.of(compare_all(counts(), trials=999, by="domain", together=True))
     assert found.headline.startswith(
-        "s5 scores best on mean (mean of 4 sets), but is not significantly different from s4: ahead of s4, the next, "
+        "s5 scores best on mean (mean of 4 sets), but not significantly better than s4, the next: ahead by 0.20; "
     )
     two = Counts.from_scores(
         {k: v for k, v in systems().items() if k in {"s0", "s5"}}, groups={"domain": [*("abcd" * 15)]}
