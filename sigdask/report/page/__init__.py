@@ -19,7 +19,7 @@ from sigdask.report.page import behind, comparisons
 from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, answer, close
 from sigdask.report.page.frame import Part, framed
 from sigdask.report.page.grids import Grid
-from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, Section, sections
+from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, Section, sections
 from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.trials import trials_text
 
@@ -138,6 +138,7 @@ def page(
         "adjusted": is_adjusted(table),
         "most_in_matrix": MOST_IN_MATRIX,
         "most_open": MOST_OPEN,
+        "drawing": WIDTH,
         "citations": list(dict.fromkeys(citation(results) for results in shown.values())),
         "curve": behind.curve(table),
     }

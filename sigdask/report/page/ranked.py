@@ -18,7 +18,7 @@ MOST_IN_MATRIX = 150
 MOST_IN_RANKINGS = 5000
 """Systems listed in all rankings together, but for the first."""
 
-WIDTH, PAD = 240, 6
+WIDTH, PAD = 340, 14
 """Of the drawing of differences, and what stays free at its sides."""
 
 
