@@ -149,7 +149,7 @@ def page(
 def _of_sets(sets: Mapping[str, Results], *, all_listed: bool) -> Iterator[OfSet]:
     n_left = MOST_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
-        found, n_left_out = sections(results.table, n_left, all_listed=all_listed)
+        found, n_left_out = sections(results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed)
         n_left -= sum(len(own.places) for own in found)
         together = behind.over_sets(f"together-{k}", results) if results.together else None
         yield OfSet(name, found, n_left_out, together, [*trials_text(results)])
