@@ -122,7 +122,7 @@ const sigdask = (() => {
       this.filters = filterBar(this.caption, choices, (chosen, words) => this.filter(chosen, words));
       this.place.replaceChildren(this.filters.bar, this.scroll);
       this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()));
-      new ResizeObserver(() => this.draw()).observe(this.scroll);
+      new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.scroll);
       this.filter({}, []);
     }
 
