@@ -1,0 +1,128 @@
+"""All comparisons as one grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.found import sentences
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.notes import texts
+from sigdask.comparison.presented.cells import confidence, how, interval_cell, is_bounded, p_cell, score_text, signed
+from sigdask.comparison.presented.words import is_adjusted
+from sigdask.comparison.table import AGREES, DISAGREES, Coded, Table
+from sigdask.report.page.grids import Column, Grid, by_rows, coded, named
+from sigdask.statistics.rounding import limits_text
+
+MOST_ROWS = 20_000
+"""Comparisons listed; of more, those with the smallest p."""
+
+
+def grid(table: Table) -> tuple[Grid, NDArray[np.int64]]:
+    """Return the grid of comparisons and the rows of the table that it lists."""
+    rows = listed(table)
+    own = table.take(rows)
+    left_out = ""
+    if len(rows) < len(table):
+        left_out = f"The {len(rows):,} with the smallest p of {len(table):,}; the JSON has all."
+    more = {"rows": rows.tolist() if len(rows) < len(table) else None, "notes": _notes(own), "better": _better(own)}
+    if own.intervals is not None:
+        more["plot"] = _plot(own)
+    return Grid("comparisons", "Comparisons of systems", [*_columns(own)], left_out, more), rows
+
+
+def listed(table: Table) -> NDArray[np.int64]:
+    """Return the rows that are listed: all, or those with the smallest p."""
+    if len(table) <= MOST_ROWS:
+        return np.arange(len(table))
+    single = np.where(np.isnan(table.p_value), table.p_high, table.p_value)
+    order: NDArray[np.int64] = np.lexsort((single, np.where(np.isnan(table.p_adjusted), single, table.p_adjusted)))
+    return order[:MOST_ROWS]
+
+
+def _columns(table: Table) -> Iterator[Column]:
+    alpha, adjusted = table.alpha, is_adjusted(table)
+    test_set, subset = named(table.test_set), named(table.subset, lambda s: s.value if s else "")
+    yield Column("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
+    yield Column("subset", subset, is_filter=True, is_hidden=not any(subset.values))
+    yield Column("A", named(table.a))
+    yield Column("B", named(table.b))
+    yield Column("metric", named(table.metric, lambda score: score.name), is_filter=True)
+    yield Column("score A", coded(table.score_a, score_text), is_number=True)
+    yield Column("score B", coded(table.score_b, score_text), is_number=True)
+    yield Column("A − B", coded(table.difference, signed), is_number=True)
+    if (sure := table.intervals) is not None:
+        ends = (sure.low, sure.high, sure.confidence, sure.method.codes)
+        yield Column("interval of A − B", by_rows(table, ends, interval_cell), is_number=True)
+        yield Column("paired d", coded(sure.paired_d, _effect), is_number=True)
+    yield Column("unadjusted p" if adjusted else "p", coded(table.p_value, lambda p: p_cell(p, alpha)), is_number=True)
+    if adjusted:
+        yield Column("adjusted p", coded(table.p_adjusted, lambda p: p_cell(p, alpha)), is_number=True)
+    counted = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _stopped(table))
+    yield Column("verdict", _verdicts(table), is_filter=True)
+    yield Column("checks", _checks(table), is_filter=True)
+    yield Column("interval of p", by_rows(table, counted, lambda r: _limits(r, alpha)), is_number=True)
+    yield Column("method", by_rows(table, counted, how))
+    units = by_rows(table, (table.n_discordant, table.n_units), _units)
+    yield Column("units that differ", units, is_number=True)
+
+
+def _effect(d: float) -> str:
+    return "" if np.isnan(d) else f"{d:+.2f}"
+
+
+def _units(r: Result) -> str:
+    return f"{r.n_discordant:,} of {r.n_units:,}"
+
+
+def _limits(r: Result, alpha: float) -> str:
+    """Say between which limits the trials leave p; nothing where it is exact."""
+    if r.method == "exact":
+        return ""
+    return limits_text(*r.p_interval, alpha) + ("" if is_bounded(r) else f" ({confidence(r)})")
+
+
+def _stopped(table: Table) -> NDArray[np.int64]:
+    """Return what a rule to stop says of each row, as a number."""
+    found = np.zeros(len(table), np.int64)
+    for k, stops in enumerate(table.stops):
+        ruled = stops.n_asked > 0
+        found = np.where(ruled, 1 + 2 * k + stops.is_early, found)
+    return found
+
+
+def _verdicts(table: Table) -> Coded[str]:
+    """Return the verdicts, as `Result.verdict` words them."""
+    return by_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
+
+
+def _checks(table: Table) -> Coded[str]:
+    """Say of each row whether its cross-checks agree."""
+    agrees = np.zeros(len(table), np.bool_)
+    for checked in table.checks.values():
+        agrees |= checked.verdict == AGREES
+    codes = np.where(table.disagrees, DISAGREES, np.where(agrees, AGREES, 0))
+    return coded(codes, {DISAGREES: "disagree", AGREES: "agree", 0: ""}.__getitem__)
+
+
+def _better(table: Table) -> str:
+    """Return a digit for each row: which system scores better, 0 for neither."""
+    higher = np.array([score.higher_is_better for score in table.metric.values], np.bool_)[table.metric.codes]
+    first = (table.difference > 0) == higher
+    codes = np.where((table.difference == 0) | np.isnan(table.difference), 0, np.where(first, 1, 2))
+    return "".join(map(str, codes.tolist()))
+
+
+def _notes(table: Table) -> dict[str, list[Any]]:
+    found = sentences.notes(table)
+    return {"rows": [*found], "texts": ["; ".join(texts(own)) for own in found.values()]}
+
+
+def _plot(table: Table) -> dict[str, list[float | None]]:
+    """Return the ends of intervals, as far as a picture shows them; None where there is none."""
+    assert table.intervals is not None
+    ends = {"low": table.intervals.low, "high": table.intervals.high, "at": table.difference}
+    return {name: [float(f"{x:.4g}") if np.isfinite(x) else None for x in own.tolist()] for name, own in ends.items()}
