@@ -45,6 +45,26 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def browser():
+    """Start the one browser of all tests of pages; see tests/browser.py."""
+    from browser import started
+
+    with started() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(browser):
+    """Open pages from their files: `opened(file, width=390, dark=True)`, checked and closed at the end."""
+    from contextlib import ExitStack
+
+    from browser import shown
+
+    with ExitStack() as pages:
+        yield lambda file, **how: pages.enter_context(shown(browser, file, **how))
+
+
+@pytest.fixture(scope="session")
 def yeh():
     from sigdask.formats import read
 

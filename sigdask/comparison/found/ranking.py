@@ -61,7 +61,7 @@ def groups(table: Table) -> Iterator[NDArray[np.int64]]:
     yield from (parts[k] for k in np.argsort(first))
 
 
-def _systems(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+def systems_of(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the names of systems, and the place of each row's A and B among them."""
     names = list(dict.fromkeys((*table.a.values, *table.b.values)))
     places = {name: k for k, name in enumerate(names)}
@@ -73,7 +73,7 @@ def _all_pairs(table: Table) -> bool:
     """Say whether every two systems were compared; one-sided, the other direction is not tested."""
     if any(table.alternative.values[code] != "two-sided" for code in np.unique(table.alternative.codes).tolist()):
         return False
-    names, a, b = _systems(table)
+    names, a, b = systems_of(table)
     n_systems = len(np.unique(np.concatenate([a, b])))
     n_pairs = len(np.unique(np.minimum(a, b) * len(names) + np.maximum(a, b)))
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
@@ -81,7 +81,7 @@ def _all_pairs(table: Table) -> bool:
 
 def ranking_of(table: Table) -> Ranking:
     """Rank the systems of these comparisons, which are all pairs by one metric."""
-    names, a, b = _systems(table)
+    names, a, b = systems_of(table)
     most_items = np.argsort(-table.n_items, kind="stable")  # where items are missing, the pair that has most of them
     systems = np.column_stack([a, b])[most_items].reshape(-1)
     scores = np.column_stack([table.score_a, table.score_b])[most_items].reshape(-1)

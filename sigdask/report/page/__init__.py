@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.comparison.presented.words import citation
+from sigdask.comparison.presented.words import citation, is_adjusted
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.report.files import write_whole
 from sigdask.report.page import answer, behind, comparisons
 from sigdask.report.page.frame import Part, framed
 from sigdask.report.page.grids import Grid
-from sigdask.report.page.ranked import MOST_IN_RANKINGS, Section, sections
+from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, Section, sections
 from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.trials import trials_text
 
@@ -27,6 +27,10 @@ Inputs = Mapping[str, Mapping[str, str]]
 NOTHING: Inputs = {}
 NO_TEXTS: Mapping[str, str] = {}
 NO_PARTS: Mapping[str, Part] = {}
+
+
+MOST_OPEN = 30
+"""Systems up to which a matrix is open at first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +128,9 @@ def page(
         "tests": tests,
         "n_rows": len(table),
         "alpha": table.alpha,
+        "adjusted": is_adjusted(table),
+        "most_in_matrix": MOST_IN_MATRIX,
+        "most_open": MOST_OPEN,
         "citations": list(dict.fromkeys(citation(results) for results in shown.values())),
         "curve": behind.curve(table),
     }

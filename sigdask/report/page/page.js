@@ -1,15 +1,19 @@
 "use strict";
+// The page's own script: kept by hand, without a build. Everything that users named is set as text.
 const sigdask = (() => {
+  /* ---- what the page holds, and elements made of it ---- */
+
   /** What the page holds under a name, or null. */
   const data = (name) => {
     const held = document.getElementById(`data-${name}`);
     return held && JSON.parse(held.textContent);
   };
 
-  /** An element: attributes by name (true for an empty one, null for none), children as elements or as text. */
+  const SVG = new Set(["svg", "g", "line", "rect", "circle", "path", "text", "polyline"]);
+
+  /** An element: attributes by name (true for an empty one, null or false for none), children as elements or text. */
   const make = (tag, attributes = {}, ...children) => {
-    const svg = ["svg", "g", "line", "rect", "circle", "path", "text", "polyline"].includes(tag);
-    const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    const made = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
     }
@@ -17,13 +21,318 @@ const sigdask = (() => {
     return made;
   };
 
-  const opened = { rows: new Set(), show: () => {} };
+  const count = (n) => n.toLocaleString("en");
+  const some = (n, of, noun) => `${n === of ? count(n) : `${count(n)} of ${count(of)}`} ${noun}${of === 1 ? "" : "s"}`;
 
-  /** Say which rows of the table of comparisons can be opened, and what shows one: show(row). */
-  const openable = (rows, show) => {
-    opened.rows = new Set(rows);
-    opened.show = show;
+  /* ---- sorting: by what is written ---- */
+
+  const collator = new Intl.Collator("en", { numeric: true });
+
+  /** The number that a text begins with; NaN, which is sorted last, where there is none. */
+  const number = (text) => {
+    const found = /[-+]?\d[\d.]*(e[-+]?\d+)?/i.exec(text.replaceAll(",", ""));
+    return found ? parseFloat(found[0]) : NaN;
   };
 
-  return Object.freeze({ data, make, openable });
+  /** How two numbers or texts stand, downwards or upwards; what is missing comes last both ways. */
+  const compare = (a, b, down) => {
+    const missing = (a === "" || Number.isNaN(a)) - (b === "" || Number.isNaN(b));
+    if (missing || a === b) return missing;
+    const order = typeof a === "number" ? a - b : collator.compare(a, b);
+    return down ? -order : order;
+  };
+
+  /** A head whose button sorts; `sort(down)` is called with the direction. */
+  const sortingHead = (head, attributes, heads, sort) => {
+    const cell = make("th", { scope: "col", ...attributes }, make("button", { type: "button" }, head));
+    cell.firstChild.addEventListener("click", () => {
+      const down = cell.getAttribute("aria-sort") === "ascending";
+      heads().forEach((other) => other.removeAttribute("aria-sort"));
+      cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+      sort(down);
+    });
+    return cell;
+  };
+
+  /* ---- filters: choices of values and words to find ---- */
+
+  const MOST_CHOICES = 500;
+
+  /** A bar of filters; `changed({head: value, …}, words)` is called with what is chosen. */
+  const filterBar = (name, choices, changed) => {
+    const status = make("p", { class: "count", role: "status" });
+    const selects = choices.filter(([, values]) => values.length > 1 && values.length <= MOST_CHOICES).map(([head, values]) => {
+      const all = make("option", { value: "" }, "all");
+      const options = [...values].sort(collator.compare).map((value) => make("option", { value: `=${value}` }, value || "none"));
+      const select = make("select", { name: head }, all, ...options);
+      return [select, make("label", {}, make("span", {}, head), select)];
+    });
+    const search = make("input", { type: "search", name: "text", autocomplete: "off", spellcheck: "false" });
+    const tell = () => {
+      const chosen = selects.filter(([select]) => select.value).map(([select]) => [select.name, select.value.slice(1)]);
+      changed(Object.fromEntries(chosen), search.value.toLowerCase().split(/\s+/).filter(Boolean));
+    };
+    const bar = make("form", { class: "filters", "aria-label": `Filter: ${name}` },
+      ...selects.map(([, label]) => label), make("label", {}, make("span", {}, "find"), search), status);
+    bar.addEventListener("input", tell);
+    bar.addEventListener("submit", (event) => event.preventDefault());
+    return { bar, status, set: (head, value) => {
+      selects.forEach(([select]) => { select.value = select.name in head ? `=${head[select.name]}` : ""; });
+      search.value = value;
+      tell();
+    } };
+  };
+
+  /* ---- grids: tables whose rows are drawn as they scroll ---- */
+
+  const MOST_PRINTED = 2000;
+  const BEYOND = 12; // rows that are drawn above and below what is seen
+  const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree" };
+
+  class Grid {
+    constructor(place) {
+      this.place = place;
+      this.name = place.dataset.grid;
+      const held = data(this.name);
+      Object.assign(this, { caption: held.caption, n: held.n, plot: held.plot, better: held.better, held });
+      this.columns = held.columns.map((own) => ({
+        ...own, at: own.codes ? (row) => own.codes[row] : (row) => row,
+        keys: own.values.map((text) => (own.number ? number(text) : text)),
+      }));
+      this.notes = new Map(held.notes ? held.notes.rows.map((row, k) => [row, held.notes.texts[k]]) : []);
+      this.listed = held.rows && new Map(held.rows.map((row, k) => [row, k])); // rows of all results, where some are left out
+      this.opened = { rows: new Set(), show: null };
+      this.order = Array.from({ length: this.n }, (_, row) => row);
+      this.shown = this.order;
+      this.build();
+    }
+
+    cell(head, row) {
+      const own = this.columns.find((column) => column.head === head);
+      return own ? own.values[own.at(row)] : "";
+    }
+
+    build() {
+      const visible = this.columns.filter((own) => !own.hidden);
+      this.layout = visible.flatMap((own) => (own.head === "interval of A − B" && this.plot ? [own, null] : [own]));
+      this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : sortingHead(
+        own.head, { class: own.number ? "n" : null }, () => this.heads, (down) => this.sort(own, down)));
+      this.body = make("tbody");
+      this.table = make("table", {}, make("caption", {}, this.caption),
+        make("colgroup", {}, ...this.layout.map((own) => this.width(own))),
+        make("thead", {}, make("tr", { "aria-rowindex": 1 }, ...this.heads)), this.body);
+      this.scroll = make("div", { class: "scroll rows", role: "region", tabindex: 0, "aria-label": this.caption }, this.table);
+      const choices = this.columns.filter((own) => own.filter).map((own) => [own.head, own.values]);
+      this.filters = filterBar(this.caption, choices, (chosen, words) => this.filter(chosen, words));
+      this.place.replaceChildren(this.filters.bar, this.scroll);
+      this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()));
+      new ResizeObserver(() => this.draw()).observe(this.scroll);
+      this.filter({}, []);
+    }
+
+    /** A column as wide as its longest text, within limits, so that rows may come and go. */
+    width(own) {
+      const made = make("col");
+      if (own === null) made.className = "drawn";
+      else made.style.width = `${Math.min(own.values.reduce((most, text) => Math.max(most, text.length), own.head.length + 2), 38) + 2.5}ch`;
+      return made;
+    }
+
+    filter(chosen, words) {
+      const tests = this.columns.filter((own) => own.head in chosen).map((own) => {
+        const code = own.values.indexOf(chosen[own.head]);
+        return (row) => own.at(row) === code;
+      });
+      const named = this.columns.filter((own) => !own.number);
+      for (const word of words) {
+        const has = named.map((own) => own.values.map((text) => text.toLowerCase().includes(word)));
+        tests.push((row) => named.some((own, k) => has[k][own.at(row)]));
+      }
+      this.tests = tests;
+      this.refresh();
+    }
+
+    sort(own, down) {
+      this.order.sort((a, b) => compare(own.keys[own.at(a)], own.keys[own.at(b)], down) || a - b);
+      this.refresh();
+    }
+
+    refresh() {
+      this.shown = this.order.filter((row) => this.tests.every((test) => test(row)));
+      this.table.setAttribute("aria-rowcount", this.shown.length + 1);
+      this.filters.status.textContent = some(this.shown.length, this.n, "row");
+      this.scroll.scrollTop = 0;
+      this.draw();
+    }
+
+    /** Draw the rows that are seen, or so many of all of them. */
+    draw(all = 0) {
+      const height = this.height || 32;
+      const first = all ? 0 : Math.max(Math.floor(this.scroll.scrollTop / height) - BEYOND, 0);
+      const seen = Math.ceil((this.scroll.clientHeight || 600) / height) + 2 * BEYOND;
+      const last = Math.min(first + (all || seen), this.shown.length);
+      const focused = document.activeElement?.closest?.("tr")?.dataset.row;
+      const rows = this.shown.slice(first, last).map((row, k) => this.row(row, first + k));
+      this.body.replaceChildren(this.space(first * height), ...rows, this.space(all ? 0 : (this.shown.length - last) * height));
+      if (rows.length && !this.height) this.height = rows[0].getBoundingClientRect().height;
+      if (focused) this.body.querySelector(`tr[data-row="${focused}"] button`)?.focus({ preventScroll: true });
+    }
+
+    space(height) {
+      const made = make("tr", { class: "space", "aria-hidden": "true" }, make("td", { colspan: this.layout.length }));
+      made.firstChild.style.height = `${height}px`;
+      made.hidden = height === 0;
+      return made;
+    }
+
+    row(row, k) {
+      const better = this.better?.[row];
+      const cells = this.layout.map((own) => {
+        if (own === null) return make("td", { class: "drawn" }, this.picture(row));
+        const text = own.values[own.at(row)];
+        const wins = (own.head === "A" && better === "1") || (own.head === "B" && better === "2");
+        const kind = own.number ? "n" : own.head === "verdict" || own.head === "checks" ? `mark ${MARKS[text] ?? "open"}` : wins ? "wins" : null;
+        const title = own.head === "verdict" && this.notes.has(row) ? `${text}; ${this.notes.get(row)}` : text;
+        const button = own.head === "A" && this.opened.rows.has(row) ? this.button(row) : null;
+        return make("td", { class: kind, title: title.length > 12 ? title : null }, button, text);
+      });
+      return make("tr", { "aria-rowindex": k + 2, "data-row": row }, ...cells);
+    }
+
+    button(row) {
+      const made = make("button", { type: "button", class: "open" }, "Open");
+      made.setAttribute("aria-label", `Open ${this.cell("A", row)} and ${this.cell("B", row)}, ${this.cell("metric", row)}`);
+      made.addEventListener("click", () => this.opened.show(this.held.rows ? this.held.rows[row] : row, made));
+      return made;
+    }
+
+    /** The difference and its interval, on the scale of all with the same metric. */
+    picture(row) {
+      this.scales ??= this.scaled();
+      const metric = this.cell("metric", row);
+      const at = (value) => 4 + 132 * (value - this.scales[metric][0]) / (this.scales[metric][1] - this.scales[metric][0] || 1);
+      const { low, high, at: point } = this.plot;
+      const line = (kind, from, to, y1, y2) => make("line", { class: kind, x1: at(from), x2: at(to), y1, y2 });
+      return make("svg", { class: "forest", viewBox: "0 0 140 20", "aria-hidden": "true" }, line("zero", 0, 0, 0, 20),
+        low[row] === null || high[row] === null ? null : line("sure", low[row], high[row], 10, 10),
+        point[row] === null ? null : make("circle", { cx: at(point[row]), cy: 10, r: 3.5 }));
+    }
+
+    scaled() {
+      const found = {};
+      for (let row = 0; row < this.n; row += 1) {
+        const own = (found[this.cell("metric", row)] ??= [0, 0]);
+        for (const ends of [this.plot.low, this.plot.high, this.plot.at]) {
+          own[0] = Math.min(own[0], ends[row] ?? 0);
+          own[1] = Math.max(own[1], ends[row] ?? 0);
+        }
+      }
+      return found;
+    }
+
+    openable(rows, show) {
+      const own = this.listed ? rows.filter((row) => this.listed.has(row)).map((row) => this.listed.get(row)) : rows;
+      this.opened = { rows: new Set(own), show };
+      this.draw();
+    }
+  }
+
+  const grids = new Map([...document.querySelectorAll(".grid")].map((place) => [place.dataset.grid, new Grid(place)]));
+  const comparisons = grids.get("comparisons");
+
+  addEventListener("beforeprint", () => grids.forEach((grid) => grid.draw(MOST_PRINTED)));
+  addEventListener("afterprint", () => grids.forEach((grid) => grid.draw()));
+
+  /* ---- rankings: tables that stand in the page ---- */
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells].filter((cell) => cell.tagName === "TH");
+    heads.forEach((cell, k) => {
+      const key = cell.classList.contains("n") ? number : (text) => text;
+      heads[k] = sortingHead(cell.textContent, { class: cell.className || null }, () => heads, (down) => {
+        const keyed = [...table.tBodies[0].rows].map((row) => [key(row.cells[k].textContent.trim()), row]);
+        table.tBodies[0].append(...keyed.sort(([a], [b]) => compare(a, b, down)).map(([, row]) => row));
+      });
+      cell.replaceWith(heads[k]);
+    });
+  }
+
+  const rankings = [...document.querySelectorAll(".ranking")];
+  const filterRankings = (status) => (chosen, words) => {
+    let n = 0;
+    for (const own of rankings) {
+      const { set, metric, subset } = own.dataset;
+      const fits = Object.entries(chosen).every(([head, value]) => ({ "test set": set, metric, subset })[head] === value);
+      const rows = [...own.querySelectorAll("tbody tr[data-system]")];
+      for (const row of rows) row.hidden = !words.every((word) => row.dataset.system.toLowerCase().includes(word));
+      own.hidden = !fits || rows.every((row) => row.hidden);
+      n += !own.hidden;
+    }
+    status().textContent = some(n, rankings.length, "ranking");
+  };
+  if (rankings.length > 1) {
+    const values = (name) => [...new Set(rankings.map((own) => own.dataset[name]))];
+    const made = filterBar("rankings", [["test set", values("set")], ["subset", values("subset")], ["metric", values("metric")]],
+      filterRankings(() => made.status));
+    rankings[0].closest("section").before(made.bar);
+    made.set({}, "");
+  }
+
+  /* ---- matrices: every pair of a ranking ---- */
+
+  /** The rows of a ranking's comparisons, by the names of both systems. */
+  const pairsOf = ({ set, subset, metric }) => {
+    const fits = [["test set", set], ["subset", subset], ["metric", metric]].map(([head, value]) => {
+      const own = comparisons.columns.find((column) => column.head === head);
+      const code = own.values.indexOf(value);
+      return (row) => own.at(row) === code;
+    });
+    const found = new Map();
+    for (let row = 0; row < comparisons.n; row += 1) {
+      if (fits.every((fit) => fit(row))) {
+        const [a, b] = [comparisons.cell("A", row), comparisons.cell("B", row)];
+        found.set(JSON.stringify([a, b]), [row, "1"]).set(JSON.stringify([b, a]), [row, "2"]);
+      }
+    }
+    return found;
+  };
+
+  const square = (a, b, found) => {
+    if (!found) return make("td", { class: "self" });
+    const [row, side] = found;
+    const p = comparisons.cell("adjusted p", row) || comparisons.cell("unadjusted p", row) || comparisons.cell("p", row);
+    const verdict = comparisons.cell("verdict", row);
+    const kind = verdict === "significant" ? (comparisons.better[row] === side ? "better" : "worse") : "";
+    return make("td", { class: kind || null, title: `${a} and ${b}: ${kind ? `${kind}, ` : ""}${verdict}, p = ${p}` }, p);
+  };
+
+  const drawMatrix = (own) => {
+    const names = [...own.querySelectorAll("tbody tr[data-system]")].map((row) => row.dataset.system);
+    const pairs = pairsOf(own.dataset);
+    const head = make("tr", {}, make("td"), ...names.map((name) => make("th", { scope: "col", title: name }, make("span", {}, name))));
+    const rows = names.map((a) => make("tr", {}, make("th", { scope: "row", title: a }, a),
+      ...names.map((b) => square(a, b, pairs.get(JSON.stringify([a, b]))))));
+    const caption = make("caption", {}, `p of every pair by ${own.dataset.metric}`);
+    own.querySelector(".matrix").replaceChildren(make("div", { class: "scroll both", role: "region", tabindex: 0, "aria-label": caption.textContent },
+      make("table", {}, caption, make("thead", {}, head), make("tbody", {}, ...rows))));
+  };
+
+  for (const own of rankings) {
+    const place = own.querySelector(".pairs");
+    if (place?.open) drawMatrix(own);
+    place?.addEventListener("toggle", () => { if (place.open && !place.querySelector("table")) drawMatrix(own); });
+  }
+
+  performance.mark("sigdask:ready");
+
+  return Object.freeze({
+    data, make,
+    /** Say which rows of all results can be opened, and what shows one: `show(row, button)`. */
+    openable: (rows, show) => comparisons.openable([...rows], show),
+    /** What the table of comparisons says of a row of all results, by the heads of its columns. */
+    row: (row) => {
+      const own = comparisons.listed ? comparisons.listed.get(row) : row;
+      return Object.fromEntries(comparisons.columns.map((column) => [column.head, column.values[column.at(own)]]));
+    },
+  });
 })();

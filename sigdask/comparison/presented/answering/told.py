@@ -1,0 +1,204 @@
+"""What headlines are made of: comparisons, or verdicts over all sets, each with its sentence, amount and p."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from sigdask.comparison.presented.answering.amounts import amount, in_points
+from sigdask.comparison.presented.answering.contests import Contests
+from sigdask.comparison.presented.answering.sentence import chance, lead, sentence
+from sigdask.comparison.results import ResultAcrossSets, Results
+from sigdask.comparison.table import Table
+from sigdask.statistics.rounding import p_equals
+
+
+class Told(Protocol):
+    """Comparisons in groups, and words for single ones of them."""
+
+    @property
+    def contests(self) -> Contests:
+        """Who is ahead of whom."""
+        ...
+
+    @property
+    def places(self) -> Sequence[str]:
+        """Where each group is, as its own sentence calls it: on which metric, of which test set and subset."""
+        ...
+
+    @property
+    def noun(self) -> str:
+        """What groups are of which only one thing differs: metrics, subsets or test sets; else comparisons."""
+        ...
+
+    def among(self, groups: Sequence[int], told: Sequence[str]) -> str:
+        """Where several groups are, with what is told of each."""
+        ...
+
+    def sentence(self, row: int) -> str:
+        """Tell one comparison."""
+        ...
+
+    def size(self, row: int) -> str:
+        """Write by how much the better system is ahead."""
+        ...
+
+    def p(self, row: int) -> str:
+        """Write the p of the verdict."""
+        ...
+
+
+@dataclass(frozen=True)
+class Single:
+    """Comparisons as they are."""
+
+    table: Table
+
+    @cached_property
+    def contests(self) -> Contests:
+        """Who is ahead of whom."""
+        return Contests.of(self.table)
+
+    @cached_property
+    def _points(self) -> list[bool]:
+        told: list[bool] = in_points(self.table).tolist()
+        return told
+
+    @cached_property
+    def noun(self) -> str:
+        """What groups are of which only one thing differs."""
+        table = self.table
+        columns = {"test sets": table.test_set.codes, "subsets": table.subset.codes, "metrics": table.metric.codes}
+        varying = [name for name, codes in columns.items() if (codes != codes[0]).any()]
+        return varying[0] if len(varying) == 1 else "comparisons"
+
+    @cached_property
+    def places(self) -> Sequence[str]:
+        """Where each group is."""
+        return [f"on {self._metric(row)}{self._where(row)}" for row in self.contests.first.tolist()]
+
+    def among(self, groups: Sequence[int], told: Sequence[str]) -> str:
+        """Where several groups are, the metric once where it is the same."""
+        rows = self.contests.first[list(groups)].tolist()
+        same = self.noun in {"subsets", "test sets"}
+        named = [
+            self._where(row).removeprefix(" in ") if same else self._metric(row) + self._where(row) for row in rows
+        ]
+        parts = joined([name + text for name, text in zip(named, told, strict=True)])
+        return f"on {self._metric(rows[0])} in {parts}" if same else f"on {parts}"
+
+    def _metric(self, row: int) -> str:
+        score = self.table.metric[row]
+        return score.name + ("" if score.higher_is_better else " (lower is better)")
+
+    def _where(self, row: int) -> str:
+        """Say of which test set and subset a row is, where there are several."""
+        subset = self.table.subset[row]
+        several = len(self.table.test_set.values) > 1
+        parts = [self.table.test_set[row]] if several else []
+        parts += [f"{subset.column} {subset.value}"] if subset is not None else []
+        return f" in {', '.join(parts)}" if parts else ""
+
+    def sentence(self, row: int) -> str:
+        """Tell one comparison."""
+        points = self._points[int(self.table.metric.codes[row])]
+        return sentence(self.table.result(row), self.table.alpha, points=points, where=self._where(row))
+
+    def size(self, row: int) -> str:
+        """Write by how much the better system is ahead."""
+        return lead(self.table.result(row), points=self._points[int(self.table.metric.codes[row])])
+
+    def p(self, row: int) -> str:
+        """Write the p of the verdict."""
+        return chance(self.table.result(row), self.table.alpha)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Verdicts over all test sets or subsets."""
+
+    table: Table
+    found: tuple[ResultAcrossSets, ...]
+
+    @cached_property
+    def contests(self) -> Contests:
+        """Who is ahead of whom."""
+        return Contests.together(self.table, self.found)
+
+    @property
+    def noun(self) -> str:
+        """What groups are of."""
+        return "metrics"
+
+    @cached_property
+    def places(self) -> Sequence[str]:
+        """Where each group is."""
+        return [f"on {self._metric(row)}" for row in self.contests.first.tolist()]
+
+    def among(self, groups: Sequence[int], told: Sequence[str]) -> str:
+        """Where several groups are."""
+        rows = self.contests.first[list(groups)].tolist()
+        return f"on {joined([self._metric(row) + text for row, text in zip(rows, told, strict=True)])}"
+
+    @cached_property
+    def _points(self) -> dict[str, bool]:
+        told = in_points(self.table).tolist()
+        names = [score.name for score in self.table.metric.values]
+        return {name: all(t for n, t in zip(names, told, strict=True) if n == name) for name in names}
+
+    @cached_property
+    def _lower(self) -> set[str]:
+        return {score.name for score in self.table.metric.values if not score.higher_is_better}
+
+    def _metric(self, row: int) -> str:
+        v = self.found[row]
+        return f"{v.metric}{' (lower is better)' if v.metric in self._lower else ''} (mean of {v.n_sets} sets)"
+
+    def sentence(self, row: int) -> str:
+        """Tell one verdict."""
+        v, c = self.found[row], self.contests
+        if v.difference == 0:
+            return f"{v.a} and {v.b} score the same on {self._metric(row)}; {self.p(row)}"
+        better = c.winner(row)
+        if c.decision[row] == 1:
+            other = v.b if better == v.a else v.a
+            return f"{better} is better than {other} on {self._metric(row)} by {self.size(row)}; {self.p(row)}"
+        if not c.is_two_sided:
+            return f"{v.a} and {v.b} show no difference in the direction tested on {self._metric(row)}; {self.p(row)}"
+        return (
+            f"{v.a} and {v.b} are not significantly different on {self._metric(row)}: {better} is ahead by "
+            f"{self.size(row)}; {self.p(row)}"
+        )
+
+    def size(self, row: int) -> str:
+        """Write by how much the better system is ahead."""
+        v = self.found[row]
+        return amount(abs(v.difference), points=self._points[v.metric])
+
+    def p(self, row: int) -> str:
+        """Write the p of the verdict."""
+        v, alpha = self.found[row], self.table.alpha
+        if v.p_adjusted is not None:
+            return f"adjusted {p_equals(v.p_adjusted, alpha)}"
+        how = "exact" if v.method == "exact" else f"{v.n_trials:,} trials"
+        return f"{p_equals(v.p_value, alpha)} ({how})"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Join parts of a sentence.
+
+    Examples
+    --------
+    >>> joined(["a"]), joined(["a", "b"]), joined(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def told(results: Results) -> Told:
+    """Return what a headline is of: verdicts over all sets where these were asked for."""
+    if results.together:
+        return Together(results.table, results.together)
+    return Single(results.table)

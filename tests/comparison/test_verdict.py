@@ -1,0 +1,308 @@
+"""The answer first: sentences, checks in a line and close calls, of columns."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from sigdask.api import compare_all
+from sigdask.comparison.found.result import Result, Stopped
+from sigdask.comparison.presented import verdict
+from sigdask.comparison.presented.answering.amounts import amount, in_points
+from sigdask.comparison.presented.answering.closeness import FEW, close, units_to_turn
+from sigdask.comparison.results import Results
+from sigdask.comparison.table import DISAGREES, Coded, Table
+from sigdask.counts import Counts
+
+
+def result_of(**changes):
+    """One comparison of Yeh's f1, exact, or as changed."""
+    known = {
+        "test_set": "", "subset": None, "unit": "item", "a": "I", "b": "II", "metric": "f1", "higher_is_better": True,
+        "score_a": 0.4747, "score_b": 0.3521, "difference": 0.1226, "alternative": "two-sided", "n_items": 160,
+        "n_units": 160, "n_discordant": 86, "method": "exact", "n_trials": 2**20, "n_extreme": 31169,
+        "p_value": 0.02955, "p_interval": (0.02955, 0.02955),
+    }  # fmt: skip
+    return Result(**known | changes)
+
+
+def verdict_of(*results, **around):
+    return verdict.of(Results(Table.of(results, 0.05), 0, 0.05, **around))
+
+
+def headline(*results):
+    return verdict_of(*results).headline
+
+
+WEAK = {"p_value": 0.3, "p_interval": (0.3, 0.3)}
+SAMPLED = {"method": "approximate", "n_trials": 999, "n_extreme": 29, "p_value": 0.03, "p_interval": (0.018, 0.046)}
+OPEN = {"method": "approximate", "n_trials": 999, "n_extreme": 49, "p_value": 0.05, "p_interval": (0.034, 0.07)}
+TURNED = {"score_a": 0.3521, "score_b": 0.4747, "difference": -0.1226}
+
+
+def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
+    found = verdict.of(compare_all(yeh, metrics=["f1"], trials=9999))
+    assert found.headline == "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact)."
+    assert found.checks == "second run, exact p: all agree"
+    assert found.is_checked
+    assert (found.n_significant, found.n_undecided, found.n_comparisons, found.sentences) == (1, 0, 1, ())
+    assert found.best == (verdict.Best("", None, "f1", ("I",)),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (SAMPLED, "I is better than II on f1 by 12.3 points; p = 0.03 (999 trials)."),
+        (TURNED, "II is better than I on f1 by 12.3 points; p = 0.0296 (exact)."),
+        (WEAK, "I and II are not significantly different on f1: I is ahead by 12.3 points; p = 0.3 (exact)."),
+        (OPEN, "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 12.3 points; p = 0.05 (999 trials)."),
+        ({"p_adjusted": 0.2}, "I and II are not significantly different on f1: I is ahead by 12.3 points; adjusted p = 0.2."),
+        ({"p_adjusted": math.nan}, "I is better than II on f1 by 12.3 points; p = 0.0296 (exact)."),
+        (
+            {"metric": "WER", "higher_is_better": False},
+            "II is better than I on WER (lower is better) by 12.3 points; p = 0.0296 (exact).",
+        ),
+        (
+            {"alternative": "greater", **TURNED, "p_value": 0.98, "p_interval": (0.98, 0.98)},
+            "I does not score significantly higher than II on f1: it scores 12.3 points lower; p = 0.98, one-sided (exact).",
+        ),
+        ({"alternative": "less", **TURNED}, "II is better than I on f1 by 12.3 points; p = 0.0296, one-sided (exact)."),
+        (
+            {"alternative": "less", **TURNED, **WEAK},
+            "I does not score significantly lower than II on f1: it scores 12.3 points lower; p = 0.3, one-sided (exact).",
+        ),
+        (
+            {"difference": 0.0, "score_b": 0.4747, "p_value": 1.0, "p_interval": (1.0, 1.0)},
+            "I and II score the same on f1, 0.4747; p = 1 (exact).",
+        ),
+        ({"n_discordant": 0, "difference": 0.0}, "I and II are the same on f1: no item differs in what it counts."),
+        (
+            {"score_b": math.nan, "difference": math.nan, "p_value": 1.0, "p_interval": (1.0, 1.0)},
+            "I and II cannot be compared on f1: a score is missing.",
+        ),
+        (
+            {**SAMPLED, "p_value": math.nan, "stopped": Stopped("confidence-sequence", 4096, True, True, 0.001)},
+            "I is better than II on f1 by 12.3 points; p in 0.018 to 0.046 (99.9 % interval; stopped after 999 trials).",
+        ),
+        (
+            {**OPEN, "p_value": math.nan, "stopped": Stopped("confidence-sequence", 999, False, None, 0.001)},
+            "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 12.3 points; p in 0.034 to 0.07 (99.9 % interval; 999 trials).",
+        ),
+        (
+            {"subset": {"column": "domain", "value": "news"}},
+            "I is better than II on f1 in domain news by 12.3 points; p = 0.0296 (exact).",
+        ),
+    ],
+)  # fmt: skip
+def test_one_comparison_reads_well_and_claims_no_more_than_is_known(changes, said):
+    assert headline(result_of(**changes)) == said
+
+
+def test_the_interval_is_of_the_better_systems_lead(yeh):
+    found = verdict.of(compare_all(yeh, metrics=["precision"], trials=999))
+    assert "II is better than I on precision by 14.6 points [-0.5, 29.1]" in found.headline
+    other = verdict.of(compare_all(yeh, metrics=["precision"], pairs=[("II", "I")], trials=999))
+    assert re.search(r"II is better than I on precision by 14\.6 points \[-0\.\d, 29\.\d\]", other.headline)
+
+
+def test_metrics_that_disagree_on_the_best_are_told_apart_in_one_sentence():
+    found = verdict_of(
+        result_of(metric="recall"), result_of(metric="f1", **WEAK), result_of(metric="precision", **TURNED)
+    )
+    assert found.headline == (
+        "I is better than II on recall (p = 0.0296, exact); II is better than I on precision (p = 0.0296, exact); "
+        "I and II are not significantly different on f1 (p = 0.3, exact)."
+    )
+    assert found.sentences[2] == "II is better than I on precision by 12.3 points; p = 0.0296 (exact)."
+
+
+def test_many_subsets_of_two_systems_are_counted():
+    own = [result_of(subset={"column": "year", "value": str(k)}, **({} if k < 7 else WEAK)) for k in range(9)]
+    own.append(result_of(subset={"column": "year", "value": "9"}, **OPEN))
+    assert headline(*own) == (
+        "I is better than II in 7 of 10 subsets; I and II are not significantly different in 2; whether I is better "
+        "than II is undecided in 1."
+    )
+    assert headline(*own[:7]) == "I is better than II in all 7 subsets."
+
+
+def systems(n_items=60, names=6, step=0.12):
+    rng = np.random.default_rng(1)
+    base = rng.normal(size=n_items)
+    return {f"s{k}": base + rng.normal(size=n_items) * 0.5 + step * k for k in range(names)}
+
+
+def counts(**options):
+    return Counts.from_scores(systems(**options), groups={"domain": [*("abcd" * 15)]})
+
+
+def test_the_best_of_many_is_named_with_those_that_are_not_significantly_different():
+    found = verdict.of(compare_all(counts(), trials=999, second_run=False))
+    assert re.fullmatch(
+        r"s5 scores best on mean, but is not significantly different from s4: ahead of s4, the next, by "
+        r"0\.20 \[0\.0\d, 0\.3\d\]; adjusted p = 0\.1\d*\.",
+        found.headline,
+    )
+    [best] = found.best
+    assert best.names == ("s5", "s4")
+    far = verdict.of(compare_all(counts(step=1), trials=999, interval="none"))
+    assert re.fullmatch(
+        r"s5 is best on mean, better than all 5 others: ahead of s4, the next, by 1\.1; adjusted p = 0\.0\d*\.",
+        far.headline,
+    )
+
+
+def test_a_tie_at_the_top_is_told():
+    scores = systems(names=3, step=2)
+    found = verdict.of(compare_all({**scores, "twin": scores["s2"]}, trials=999))
+    assert (
+        "s2 scores best on mean, but is not significantly different from twin: twin scores the same." in found.headline
+    )
+    assert found.best[0].names == ("s2", "twin")
+
+
+def test_against_a_baseline_those_are_counted_that_beat_it():
+    found = verdict.of(compare_all(counts(), trials=999, baseline="s2"))
+    assert re.fullmatch(
+        r"2 of 5 systems are better than s2 on mean: s5 by 0\.47 \[.*\], adjusted p = 0\.00\d*; also s4; 3 not "
+        r"significantly different\.",
+        found.headline,
+    )
+    assert found.best[0].names == ("s5", "s4")
+    none = verdict.of(compare_all(counts(), trials=999, baseline="s5", interval="none"))
+    assert re.match(
+        r"None of 5 systems is better than s5 on mean: the best, s4, is behind by 0\.20, adjusted p = 0\.\d+; ",
+        none.headline,
+    )
+    by = verdict.of(compare_all(counts(), trials=999, baseline="s2", by="domain"))
+    assert by.headline.startswith("Systems better than s2: on mean in domain a (none of 5), domain b (")
+
+
+def test_over_all_sets_the_answer_is_of_the_mean_difference():
+    found = verdict.of(compare_all(counts(), trials=999, by="domain", together=True))
+    assert found.headline.startswith(
+        "s5 scores best on mean (mean of 4 sets), but is not significantly different from s4: ahead of s4, the next, "
+    )
+    two = Counts.from_scores(
+        {k: v for k, v in systems().items() if k in {"s0", "s5"}}, groups={"domain": [*("abcd" * 15)]}
+    )
+    both = verdict.of(compare_all(two, trials=999, by="domain", together=True))
+    assert both.headline == "s5 is better than s0 on mean (mean of 4 sets) by 0.65; p = 0.001 (999 trials)."
+
+
+def test_comparisons_that_give_no_order_are_counted():
+    pairs = [("s0", "s1"), ("s3", "s2"), ("s5", "s1")]
+    found = verdict.of(compare_all(counts(), trials=999, pairs=pairs, interval="none"))
+    assert re.fullmatch(
+        r"1 of 3 comparisons on mean is significant: most of all s5 is ahead of s1, by 0\.56; adjusted p = .*\.",
+        found.headline,
+    )
+    assert found.best == ()
+    one_sided = verdict.of(compare_all(counts(), trials=99, alternative="greater", interval="none"))
+    assert one_sided.headline == "None of 15 comparisons on mean is significant."
+    nothing = Results(Table.of([result_of()], 0.05).take(slice(0)), 0, 0.05)
+    assert verdict.of(nothing).headline == "Nothing was compared."
+
+
+def test_a_check_that_disagrees_stands_before_the_answer(yeh):
+    results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
+    checked = results.table.checks["second run"]
+    wrong = replace(checked, verdict=np.array([DISAGREES, checked.verdict[1]], np.int8))
+    broken = replace(results, table=replace(results.table, checks={**results.table.checks, "second run": wrong}))
+    found = verdict.of(broken)
+    assert not found.is_checked
+    assert found.headline.startswith("Do not rely on this, a check disagrees: I is better than II on ")
+    assert found.checks == (
+        "a check DISAGREES (second run in 1 of 2): do not use these p-values; run `sigdask verify` and report this"
+    )
+
+
+def test_what_was_not_checked_is_said():
+    table = Table.of([result_of(**SAMPLED)], 0.05)
+    assert (
+        verdict_of(*table.results()).checks
+        == "nothing was checked: no second run was asked for, and no exact p is known"
+    )
+    assert "every p is exact" in verdict_of(result_of()).checks
+
+
+def test_differences_are_told_in_points_of_shares_and_in_units_of_other_metrics():
+    assert amount(0.01, points=True) == "1.0 point"
+    assert amount(0.12257, (0.019, math.inf), points=True) == "12.3 points [1.9, inf]"
+    assert amount(0.61725, (0.2, 1.04), points=False) == "0.62 [0.20, 1.04]"
+    assert amount(0.0004, (-0.3, 0.31), points=False) == "0.0004 [-0.3000, 0.3100]"
+    assert amount(0.0, (0.0, 0.0), points=False) == "0.0 [0.0, 0.0]"
+    names = ("macro-f1[x]:zero_division=0", "BLEU", "accuracy", "nDCG@10", "WER")
+    rows = [result_of(metric=name, score_a=80.0 if name == "accuracy" else 0.5) for name in names]
+    assert in_points(Table.of(rows, 0.05)).tolist() == [True, False, False, False, True]
+
+
+def sign_test_p(wins, n):
+    """Two-sided exact sign tests of wins among n, as scipy.stats.binomtest has them."""
+    return np.minimum(1.0, 2 * binom.sf(np.maximum(wins, n - wins) - 1, n, 0.5))
+
+
+def turns(wins, n, units):
+    """Whether so many units more for the loser or the winner, or fewer of the winner, turn the sign test's verdict."""
+    was = sign_test_p(wins, n) <= 0.05
+    other = [(wins, n + units), (wins + units, n + units), (np.maximum(wins - units, 0), n - units)]
+    return np.any([(sign_test_p(w, m) <= 0.05) != was for w, m in other], axis=0)
+
+
+def test_close_calls_are_those_that_two_units_could_turn_as_the_exact_sign_test_has_it():
+    wins, n = np.array([(wins, n) for n in range(6, 200, 3) for wins in range((n + 1) // 2, n + 1)]).T
+    p = sign_test_p(wins, n)
+    table = Table.of([result_of()], 0.05).take(np.zeros(len(n), np.int64))
+    units = units_to_turn(replace(table, n_discordant=n, p_value=p, p_low=p, p_high=p))
+    known, said = turns(wins, n, FEW), units <= FEW
+    assert known.sum() > 100
+    assert np.mean(said[known]) > 0.9  # nearly all that turn are named
+    assert np.mean(known[said]) > 0.9  # and nearly all that are named turn
+    assert not turns(wins, n, 1)[units > 2 * FEW].any()
+
+
+def test_close_calls_by_seed_are_those_whose_interval_holds_alpha_of_the_p_that_the_verdict_is_of():
+    far = {"n_discordant": 10**9}  # units turn nothing
+    adjusted = {**SAMPLED, **far, "p_value": 0.001, "p_interval": (0.0001, 0.004), "p_adjusted": 0.048}
+    rows = [
+        result_of(**OPEN, **far),
+        result_of(**SAMPLED, **far),
+        result_of(**far, p_value=0.05, p_interval=(0.05, 0.05)),  # exactly at alpha: no seed, but any unit
+        result_of(**adjusted, p_adjusted_interval=(0.03, 0.06)),
+        result_of(**{**OPEN, **far, "p_adjusted": 1.0}, p_adjusted_interval=(0.9, 1.0)),
+        result_of(n_discordant=0, difference=0.0, **{**OPEN, "p_value": 1.0, "p_interval": (0.04, 1.0)}),
+    ]
+    assert sorted(close(Table.of(rows, 0.05)).tolist()) == [0, 2, 3]
+
+
+def test_the_closest_call_comes_first_and_few_units_that_can_show_nothing_are_none():
+    rows = [
+        result_of(p_value=p, p_interval=(p, p), n_discordant=n)
+        for p, n in [(0.04, 86), (0.049, 86), (0.03, 400), (1.0, 1)]
+    ]
+    assert close(Table.of(rows, 0.05)).tolist() == [1, 0]
+
+
+def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
+    n = 1000
+    rng = np.random.default_rng(0)
+    strength = rng.normal(size=n)
+    a, b = np.triu_indices(n, 1)
+    p = rng.uniform(size=len(a)) ** 4
+    table = Table.of([result_of(metric="mean")], 0.05).take(np.zeros(len(a), np.int64))
+    names = tuple(f"s{k}" for k in range(n))
+    table = replace(
+        table, a=Coded(a.astype(np.int32), names), b=Coded(b.astype(np.int32), names), score_a=strength[a],
+        score_b=strength[b], difference=strength[a] - strength[b], p_value=p, p_low=p, p_high=p,
+    )  # fmt: skip
+    found = verdict.of(Results(table, 0, 0.05))
+    best = int(np.argmax(strength))
+    assert found.headline.startswith(f"s{best} scores best on mean, but is not significantly different from ")
+    assert found.n_comparisons == 499_500
+    assert found.n_significant == int((p <= 0.05).sum())
+    ranks = np.argsort(-strength)
+    not_different = {k for k in range(n) if k != best and p[(a == min(k, best)) & (b == max(k, best))][0] > 0.05}
+    assert found.best[0].names == (f"s{best}", *(f"s{k}" for k in ranks if k in not_different))
