@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.opened.chosen import chosen
-from sigdask.comparison.opened.opening import Opened, opened
 from sigdask.comparison.power.answers import Powers
 from sigdask.comparison.power.find import How, find_powers
 from sigdask.comparison.power.search import Sought
@@ -32,6 +30,9 @@ from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import Stopping, named
+
+if TYPE_CHECKING:
+    from sigdask.comparison.opened.opening import Opened
 
 
 def compare(
@@ -232,11 +233,15 @@ def compare_opened(
     All where they are few, else the close ones: null distribution, how p came about, the units that decide. What is
     compared is at hand here; of results alone it would have to be read and counted again.
     """
+    from sigdask.comparison.opened.chosen import chosen
+    from sigdask.comparison.opened.opening import opened
+    from sigdask.comparison.presented import verdict
+
     every = filled(options)
     rule = _rule(every)
     study = _study(test_sets, every, rule)
     results = _results(study, every, rule)
-    return results, opened(study, results.table, chosen(len(results), ()))
+    return results, opened(study, results.table, chosen(len(results), verdict.of(results).close))
 
 
 def _study(test_sets: Sequence[Counts | Any], every: WhatCompared, rule: Stopping | None) -> Study:

@@ -8,7 +8,7 @@
   const chosen = document.getElementById("detail-chosen");
 
   const count = (n) => n.toLocaleString("en-US");
-  const short = (x) => (x === 0 ? "0" : Math.abs(x) >= 1e-3 && Math.abs(x) < 1e6 ? String(+x.toPrecision(3)) : x.toExponential(1));
+  const short = (x) => (x === 0 ? "0" : Math.abs(x) >= 1e-5 && Math.abs(x) < 1e6 ? String(+x.toPrecision(3)).replace("-", "−") : x.toExponential(1));
   const sign = (x) => (x > 0 ? "+" : x < 0 ? "−" : "") + short(Math.abs(x));
   const text = (x, y, words, kind) => make("text", { x, y, class: kind }, words);
   const table = (heads, rows) =>
@@ -79,7 +79,7 @@
     const y = (p) => TOP + (Math.min(-Math.log10(Math.max(p, 10 ** -depth)), depth) / depth) * (bottom - TOP);
     const drawn = [];
     for (let k = 0; k <= depth; k += Math.ceil(depth / 5)) {
-      drawn.push(make("line", { x1: LEFT - 4, x2: LEFT, y1: y(10 ** -k), y2: y(10 ** -k) }), text(LEFT - 6, y(10 ** -k) + 4, k < 4 ? String(10 ** -k) : `1e-${k}`, "end"));
+      drawn.push(make("line", { x1: LEFT - 4, x2: LEFT, y1: y(10 ** -k), y2: y(10 ** -k) }), text(LEFT - 6, y(10 ** -k) + 4, k < 4 ? (10 ** -k).toFixed(k) : `1e-${k}`, "end"));
     }
     drawn.push(make("line", { x1: LEFT, x2: LEFT, y1: TOP, y2: bottom }), make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: bottom, y2: bottom }));
     for (let n = 2 ** Math.ceil(least); n <= 2 ** most; n *= 16) {
@@ -97,9 +97,7 @@
       drawn.push(make("circle", { class: `run${k}`, cx: x(run.trials[end]), cy: y(run.p[end]), r: 3.5 }));
     });
     drawn.push(text(WIDTH / 2, HEIGHT - 2, "trials", "middle"));
-    const name = ["first run (solid)", "second run (dashed)"];
-    const ends = own.runs.map((run, k) => `${name[k]}: ${count(run.extreme.at(-1))} of ${count(run.trials.at(-1))}, p = ${short(run.p.at(-1))}`);
-    const words = `How p comes about as trials are added, with its 99 % interval; ${ends.join("; ")}.`;
+    const words = own.about_runs;
     const rows = own.runs.flatMap((run, k) => run.trials.map((n, i) => [k + 1, count(n), count(run.extreme[i]), short(run.p[i]), `${short(run.low[i])} to ${short(run.high[i])}`]));
     return figure("p against trials", words, drawn, [words], table(["run", "trials", "as extreme", "p", "99 % interval"], rows));
   };
@@ -155,7 +153,7 @@
     const heads = [own.unit, "contribution", ...(hasGold ? ["right"] : []), ...(hasTexts ? [own.a, own.b] : [])];
     const rows = some.map(([name, value, , [[, gold, a, b]]]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, sign(value)),
       ...[...(hasGold ? [gold[0]] : []), ...(hasTexts ? [a, b] : [])].map((place) => make("td", {}, held.texts[place]))));
-    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Units" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
+    return make("div", { class: "scroll units-table", tabindex: "0", role: "region", "aria-label": "Units" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
   };
 
   const unitEntry = (own, [name, value, n, items]) => make("li", {},

@@ -22,6 +22,7 @@ from sigdask.comparison.opened.units import Item, Unit
 from sigdask.comparison.presented.cells import signed
 from sigdask.comparison.presented.words import size_text, standing
 from sigdask.comparison.table import Table
+from sigdask.report import classical
 from sigdask.report.page.frame import Part
 from sigdask.statistics.rounding import p_equals
 
@@ -77,9 +78,7 @@ def part(
         "opened": [_one(one, r, table.alpha, texts) for one, r in zip(opened, results, strict=True)],
         "texts": texts.listed,
     }
-    shown = Details(
-        len(opened), len(table), why, tuple(map(title_of, results)), tuple((made_of or {}).items())
-    )
+    shown = Details(len(opened), len(table), why, tuple(map(title_of, results)), tuple((made_of or {}).items()))
     return {"details": Part(shown, data)}
 
 
@@ -116,6 +115,7 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
         "lines": [standing(r, alpha), *([size_text(r) + "."] if r.interval is not None else [])],
         "null": _null(one.null, one.alternative),
         "runs": [_run(run) for run in one.runs],
+        "about_runs": _about_runs(one.runs, alpha),
         "exact": r.p_value if r.method == "exact" else None,
         "checks": [*_checks(r, alpha)],
         "notes": list(r.warnings),
@@ -149,6 +149,14 @@ def _run(run: Convergence) -> dict[str, Any]:
     }
 
 
+def _about_runs(runs: Sequence[Convergence], alpha: float) -> str:
+    ends = [
+        f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}, {p_equals(float(run.p_values[-1]), alpha)}"
+        for name, run in zip(("first run (solid)", "second run (dashed)"), runs, strict=False)
+    ]
+    return f"How p comes about as trials are added, with its 99 % interval. {'; '.join(ends).capitalize()}."
+
+
 def _shares(own: Shares) -> dict[str, Any]:
     bars = None if own.histogram is None else _bars(own.histogram)
     return {"counts": [own.n_for_a, own.n_alike, own.n_for_b], "add_up": own.add_up, "bars": bars}
@@ -172,9 +180,8 @@ def _checks(r: Result, alpha: float) -> Iterator[list[str]]:
     """Yield (what, how it came out, in words) of the cross-checks and the classical tests of a comparison."""
     for check in r.checks:
         yield [check.name, check.verdict, check.detail]
-    for test in r.tests:
-        if test.p_value is not None:
-            yield [test.name, p_equals(test.p_value, alpha), test.detail]
+    for line in classical.lines([r], alpha):
+        yield [line.name, f"p = {line.p}", line.remark]
 
 
 def _numbers(values: ArrayLike) -> list[float]:
