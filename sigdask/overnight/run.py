@@ -26,6 +26,7 @@ from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
 from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
 from sigdask.overnight.ledger import Ledger
+from sigdask.overnight.opened import opened_for
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
 from sigdask.overnight.ranked import Ranked, read_rankings
@@ -253,7 +254,8 @@ class _Driver:
         found = views.report(self.store.location, self.plan.name, outcome.number)
         gate = None if outcome.gate is None else render(outcome.gate)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        unwritten = tuple(write_files(found, **asdict(files), gate=gate))
+        looked_into = opened_for(self.batches, found, outcome.gate) if files.html and not outcome.stopped else ()
+        unwritten = tuple(write_files(found, **asdict(files), gate=gate, opened=looked_into))
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from panel_of import rng_of
 
 from sigdask.api import compare_opened
 from sigdask.cli import commands
+from sigdask.comparison.presented import verdict
 from sigdask.counts import Counts, Outputs
 from sigdask.report.page import page
 from sigdask.report.page.details import part
@@ -119,3 +120,13 @@ def test_texts_of_the_units_that_decide_stand_side_by_side_with_their_reference(
     assert HOSTILE in browser.locator("#detail").inner_text()
     assert browser.locator("#detail img").count() == 0
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
+    scores = {f"s{k}": np.round(rng_of(k).normal(0.05 * k, 1, 50), 2) for k in range(8)}
+    results, opened = compare_opened([Counts.from_scores(scores)], trials=499)
+    assert len(results) == 28
+    assert [one.row for one in opened] == verdict.of(results).close.tolist()
+    assert 0 < len(opened) < 28
+    text = page({"": results}, title="t", parts=part(results.table, opened, why="the close ones"))
+    assert f"{len(opened)} of 28 can be opened here or from the table: the close ones." in text

@@ -63,18 +63,36 @@ def opened(study: Study, found: Table, rows: Integers) -> tuple[Opened, ...]:
     study : Study
         What was asked, with its panels.
     found : Table
-        Its results, in their order.
+        Results of all of it, or of some.
     rows : int64 array, shape (n_rows,)
-        Which to open, in the order in which they are wanted.
+        Which rows of these to open, in the order in which they are wanted.
     """
-    sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
-    before = np.cumsum([0, *sizes])
+    own = found.take(rows)
+    of_set, place = places(study, own)
     parts: list[_Part] = []
     for k, analysis in enumerate(study.analyses):
-        inside = np.unique(rows[(rows >= before[k]) & (rows < before[k + 1])])
-        parts += _parts(analysis.main, found.take(inside), inside, inside - before[k])
+        inside = np.flatnonzero(of_set == k)
+        parts += _parts(analysis.main, own.take(inside), rows[inside], place[inside])
     every = {one.row: one for part in parts for one in part.opened(len(parts))}
     return tuple(every[row] for row in rows.tolist() if row in every)
+
+
+def places(study: Study, found: Table) -> tuple[Integers, Integers]:
+    """Return where results stand in a study: places of test sets and of comparisons in these; -1 of what it lacks."""
+    of_set, place = np.full((2, len(found)), -1, np.int64)
+    sets = {analysis.main.asked.counts.name: k for k, analysis in enumerate(study.analyses)}
+    names = zip(*(getattr(found, name).listed() for name in ("test_set", "subset", "a", "b", "metric")), strict=True)
+    for k, (test_set, subset, a, b, metric) in enumerate(names):
+        if test_set in sets:
+            listed = study.analyses[sets[test_set]].main.comparisons
+            systems, metrics = listed.counts.systems, [own.name for own in listed.metrics]
+            if {a, b} <= {*systems} and metric.name in metrics and subset in listed.subset.values:
+                fits = (listed.a == systems.index(a)) & (listed.b == systems.index(b))
+                fits &= listed.metric == metrics.index(metric.name)
+                fits &= listed.subset.codes == listed.subset.values.index(subset)
+                some = np.flatnonzero(fits)
+                of_set[k], place[k] = (sets[test_set], some[0]) if len(some) else (-1, -1)
+    return of_set, place
 
 
 def _parts(exchange: Exchange, found: Table, rows: Integers, own: Integers) -> Iterator[_Part]:

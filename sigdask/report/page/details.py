@@ -56,7 +56,7 @@ class Details:
 def part(
     table: Table, opened: Sequence[Opened], *, why: str = "", made_of: Mapping[str, str] | None = None
 ) -> dict[str, Part]:
-    """Return the page's part of the comparisons that are opened, by its name; nothing where none is.
+    """Return the page's part of the comparisons that are opened, by its name.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def part(
     opened : sequence of Opened
         By their rows of it.
     why : str
-        Which are opened, where not all are.
+        Which are opened where not all are, or why none is; nothing is said, and there is no part, where that is empty.
     made_of : mapping of str to str, optional
         Versions, seed and the like.
     """
     if not opened:
-        return {}
+        return {"details": Part(Details(0, len(table), why, ()))} if why else {}
     results = [*table.take(np.array([one.row for one in opened], np.int64)).results()]
     texts = _Texts()
     data = {
