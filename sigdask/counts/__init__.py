@@ -27,7 +27,7 @@ from sigdask.identity import known_as
 from sigdask.options import Missing
 
 
-@known_as("Outputs", "systems gold")
+@known_as("Outputs", "systems gold", apart_from="asked")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Outputs:
     """Whole outputs, for black-box metrics.
@@ -38,10 +38,13 @@ class Outputs:
         What each system gave for each item.
     gold : object array, shape (n_items,), or None
         What was right.
+    asked : sequence, length n_items, or None
+        What was asked, to be shown: source texts, prompts; no metric takes it.
     """
 
     systems: Sequence[Array]
     gold: Array | None = None
+    asked: Sequence[Any] | None = None
 
 
 @known_as(
@@ -252,7 +255,8 @@ class Counts:
         outputs = self.outputs
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
-            outputs = Outputs(Made(self.n_systems, partial(_in_order, outputs.systems, order)), gold)
+            asked = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
+            outputs = Outputs(Made(self.n_systems, partial(_in_order, outputs.systems, order)), gold, asked)
         return replace(
             self,
             fields=Reordered(self.fields, order),

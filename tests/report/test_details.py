@@ -115,7 +115,7 @@ def test_texts_of_the_units_that_decide_stand_side_by_side_with_their_reference(
     file.write_text(shown(translations(), metrics=["BLEU"], trials=500))
     browser = opened(file, **how)
     first = browser.locator("#detail .units > li").first
-    assert first.locator("dt").all_inner_texts() == ["right", "new", "old"]
+    assert first.locator("dt").all_inner_texts() == ["reference", "new", "old"]
     assert first.locator("mark").count() > 0
     assert HOSTILE in browser.locator("#detail").inner_text()
     assert browser.locator("#detail img").count() == 0

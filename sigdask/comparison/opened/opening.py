@@ -12,7 +12,7 @@ from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.opened.null import Null, nulls
 from sigdask.comparison.opened.runs import Convergence, prefixes
 from sigdask.comparison.opened.shares import Shares
-from sigdask.comparison.opened.units import Known, Unit
+from sigdask.comparison.opened.units import Called, Known, Unit
 from sigdask.comparison.study import Study
 from sigdask.comparison.table import Table
 from sigdask.counts.grouping import numbered, rows_of
@@ -42,6 +42,8 @@ class Opened:
         What units contribute; None of a metric of whole outputs, which scores no unit.
     named : tuple of Unit
         The units that decide, as `shares` lists them.
+    called : Called
+        What is asked and right in these data.
     """
 
     row: int
@@ -50,6 +52,7 @@ class Opened:
     runs: tuple[Convergence, ...]
     shares: Shares | None
     named: tuple[Unit, ...]
+    called: Called
 
 
 def opened(study: Study, found: Table, rows: Integers) -> tuple[Opened, ...]:
@@ -150,7 +153,7 @@ class _Part:
             for k, (null, row, own) in enumerate(drawn):
                 shares = None if isinstance(panel, OutputsPanel) else Shares.of(panel, row, column)
                 named = () if shares is None else self.known.named(int(self.own[k]), shares.addresses.tolist())
-                yield Opened(int(self.rows[k]), self.found.alternative[k], null, own, shares, named)
+                yield Opened(int(self.rows[k]), self.found.alternative[k], null, own, shares, named, self.known.called)
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return
 

@@ -34,6 +34,8 @@ class Item:
     ----------
     name : str
         Its id, or its position.
+    asked : str or None
+        What was asked: a source text, a prompt.
     gold : tuple of str
         What was right: references, labels.
     a, b : str
@@ -41,9 +43,18 @@ class Item:
     """
 
     name: str
+    asked: str | None
     gold: tuple[str, ...]
     a: str | None
     b: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What is asked, and what is right, in the words of the data."""
+
+    asked: str
+    gold: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +130,9 @@ class Known:
 
     def _item(self, item: int, pair: tuple[int, int]) -> Item:
         a, b = (self._given(system, item) for system in pair)
-        return Item(_id(self.counts, item), self._gold(item), a, b)
+        outputs = self.counts.outputs
+        asked = None if outputs is None or outputs.asked is None else outputs.asked[item]
+        return Item(_id(self.counts, item), None if asked is None else text_of(asked), self._gold(item), a, b)
 
     def _given(self, system: int, item: int) -> str | None:
         column = self._column(system)
@@ -130,8 +143,18 @@ class Known:
         if outputs is None or outputs.gold is None:
             return ()
         right = outputs.gold[item]
-        several = isinstance(right, tuple) and "segments" in self.counts.fields  # references
+        several = isinstance(right, tuple) and self._is_text
         return tuple(map(text_of, right)) if several else (text_of(right),)
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether what is right are references of a text."""
+        return "segments" in self.counts.fields
+
+    @property
+    def called(self) -> Called:
+        """What the data call what is asked and right."""
+        return Called("source", "reference") if self._is_text else Called("asked", "right")
 
     def _column(self, system: int) -> Any:
         """Return a system's outputs, which some formats make when they are asked for: the last two are kept."""

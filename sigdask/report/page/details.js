@@ -99,7 +99,7 @@
     drawn.push(text(WIDTH / 2, HEIGHT - 2, "trials", "middle"));
     const words = own.about_runs;
     const rows = own.runs.flatMap((run, k) => run.trials.map((n, i) => [k + 1, count(n), count(run.extreme[i]), short(run.p[i]), `${short(run.low[i])} to ${short(run.high[i])}`]));
-    return figure("p against trials", words, drawn, [words], table(["run", "trials", "as extreme", "p", "99 % interval"], rows));
+    return figure(own.adjusted ? "p against trials, unadjusted" : "p against trials", words, drawn, [words], table(["run", "trials", "as extreme", "p", "99 % interval"], rows));
   };
 
   const sharesPicture = (own) => {
@@ -135,11 +135,11 @@
     return found;
   };
 
-  const item = (own, [name, gold, a, b]) => {
+  const item = (own, [name, asked, gold, a, b]) => {
     const at = (place) => (place === null ? null : held.texts[place]);
     const [given, other] = [at(a), at(b)];
     const marked = given !== null && other !== null && (given.includes(" ") || other.includes(" "));
-    const rows = gold.map((place, k) => ["right", at(place)]);
+    const rows = [...(asked === null ? [] : [[own.asked, at(asked)]]), ...gold.map((place, k) => [own.gold + (gold.length > 1 ? ` ${k + 1}` : ""), at(place)])];
     if (given !== null) rows.push([own.a, marked ? against(given, other) : given]);
     if (other !== null) rows.push([own.b, marked ? against(other, given) : other]);
     return [name && make("p", { class: "quiet" }, name), rows.length ? make("dl", {}, ...rows.flatMap(([head, words]) => [make("dt", {}, head), make("dd", {}, ...(Array.isArray(words) ? words : [words || "(empty)"]))])) : null];
@@ -149,10 +149,11 @@
 
   /** Units whose outputs are short: a row each. */
   const unitTable = (own, some, hasTexts) => {
-    const hasGold = some.some(([, , , [[, gold]]]) => gold.length);
-    const heads = [own.unit, "contribution", ...(hasGold ? ["right"] : []), ...(hasTexts ? [own.a, own.b] : [])];
-    const rows = some.map(([name, value, , [[, gold, a, b]]]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, sign(value)),
-      ...[...(hasGold ? [gold[0]] : []), ...(hasTexts ? [a, b] : [])].map((place) => make("td", {}, held.texts[place]))));
+    const hasAsked = some.some(([, , , [[, asked]]]) => asked !== null);
+    const hasGold = some.some(([, , , [[, , gold]]]) => gold.length);
+    const heads = [own.unit, "contribution", ...(hasAsked ? [own.asked] : []), ...(hasGold ? [own.gold] : []), ...(hasTexts ? [own.a, own.b] : [])];
+    const rows = some.map(([name, value, , [[, asked, gold, a, b]]]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, sign(value)),
+      ...[...(hasAsked ? [asked] : []), ...(hasGold ? [gold[0]] : []), ...(hasTexts ? [a, b] : [])].map((place) => make("td", {}, held.texts[place] ?? ""))));
     return make("div", { class: "scroll units-table", tabindex: "0", role: "region", "aria-label": "Units" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
   };
 
@@ -163,7 +164,7 @@
 
   const unitsOf = (own) => {
     if (!own.units || !own.units.length) return null;
-    const every = own.units.flatMap(([, , , items]) => items.flatMap(([, gold, a, b]) => [...gold, a, b])).filter((place) => place !== null);
+    const every = own.units.flatMap(([, , , items]) => items.flatMap(([, asked, gold, a, b]) => [asked, ...gold, a, b])).filter((place) => place !== null);
     const isShort = own.units.every(([, , n]) => n === 1) && every.every((place) => held.texts[place].length <= SHORT);
     const side = (raises) => {
       const some = own.units.filter(([, value]) => value > 0 === raises);

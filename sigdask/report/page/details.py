@@ -112,6 +112,7 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
         "b": r.b,
         "alternative": one.alternative,
         "higher": r.higher_is_better,
+        "adjusted": r.p_adjusted is not None,
         "lines": [standing(r, alpha), *([size_text(r) + "."] if r.interval is not None else [])],
         "null": _null(one.null, one.alternative),
         "runs": [_run(run) for run in one.runs],
@@ -121,6 +122,7 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
         "notes": list(r.warnings),
     }
     if one.shares is not None:
+        found |= {"gold": one.called.gold, "asked": one.called.asked}
         found |= {"unit": r.unit, "shares": _shares(one.shares), "units": _units(one, texts)}
     return found
 
@@ -171,9 +173,15 @@ def _units(one: Opened, texts: _Texts) -> list[list[Any]]:
 
 
 def _item(item: Item, unit: Unit, texts: _Texts) -> list[Any]:
-    """Return the name of an item, unless the unit has it, what was right, and what was given, as places of texts."""
+    """Return the name of an item, unless the unit has it, what was asked, right and given, as places of texts."""
     name = "" if item.name == unit.name else item.name
-    return [name, [texts.place(text) for text in item.gold], texts.place(item.a), texts.place(item.b)]
+    return [
+        name,
+        texts.place(item.asked),
+        [texts.place(text) for text in item.gold],
+        texts.place(item.a),
+        texts.place(item.b),
+    ]
 
 
 def _checks(r: Result, alpha: float) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ from sigdask.comparison.opened import null, runs
 from sigdask.comparison.opened.histogram import Histogram
 from sigdask.comparison.opened.units import CUT, MOST_CHARACTERS
 from sigdask.counts import Counts, Outputs
+from sigdask.formats import read
 from sigdask.metrics import black_box
 from sigdask.statistics import bounds
 
@@ -170,3 +171,23 @@ def test_intervals_are_those_of_clopper_and_pearson():
     run = runs.Convergence(np.array([16, 32]), np.array([1, 4]))
     low, high = bounds.interval([1, 4], [16, 32])
     assert [end.tolist() for end in run.intervals] == [low.tolist(), high.tolist()]
+
+
+def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
+    segments = [(f"Satz {k}", f"sentence {k} is here", f"sentence {k} was here", f"a sentence {k}") for k in range(9)]
+    parts = [
+        "".join(f'<seg id="{k + 1}">{own[at]}</seg>' for k, own in enumerate(segments)) for at in range(4)
+    ]  # fmt: skip
+    (tmp_path / "set.xml").write_text(
+        f'<dataset id="d"><doc id="news"><src lang="de"><p>{parts[0]}</p></src>'
+        f'<ref lang="en" translator="A"><p>{parts[1]}</p></ref>'
+        f'<hyp system="x"><p>{parts[2]}</p></hyp><hyp system="y"><p>{parts[3]}</p></hyp></doc></dataset>'
+    )
+    counts = read(tmp_path / "set.xml")
+    for own in (counts, counts.in_order(counts.ids[::-1])):
+        _, [one] = compare_opened([own], metrics=["chrF"])
+        assert (one.called.asked, one.called.gold) == ("source", "reference")
+        assert one.named
+        for unit in one.named:
+            k = int(unit.name.partition(":")[2]) - 1
+            assert [(item.asked, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
