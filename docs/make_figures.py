@@ -13,11 +13,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+from sigdask.figures.histogram import Histogram
 
 HERE = Path(__file__).parent
 FIGURE, PAGE = HERE / "figures" / "normality.svg", HERE / "statistics.md"
@@ -105,27 +106,17 @@ def table(found: list[Shape]) -> Iterator[str]:
 
 def draw(found: list[Shape], path: Path) -> None:
     """Draw histograms beside the normal densities of the same mean and deviation; the counts stand in the file."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    from sigdask.figures import histograms, rendered
 
-    with mpl.rc_context({"svg.hashsalt": "sigdask", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(9, 2.6), layout="constrained")
-        for one, axes in zip(found, figure.subplots(1, len(found)), strict=True):
-            _histogram(one, axes)
-        listed = json.dumps({one.name: {"edges": one.edges, "counts": one.counts} for one in found})
-        figure.savefig(
-            path, format="svg", metadata={"Date": None, "Creator": "docs/make_figures.py", "Description": listed}
-        )
+    listed = json.dumps({one.name: {"edges": one.edges, "counts": one.counts} for one in found})
+    figure = histograms({f"{one.name}: skewness {one.skewness:+.2f}": _histogram(one) for one in found})
+    path.write_bytes(rendered(figure, "svg", description=listed))
 
 
-def _histogram(one: Shape, axes: Any) -> None:
-    edges = np.linspace(*one.edges, BINS + 1)
-    axes.stairs(one.counts, edges, fill=True, color="#9ab8d4")
-    at = np.linspace(*one.edges, 101)
-    axes.plot(at, stats.norm.pdf(at, one.mean, one.sd) * RUNS * (edges[1] - edges[0]), color="#b03a2e", linewidth=1)
-    axes.set_title(f"{one.name}: skewness {one.skewness:+.2f}", fontsize=9)
-    axes.set_yticks([])
-    axes.spines[["left", "top", "right"]].set_visible(False)
+def _histogram(one: Shape) -> Histogram:
+    edges, at = np.linspace(*one.edges, BINS + 1), np.linspace(*one.edges, 101)
+    expected = stats.norm.pdf(at, one.mean, one.sd) * RUNS * (edges[1] - edges[0])
+    return Histogram(edges, np.array(one.counts), at, expected)
 
 
 if __name__ == "__main__":

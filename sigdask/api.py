@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.power.answers import Powers
-from sigdask.comparison.power.find import How, find_powers
-from sigdask.comparison.power.search import Sought
 from sigdask.comparison.request import AnyMetric, Sureness, Wanted
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
@@ -33,6 +30,7 @@ from sigdask.statistics.stopping import Stopping, named
 
 if TYPE_CHECKING:
     from sigdask.comparison.opened.opening import Opened
+    from sigdask.comparison.power.answers import Powers
 
 
 def compare(
@@ -344,6 +342,9 @@ def power(
     >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
     ('exact', 100, 249.0, 0.164)
     """
+    from sigdask.comparison.power.find import How, find_powers
+    from sigdask.comparison.power.search import Sought
+
     given = {"alternative": alternative, "alpha": alpha, "seed": seed, "workers": workers}
     for name, value in given.items():
         OPTIONS[name].check(name, value)

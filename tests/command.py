@@ -6,6 +6,7 @@ Tests whose point is a process (signals, pipes, terminals, arguments as the shel
 import contextlib
 import io
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -15,8 +16,13 @@ from sigdask import addresses
 from sigdask.cli import main
 
 
-def called(*arguments, cwd):
+def called(*arguments, cwd, columns=None):
     """Run `sigdask ARGUMENTS` in a folder, by its own entry point.
+
+    Parameters
+    ----------
+    columns : int, optional
+        Of a terminal that shows both streams, one in the midst of the other; all is standard output then.
 
     Returns
     -------
@@ -24,13 +30,37 @@ def called(*arguments, cwd):
         What a process would have left: status, standard output and standard error.
     """
     command = ["sigdask", *map(str, arguments)]
-    streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for name, errors in ERRORS.items()}
-    with contextlib.chdir(cwd), patch.multiple(sys, argv=command, **streams), _as_before():
+    streams = _terminal() if columns else _pipes()
+    widths = {"COLUMNS": str(columns)} if columns else {}
+    with (
+        contextlib.chdir(cwd),
+        patch.multiple(sys, argv=command, **streams),
+        patch.dict(os.environ, widths),
+        _as_before(),
+    ):
         try:
             main()
         except SystemExit as left:
             status = left.code
-    return subprocess.CompletedProcess(command, status, *map(_written, streams.values()))
+    written = [_written(stream) for stream in streams.values()]
+    return subprocess.CompletedProcess(command, status, written[0], "" if columns else written[1])
+
+
+class Terminal(io.TextIOWrapper):
+    """Results are laid out for it; beside them, where no bar is drawn, stand lines."""
+
+    def isatty(self):
+        return True
+
+
+def _pipes():
+    return {name: io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for name, errors in ERRORS.items()}
+
+
+def _terminal():
+    shown = io.BytesIO()
+    beside = io.TextIOWrapper(shown, "utf-8", ERRORS["stderr"], write_through=True)
+    return {"stdout": Terminal(shown, "utf-8", ERRORS["stdout"], write_through=True), "stderr": beside}
 
 
 ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those of a process

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from sigdask.cli import comparing, labelling, planning, powering, ranking, storing, streams, tools
+from sigdask.cli.declaring import complete_files
 from sigdask.cli.logs import columns
 from sigdask.cli.paging import WORDS
 from sigdask.cli.showing import LOG
@@ -26,10 +27,16 @@ NARROW = 60
 """Columns below which options and what is said of them have no room side by side."""
 
 
+COMPLETING = "_SIGDASK_COMPLETE"
+"""Set by a shell that asks how a line may go on, or for what makes it ask: click answers."""
+
+
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
     from sigdask.cli.logs import to_stderr
 
+    if COMPLETING in os.environ:  # a shell reads what is written, byte by byte
+        sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETING))
     streams.guard()
     to_stderr(in_json="--log-json" in sys.argv)
     status = _status()
@@ -141,3 +148,4 @@ for _command in (
     commands.add_command(_command)
 for _command in (commands, *commands.commands.values(), *storing.store.commands.values()):
     _command.context_class = Context
+    complete_files(_command)

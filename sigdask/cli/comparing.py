@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sigdask.cli import drawing
 from sigdask.cli.declaring import grouped, option, whole
 from sigdask.cli.paging import files_read, write_results
 from sigdask.cli.progress import Steps, files_of, progress
@@ -106,6 +107,7 @@ GROUPS = {
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
+        *drawing.OPTIONS,
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
@@ -128,6 +130,7 @@ def compare(**options: Any) -> None:
     """
     how = _how(options)
     files = _files(options)
+    drawing.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
@@ -145,6 +148,10 @@ def compare(**options: Any) -> None:
             files["html"], results, found.opened, name=options["name"], title=options["name"] or found.format_,
             files=found.files,
         )  # fmt: skip
+    if options["figures"] is not None:
+        from sigdask.report.figures import of_results
+
+        drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ Those of a command with many are declared in groups, as its help shows them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from sigdask.options import OPTIONS, POWER, READING, Option
 
@@ -72,6 +74,27 @@ def whole(text: str) -> int:
 
 MOST_DIGITS = 30
 """Of a number that is made of its digits."""
+
+
+FILES = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
+"""What metavars of files and folders say."""
+
+
+class File(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.3
+    """A file or folder, or where one lies: any text, which a shell completes as the name of a file."""
+
+    name = "file"
+
+    def shell_complete(self, _context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Leave it to the shell."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+def complete_files(command: click.Command) -> None:
+    """Let shells complete the names of files wherever a command takes one."""
+    for param in command.params:
+        if param.type is click.STRING and FILES.search(param.metavar or ""):
+            param.type = File()
 
 
 class Grouped(click.Command):

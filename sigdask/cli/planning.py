@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sigdask.cli.drawing import check_figures, drawing, write_figures
 from sigdask.cli.progress import files_of, progress
 from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, say_data, say_json, width, write_json
 from sigdask.errors import InputError, UnfinishedError
@@ -48,6 +49,7 @@ def check(plan: str | None, *, schema: bool) -> None:
 @click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
+@drawing
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
 def run(plan_file: str, everything: bool, json_file: str | None, **options: Any) -> int:
     """Run a plan: count what is missing, and report.
@@ -59,6 +61,7 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
 
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     check_outputs(json=json_file)
+    check_figures(options["figures"], options["figure_format"])
     plan = load_plan(plan_file)
     if options["quiet"]:
         be_quiet()
@@ -67,7 +70,12 @@ def run(plan_file: str, everything: bool, json_file: str | None, **options: Any)
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=note,
         )  # fmt: skip
-    return _tell(outcome, everything=everything, json_file=json_file)
+    from sigdask.report.figures import of_report
+
+    status = _tell(outcome, everything=everything, json_file=json_file)
+    if outcome.report is not None:
+        write_figures(options["figures"], options["figure_format"], of_report(outcome.report))
+    return status
 
 
 @click.command()
@@ -130,6 +138,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 @click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
 @click.option("--html", "html_file", metavar="FILE", help="Write a page that needs nothing else.")
+@drawing
 def report(
     where: str,
     store: str | None,
@@ -138,18 +147,23 @@ def report(
     everything: bool,
     json_file: str | None,
     html_file: str | None,
+    figures: str | None,
+    figure_format: str,
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
+    from sigdask.report.figures import of_report
     from sigdask.report.plans import report_json, report_text, write_report
     from sigdask.store import views
 
     check_outputs(json=json_file, html=html_file)
+    check_figures(figures, figure_format)
     found = views.report(*store_and_plan(where, store, name), number)
     if json_file != "-":
         say(report_text(found, everything=everything, width=width()))
     write_json(json_file, lambda: report_json(found))
     if html_file is not None:
         write_report(Path(html_file), found)
+    write_figures(figures, figure_format, of_report(found))
 
 
 def _files(plan: Plan) -> Iterator[Path]:

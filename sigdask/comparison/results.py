@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from operator import eq
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sigdask.comparison.found import lines
 from sigdask.comparison.found.columns import csv_parts, data_frame, write_parquet
@@ -16,10 +16,14 @@ from sigdask.comparison.found.ranking import Ranking, rankings
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.found.shown import SHOWN, table_text
 from sigdask.comparison.notes import Note, dicts, texts
+from sigdask.comparison.presented import drawn
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.letters import achieved_significance
 from sigdask.writing import Lines, json_parts, plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @cache
@@ -194,6 +198,55 @@ class Results(Sequence[Result]):
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
         return achieved_significance(self.table.p_value)
 
+    def plot_forest(
+        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+    ) -> Figure:
+        """Draw the differences with their intervals: a forest plot (Lewis & Clarke 2001).
+
+        A filled mark is a significant difference; p stands beside it, adjusted where it is. Of more than 120
+        comparisons those with the smallest p are drawn.
+
+        Parameters
+        ----------
+        test_set, subset, metric : str, optional
+            What is drawn, where the results have several.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.figures.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
+        """
+        return drawn.forest(drawn.of_one(self.table, test_set, subset, metric))
+
+    def plot_matrix(
+        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+    ) -> Figure:
+        """Draw every pair of systems: which is better, and by what p (adjusted, where it is).
+
+        Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
+        """
+        return drawn.matrix(drawn.of_one(self.table, test_set, subset, metric))
+
+    def plot_critical_difference(
+        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+    ) -> Figure:
+        """Draw the systems by score, bars joining those that are not significantly different.
+
+        The diagram of Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the
+        groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
+        its own. Parameters and errors as in `plot_matrix`.
+        """
+        return drawn.critical_difference(drawn.of_one(self.table, test_set, subset, metric))
+
+    def plot_achieved_significance(self) -> Figure:
+        """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
+        return drawn.achieved_significance(self.table)
+
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row a comparison.
 
@@ -217,4 +270,6 @@ class Results(Sequence[Result]):
 
 
 def _result_dict(result: Result) -> dict[str, Any]:
-    return {**asdict(result), "warnings": result.warnings, "notes": dicts(result.notes)}
+    found = asdict(result)
+    signed = found.pop("test_signature")
+    return {**found, "warnings": result.warnings, "notes": dicts(result.notes), "test_signature": signed}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
+from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.notes import Note
@@ -277,6 +278,8 @@ class Table:
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
     intervals : Intervals or None
         None where none were asked for.
+    origins : Origins or None
+        None where an earlier version kept the results.
     """
 
     alpha: float
@@ -320,6 +323,7 @@ class Table:
     tests: tuple[Tested, ...] = ()
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     intervals: Intervals | None = None
+    origins: Origins | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from io import StringIO
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from sigdask.errors import InputError
+from sigdask.figures.curves import Curve, n_best_curves
 from sigdask.statistics.ranked.repeated import Coverage, Dispersion
 from sigdask.writing import json_parts, plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_CURVES = 12
+"""Measures whose curves are drawn."""
 
 MODELS = {
     "precision": "binomial: each of the n best is true with one probability; Clopper-Pearson interval",
@@ -249,10 +260,54 @@ class Evaluation:
         """Yield the text of JSON, part after part."""
         return json_parts(self.as_dict())
 
+    def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
+        """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
+
+        The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
+        ACL), with the intervals that stand in the table. Of more than `MOST_CURVES` measures those of the best
+        average precision are drawn; of judged samples there is no recall.
+
+        Parameters
+        ----------
+        score : {"precision", "recall"}
+            What is drawn.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.figures.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
+        """
+        curves = self._curves(score)
+        if not curves:
+            raise InputError(f"no {score} of n best was found: there is nothing to draw")
+        best = [m.measure for m in sorted(self.measures, key=_best_first) if m.measure in curves]
+        shown = [name for name in curves if name in best[:MOST_CURVES]]
+        more = f"{len(shown)} of {len(curves)} measures, of the best average precision"
+        title = ": ".join(filter(None, [self.name, more if len(shown) < len(curves) else ""]))
+        return n_best_curves({name: curves[name] for name in shown}, title=title, score=score)
+
+    def _curves(self, score: str) -> dict[str, Curve]:
+        names = ["n", score, "low", "high"] if score == "precision" else ["n", "recall", "recall_low", "recall_high"]
+        rows = self.precision or (self.sampled if score == "precision" else ())
+        found: dict[str, list[list[float]]] = {}
+        for row in rows:
+            found.setdefault(row.measure, []).append([getattr(row, name) for name in names])
+        columns = {name: np.array(sorted(own)).T for name, own in found.items()}
+        return {name: Curve(own[0].astype(np.int64), *own[1:]) for name, own in columns.items()}
+
     def csv_lines(self) -> Iterator[str]:
         """Yield a table of precision and recall, the names of the columns first."""
         rows = self.precision or self.sampled
         yield from csv_lines([f.name for f in fields(rows[0])], ([*plain(row).values()] for row in rows))
+
+
+def _best_first(measure: Measure) -> float:
+    return 0.0 if math.isnan(measure.average_precision) else -measure.average_precision
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

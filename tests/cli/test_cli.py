@@ -174,13 +174,6 @@ def test_yehs_example_ends_in_an_answer():
     assert done.stderr == "sigdask: read as responses: 2 systems, 160 items\n"
 
 
-def test_the_readme_shows_what_the_program_prints():
-    done = started(
-        "compare", YEH.relative_to(ROOT), "--metric", "recall", "--metric", "f1", "--metric", "precision", cwd=ROOT
-    )
-    assert done.stdout.strip() in (ROOT / "README.md").read_text()
-
-
 def test_json_goes_to_standard_output_alone(files):
     done = started("compare", "good.csv", "--json", "-", cwd=files)
     assert json.loads(done.stdout)["results"][0]["p_value"] == 0.75

@@ -45,7 +45,7 @@ def rankings(table: Table) -> list[Ranking]:
 def ranked(table: Table) -> Iterator[Table]:
     """Yield the rows of each ranking."""
     parts = (table if len(rows) == len(table) else table.take(rows) for rows in groups(table))
-    return filter(_all_pairs, parts)
+    return filter(is_ranked, parts)
 
 
 def groups(table: Table) -> Iterator[NDArray[np.int64]]:
@@ -69,7 +69,7 @@ def systems_of(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.i
     return names, a, b
 
 
-def _all_pairs(table: Table) -> bool:
+def is_ranked(table: Table) -> bool:
     """Say whether every two systems were compared; one-sided, the other direction is not tested."""
     if any(table.alternative.values[code] != "two-sided" for code in np.unique(table.alternative.codes).tolist()):
         return False

@@ -1,5 +1,5 @@
 """How many units differ between the systems of a pair, by bits 64 at a time, and how: of all pairs at once."""
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ WORD = 64
 ROOM_BYTES = 2**20
 """What the bits of all systems take at a time, so that they stay in the cache."""
 
+FEW = 4
+"""Pairs up to which NumPy looks at each: for so few, kernels take longer to compile or load than they save."""
+
 
 def discordant(
     values: NDArray[Any], fields: Sequence[int], pairs: NDArray[np.int64], weights: NDArray[np.int64]
@@ -38,6 +41,16 @@ def discordant(
     """
     if not len(weights):
         weights = np.ones(len(values), np.int64)
+    if len(pairs) <= FEW:
+        own = values[:, :, list(fields)]
+        differ = [(own[:, a] != own[:, b]).any(axis=1) for a, b in pairs.tolist()]
+        return np.array([weights[each].sum() for each in differ], np.int64)
+    return _of_many(values, fields, pairs, weights)
+
+
+def _of_many(
+    values: NDArray[Any], fields: Sequence[int], pairs: NDArray[np.int64], weights: NDArray[np.int64]
+) -> NDArray[np.int64]:
     counts = np.zeros(len(pairs), np.int64)
     lowest = [values[:, :, f].min(initial=0) for f in fields]
     n_bits = [
@@ -94,8 +107,14 @@ def _add_discordant(bits, weights, pairs, counts):
             counts[p] += found << k
 
 
-@compiled()
-def add_signs(values, pairs, least, most, wins, losses):
+def add_signs(
+    values: NDArray[Any],
+    pairs: NDArray[np.int64],
+    least: NDArray[np.int64],
+    most: NDArray[np.int64],
+    wins: NDArray[np.int64],
+    losses: NDArray[np.int64],
+) -> None:
     """Count the units in which the first system of a pair has more, and less, and how far apart they are.
 
     Parameters
@@ -108,6 +127,20 @@ def add_signs(values, pairs, least, most, wins, losses):
     wins, losses : int64 array, shape (n_pairs,)
         Added to.
     """
+    if len(pairs) > FEW:
+        _add_signs_of_many(values, pairs, least, most, wins, losses)
+        return
+    for p, (a, b) in enumerate(pairs.tolist()):
+        d = values[a] - values[b]
+        wins[p] += np.count_nonzero(d > 0)
+        losses[p] += np.count_nonzero(d < 0)
+        sizes = np.abs(d[d != 0].astype(np.int64))
+        least[p], most[p] = min(least[p], sizes.min(initial=least[p])), max(most[p], sizes.max(initial=0))
+
+
+@compiled()
+def _add_signs_of_many(values, pairs, least, most, wins, losses):
+    """Do as `add_signs` does, of pairs that are found alike no longer less than that."""
     number = values.dtype.type
     for p in range(pairs.shape[0]):
         if least[p] < most[p]:  # not alike: what follows cannot change that

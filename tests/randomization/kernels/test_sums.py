@@ -19,6 +19,7 @@ def path(request, monkeypatch):
     worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
     if worth:
         monkeypatch.setattr(layouts, "planes_worth", worth)
+        monkeypatch.setattr(layouts, "SURELY_PLANES", 0)
     if request.param == "dense":
         monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
         monkeypatch.setattr(dense, "cost", lambda *_: 0.0)

@@ -1,0 +1,56 @@
+"""What a shell offers after the tabulator: a real bash is asked, with the script that it is given."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+BASH = shutil.which("bash")
+SIGDASK = Path(sys.executable).with_name("sigdask")
+
+pytestmark = pytest.mark.skipif(BASH is None or not SIGDASK.exists(), reason="needs bash and an installed sigdask")
+
+
+def offered(*words, cwd):
+    script = """
+        eval "$(_SIGDASK_COMPLETE=bash_source sigdask)"
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+        _sigdask_completion sigdask "${COMP_WORDS[-1]}" 2>/dev/null
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    path = f"{SIGDASK.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [BASH, "-c", script, "bash", *words], cwd=cwd, env=os.environ | {"PATH": path}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert "internal error" not in done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "among"),
+    [
+        (("sigdask", "com"), ["compare"]),
+        (("sigdask", "compare", "--adj"), ["--adjust"]),
+        (("sigdask", "compare", "--adjust", "ho"), ["holm", "hochberg"]),
+        (("sigdask", "store", "che"), ["check"]),
+    ],
+)
+def test_commands_options_and_their_choices_are_offered(words, among, tmp_path):
+    assert offered(*words, cwd=tmp_path) == among
+
+
+def test_every_file_that_a_command_takes_is_left_to_the_shell():
+    from sigdask.cli import commands
+    from sigdask.cli.declaring import FILES, File
+
+    params = [p for command in commands.commands.values() for p in command.params if FILES.search(p.metavar or "")]
+    assert {p.name for p in params} >= {"systems", "gold", "json_file", "plan"}
+    for p in params:
+        assert isinstance(p.type, (File, click.Path)), (p.name, p.metavar)
+        [item] = p.type.shell_complete(None, p, "out/sys")
+        assert (item.value, item.type) == ("out/sys", "file")

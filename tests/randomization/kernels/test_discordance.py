@@ -1,0 +1,47 @@
+"""In how many units pairs differ: the same of few pairs, which NumPy looks at, as of many, which kernels count."""
+
+import numpy as np
+import pytest
+
+from sigdask.randomization.kernels.discordance import FEW, add_signs, discordant
+
+N_UNITS, N_SYSTEMS = 1000, 5
+PAIRS = np.array([(a, b) for a in range(N_SYSTEMS) for b in range(a)], np.int64)
+NUMBERS = pytest.mark.parametrize("highest", [0, 1, 2, 1000])
+
+
+def values_of(highest, dtype=np.int32):
+    return np.random.default_rng(highest).integers(-highest, highest + 1, (N_UNITS, N_SYSTEMS, 3)).astype(dtype)
+
+
+@NUMBERS
+@pytest.mark.parametrize("fields", [(1,), (0, 2)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_units_in_which_pairs_differ(highest, fields, weighted):
+    values = values_of(highest)
+    weights = np.random.default_rng(1).integers(0, 9, N_UNITS) if weighted else np.empty(0, np.int64)
+    told = [
+        sum(
+            int(weights[u]) if weighted else 1
+            for u in range(N_UNITS)
+            if any(values[u, a, f] != values[u, b, f] for f in fields)
+        )
+        for a, b in PAIRS.tolist()
+    ]
+    assert discordant(values, fields, PAIRS, weights).tolist() == told
+    apart = [discordant(values, fields, PAIRS[k : k + FEW], weights) for k in range(0, len(PAIRS), FEW)]
+    assert np.concatenate(apart).tolist() == told
+
+
+@NUMBERS
+def test_wins_losses_and_how_far_they_are_apart(highest):
+    values = np.ascontiguousarray(values_of(highest)[:, :, 0].T)
+    for pairs in (PAIRS, PAIRS[:FEW]):
+        least, most = np.full(len(pairs), 2**62), np.zeros(len(pairs), np.int64)
+        wins, losses = np.zeros((2, len(pairs)), np.int64)
+        add_signs(values, pairs, least, most, wins, losses)
+        for p, (a, b) in enumerate(pairs.tolist()):
+            d = [int(x) - int(y) for x, y in zip(values[a], values[b], strict=True)]
+            assert (wins[p], losses[p]) == (sum(x > 0 for x in d), sum(x < 0 for x in d))
+            sizes = [abs(x) for x in d if x]
+            assert (least[p], most[p]) == (min(sizes, default=2**62), max(sizes, default=0))

@@ -1,0 +1,113 @@
+"""What is released: a wheel and an sdist that install without the checkout, and what they say of themselves."""
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+needs_build = pytest.mark.skipif(find_spec("build") is None, reason="needs build (pip install build)")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The sdist, and the wheel that is built of it."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def tracked(*under):
+    """Files of the project, as git knows them; where there is no git, all that are no bytecode."""
+    listed = subprocess.run(["git", "ls-files", *under], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        return {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
+    files = (path for folder in under for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
+
+
+@needs_build
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_whole_and_nothing_compiled(made):
+    names = {name for name in zipfile.ZipFile(made[0]).namelist() if ".dist-info/" not in name}
+    assert names == tracked("sigdask")
+    assert "sigdask/py.typed" in names
+    assert not [name for name in names if re.search(r"__pycache__|\.(pyc|nbi|nbc)$", name)]
+
+
+@needs_build
+@pytest.mark.slow
+def test_the_sdist_holds_what_tests_and_documents_need(made):
+    with tarfile.open(made[1]) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    assert tracked("sigdask", "tests", "docs", "deploy", "benchmarks") <= names
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", ".ci/run"} <= names
+
+
+@needs_build
+@pytest.mark.slow
+def test_the_wheel_runs_in_an_environment_of_its_own_with_its_core_alone(made, tmp_path):
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    python = environment / "bin" / "python"
+    command = [python, "-m", "pip", "install", "-q", "--no-compile", made[0]]
+    installed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    if re.search("connection|network|resolve host", installed.stderr, re.IGNORECASE):
+        pytest.skip("no package index can be reached")
+    assert installed.returncode == 0, installed.stderr
+
+    def said(*arguments):
+        command = [environment / "bin" / "sigdask", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    code = "import sigdask, pathlib; print(pathlib.Path(sigdask.__file__).resolve())"
+    where = subprocess.check_output([python, "-c", code], cwd=tmp_path, text=True).strip()
+    assert Path(where).is_relative_to(environment.resolve())
+    assert said("--version").strip().endswith(PROJECT["version"])
+    example = Path(where).parent / "examples" / "yeh2000.tsv"
+    found = said("compare", str(example), "--metric", "recall", "-q")
+    assert "0.000196" in found  # Yeh's example, exactly
+    (tmp_path / "night.toml").write_text(
+        f'[[test_set]]\nname = "yeh"\nsystems = {{ all = "{example}" }}\nmetrics = ["recall"]\n'
+    )
+    assert "1 comparison" in said("check", "night.toml")
+
+
+def test_the_citation_file_is_valid_and_of_this_version():
+    if find_spec("check_jsonschema") is None:
+        pytest.skip("needs check-jsonschema, which holds the schema")
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.citation-file-format",
+        "CITATION.cff",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.+)$", text, re.MULTILINE)[1] == PROJECT["version"]
+    assert re.search(r"^license: (.+)$", text, re.MULTILINE)[1] == PROJECT["license"]
+
+
+def test_the_page_of_installing_says_what_was_measured_and_names_every_extra():
+    from benchmarks import install
+
+    page = install.PAGE.read_text()
+    measured = install.text(json.loads((install.HERE / "results-install.json").read_text()))
+    assert install.with_weight(page, measured) == page
+    assert (install.HERE / "results-install.md").read_text() == measured
+    named = set(re.findall(r"`([a-z0-9]+)`", page[page.index("| extra | for |") : page.index("## What it weighs")]))
+    assert named == set(PROJECT["optional-dependencies"]) - {"dev", "benchmarks", "examples", "docs"}

@@ -1,0 +1,89 @@
+"""What the pages show of the program is what it prints now; and what holds them to it does."""
+
+import pytest
+
+from docs import transcripts
+
+PAGES = transcripts.pages()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(transcripts.ROOT)) for page in PAGES])
+def test_a_page_shows_what_its_commands_print(page):
+    transcripts.check(page.read_text("utf-8"))
+
+
+def console(*lines, before="", info="console"):
+    return "\n".join(["# A page", before, f"```{info}", *lines, "```", "An end.", ""])
+
+
+SCORES = """
+```csv title="data/scores.csv"
+item,x,y
+a,1,2
+b,2,1
+c,3,1
+```
+"""
+
+
+def test_another_output_is_told_with_what_the_program_prints():
+    with pytest.raises(transcripts.PageError, match=r"(?s)make_pages.*-three\n\+two"):
+        transcripts.check(console("$ printf 'one\\ntwo\\n'", "one", "three"))
+
+
+def test_a_failure_is_no_output():
+    with pytest.raises(transcripts.PageError, match="(?s)none.csv: no such file.*status 2"):
+        transcripts.check(console("$ sigdask compare none.csv", "sigdask: error: none.csv: no such file"))
+
+
+def test_a_status_that_is_shown_may_be_any():
+    transcripts.check(console("$ sh -c 'echo no; exit 3'", "no", "$ echo $?", "3"))
+    with pytest.raises(transcripts.PageError):
+        transcripts.check(console("$ sh -c 'echo no; exit 3'", "no", "$ echo $?", "1"))
+
+
+def test_commands_share_a_folder_with_the_files_of_the_page():
+    page = console("$ head -1 data/scores.csv > top", "$ cat top", "item,x,y", before=SCORES)
+    transcripts.check(page + console("$ ls", "data", "top"))
+
+
+def test_files_of_the_project_are_put_where_they_are_asked_for():
+    before = "<!-- files: relations.tsv=sigdask/examples/yeh2000.tsv LICENSE -->\n<!-- run: touch made -->"
+    transcripts.check(console("$ ls", "LICENSE", "made", "relations.tsv", before=before))
+
+
+def test_the_program_writes_as_on_a_terminal_and_into_pipes_as_into_pipes():
+    command = "sigdask compare sigdask/examples/yeh2000.tsv \\\n    -m recall --trials 100"
+    files = "<!-- files: sigdask/examples/yeh2000.tsv -->"
+    page = transcripts.renewed(console(f"$ {command}", f"$ {command} -q --json - | grep -c n_extreme", before=files))
+    transcripts.check(page)
+    assert max(map(len, page.splitlines())) <= transcripts.COLUMNS
+    assert "sigdask: read as responses: 2 systems, 160 items" in page.splitlines()
+    counted = page.partition("grep -c n_extreme\n")[2].partition("\n")[0]
+    assert int(counted) >= 1
+
+
+def test_what_varies_is_kept_as_it_was():
+    before = r"<!-- varies: \d+ ns -->"
+    page = console("$ echo took 7 ns", "took 5 ns", before=before)
+    assert transcripts.renewed(page) == page
+    with pytest.raises(transcripts.PageError):
+        transcripts.check(console("$ echo took 7 ms", "took 5 ns", before=before))
+
+
+@pytest.mark.parametrize("shown", [["1", "…", "9"], ["…", "9"], ["1", "…"], ["…"], ["1", "…", "4", "5", "…", "9"]])
+def test_lines_left_out_may_be_any(shown):
+    page = console("$ seq 9", *shown)
+    transcripts.check(page)
+    assert transcripts.renewed(page) == page
+
+
+def test_renewed_output_leaves_out_what_was_left_out():
+    page = console("$ seq 20 29", "0", "…", "27", "28 or so", "…", "9")
+    assert transcripts.renewed(page) == console("$ seq 20 29", "20", "…", "27", "28", "…", "29")
+
+
+def test_blocks_of_other_languages_are_left_alone():
+    page = console("$ false", info="bash")
+    transcripts.check(page)
+    assert transcripts.renewed(page) == page
