@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from browser import violations
 from click.testing import CliRunner
 from panel_of import rng_of
 
@@ -107,6 +108,7 @@ def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path,
     assert "of the first 4,096 shuffles" in label
     assert browser.locator("#detail .units-table tbody tr").count() == 16
     assert browser.locator("#detail svg .tail").count() > 0
+    assert violations(browser) == []
 
 
 @pytest.mark.parametrize("how", [{"width": 390}, {"dark": True}], ids=["phone", "dark"])
@@ -120,6 +122,7 @@ def test_texts_of_the_units_that_decide_stand_side_by_side_with_their_reference(
     assert HOSTILE in browser.locator("#detail").inner_text()
     assert browser.locator("#detail img").count() == 0
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(browser) == []
 
 
 def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
