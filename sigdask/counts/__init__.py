@@ -21,6 +21,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
 from sigdask.counts.label_sets import LabelSetFields, joined, known_labels, sets_of
 from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
+from sigdask.counts.shown import Telling
 from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -50,7 +51,7 @@ class Outputs:
 @known_as(
     "Counts",
     "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
-    apart_from="held files extracted",
+    apart_from="held files extracted telling",
 )
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -97,6 +98,8 @@ class Counts:
         together, or those of all, one after the other.
     extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
         What metrics have taken from the outputs, by what it is (`sigdask.metrics.extraction`).
+    telling : Telling or None
+        Where texts of the items are found, to be shown, where the outputs are none.
     """
 
     systems: tuple[str, ...]
@@ -116,6 +119,7 @@ class Counts:
     files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
     extracted: Mapping[str, Array] = field(default_factory=dict)
+    telling: Telling | None = None
 
     def __post_init__(self) -> None:
         check_names(self.systems, least=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from sigdask.comparison.exchange import Exchange
 from sigdask.comparison.opened.null import Null, nulls
 from sigdask.comparison.opened.runs import Convergence, prefixes
 from sigdask.comparison.opened.shares import Shares
-from sigdask.comparison.opened.units import Called, Known, Unit
+from sigdask.comparison.opened.units import Called, Known, Unit, with_texts
 from sigdask.comparison.study import Study
 from sigdask.comparison.table import Table
+from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -76,8 +77,25 @@ def opened(study: Study, found: Table, rows: Integers) -> tuple[Opened, ...]:
     for k, analysis in enumerate(study.analyses):
         inside = np.flatnonzero(of_set == k)
         parts += _parts(analysis.main, own.take(inside), rows[inside], place[inside])
-    every = {one.row: one for part in parts for one in part.opened(len(parts))}
-    return tuple(every[row] for row in rows.tolist() if row in every)
+    every = [one for part in parts for one in part.opened(len(parts))]
+    for analysis in study.analyses:
+        every = [*_told(every, found, analysis.main.asked.counts)]
+    by_row = {one.row: one for one in every}
+    return tuple(by_row[row] for row in rows.tolist() if row in by_row)
+
+
+def _told(every: Sequence[Opened], found: Table, counts: Counts) -> Iterator[Opened]:
+    """Yield what is opened, with the texts of its items where those of a test set are looked up: all in one go."""
+    own = [one for one in every if counts.telling is not None and found.test_set[one.row] == counts.name]
+    ids = {item.name for one in own for unit in one.named for item in unit.items}
+    systems = {side[one.row] for one in own for side in (found.a, found.b)}
+    texts = counts.telling.told(ids, systems) if own and counts.telling is not None else {}
+    for one in every:
+        if one in own:
+            pair = found.a[one.row], found.b[one.row]
+            yield replace(one, named=tuple(with_texts(unit, pair, texts) for unit in one.named))
+        else:
+            yield one
 
 
 def places(study: Study, found: Table) -> tuple[Integers, Integers]:

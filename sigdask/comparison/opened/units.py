@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Comparisons
 from sigdask.counts import Counts
+from sigdask.counts.shown import NOTHING, Told
 from sigdask.randomization.panels.sums import Units
 
 MOST_ITEMS = 3
@@ -169,6 +170,29 @@ class Known:
     @cached_property
     def _columns(self) -> dict[int, Any]:
         return {}
+
+
+def with_texts(unit: Unit, pair: tuple[str, str], texts: Mapping[tuple[str, str], Told]) -> Unit:
+    """Return a unit with the texts that were looked up of two systems in place of what the data had."""
+    items = []
+    for item in unit.items:
+        a, b = (texts.get((system, item.name), NOTHING) for system in pair)
+        asked, gold = (next(filter(None, own), None) for own in ((a.asked, b.asked), (a.gold, b.gold)))
+        items.append(
+            replace(
+                item,
+                asked=item.asked if asked is None else _end_of(asked),
+                gold=item.gold if gold is None else (text_of(gold),),
+                a=item.a if a.given is None else text_of(a.given),
+                b=item.b if b.given is None else text_of(b.given),
+            )
+        )
+    return replace(unit, items=tuple(items))
+
+
+def _end_of(text: str) -> str:
+    """Return a prompt; of a long one its end, where the question stands."""
+    return text if len(text) <= MOST_CHARACTERS else CUT.strip() + " " + text[-(MOST_CHARACTERS - len(CUT)) :]
 
 
 def _id(counts: Counts, item: int) -> str:

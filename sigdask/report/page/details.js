@@ -178,7 +178,8 @@
 
   const checksOf = (own) => make("div", {}, make("h4", {}, "Checked"), make("ul", { class: "checks" },
     ...own.checks.map(([name, verdict, words]) => make("li", { class: verdict === "disagrees" ? "alarm" : null }, make("strong", {}, `${name}: ${verdict}`), words ? `; ${words}` : "")),
-    ...own.notes.map((words) => make("li", { class: "quiet" }, words))));
+    ...own.notes.map((words) => make("li", { class: "quiet" }, words))),
+    own.signature ? make("p", { class: "quiet" }, "Signature: ", make("code", {}, own.signature)) : null);
 
   const draw = (k) => {
     const own = held.opened[k];

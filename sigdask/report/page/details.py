@@ -119,6 +119,7 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
         "about_runs": _about_runs(one.runs, alpha),
         "exact": r.p_value if r.method == "exact" else None,
         "checks": [*_checks(r, alpha)],
+        "signature": r.test_signature,
         "notes": list(r.warnings),
     }
     if one.shares is not None:
