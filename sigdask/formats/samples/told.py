@@ -92,7 +92,7 @@ def _choices(record: Mapping[str, Any]) -> list[str]:
     found = _first(record, CHOICES)
     if isinstance(found, dict):
         found = found.get("text")
-    return [str(one) for one in found] if isinstance(found, list) else []
+    return [str(one).strip() for one in found] if isinstance(found, list) else []
 
 
 def _prompt(record: Record) -> str | None:
@@ -131,4 +131,4 @@ def _text(value: Any) -> str | None:
     if isinstance(value, dict):
         inner = _first(value, ("completion", "content", "text", "choices", "message"))
         return None if inner is None else _text(inner)
-    return None if value is None else str(value)
+    return None if value is None else str(value).strip()

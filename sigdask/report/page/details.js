@@ -138,7 +138,7 @@
   const item = (own, [name, asked, gold, a, b]) => {
     const at = (place) => (place === null ? null : held.texts[place]);
     const [given, other] = [at(a), at(b)];
-    const marked = given !== null && other !== null && (given.includes(" ") || other.includes(" "));
+    const marked = given !== null && other !== null && [given, other].some((words) => /\S\s+\S/.test(words));
     const rows = [...(asked === null ? [] : [[own.asked, at(asked)]]), ...gold.map((place, k) => [own.gold + (gold.length > 1 ? ` ${k + 1}` : ""), at(place)])];
     if (given !== null) rows.push([own.a, marked ? against(given, other) : given]);
     if (other !== null) rows.push([own.b, marked ? against(other, given) : other]);
