@@ -135,7 +135,7 @@ def test_a_plan_writes_its_tables(tmp_path):
 def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
     found = many(found_of("abcdefgh"), 30_000)
     text = render(found)
-    assert "30,000 comparisons, " in text
+    assert "30,000 comparisons: " in text
     assert len(text.splitlines()) < 60
     made = page({"": found}, title="t")
     assert "The 20,000 with the smallest p of 30,000; the JSON has all." in made

@@ -168,7 +168,7 @@ class Result:
     checks : tuple of Check
         Cross-checks and their verdicts.
     dependence : tuple of Dependence
-        How much differences hang together within coarser groups than the unit.
+        How much differences are correlated within coarser groups than the unit.
     beside : tuple of Beside
         The same with other units exchanged.
     notes : tuple of Note

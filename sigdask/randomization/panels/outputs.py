@@ -70,7 +70,7 @@ class OutputsPanel:
 
     manner: ClassVar[Manner] = Manner(grain=1, timed=2, vectorised=False)
     is_whole: ClassVar[bool] = False
-    kind: ClassVar[str] = "a black box"
+    kind: ClassVar[str] = "a metric of whole outputs"
 
     @staticmethod
     def of(
@@ -79,8 +79,8 @@ class OutputsPanel:
         """Take one pair out of `counts`, on the items both have."""
         if counts.replicates:
             raise InputError(
-                f"metric {metric.name!r} is a black box, which takes no replicates; give one file a system, or a "
-                "metric of sums (`sigdask metrics`)"
+                f"metric {metric.name!r} is one of whole outputs, which takes no replicates; give one file a system, "
+                "or a metric of sums (`sigdask metrics`)"
             )
         if counts.outputs is None:
             raise InputError(f"metric {metric.name!r} needs whole outputs, which this format does not keep")
