@@ -35,7 +35,6 @@ from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.rankings.found import Evaluation
-from sigdask.report.gate import render
 from sigdask.report.plans import write_files
 from sigdask.store import Found, Store, history, open_store, views
 from sigdask.store.views import Report
@@ -251,9 +250,8 @@ class _Driver:
     def reported(self, outcome: Outcome) -> Outcome:
         """Write the plan's reports of a run."""
         found = views.report(self.store.location, self.plan.name, outcome.number)
-        gate = None if outcome.gate is None else render(outcome.gate)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        unwritten = tuple(write_files(found, **asdict(files), gate=gate))
+        unwritten = tuple(write_files(found, **asdict(files)))
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:

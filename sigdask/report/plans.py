@@ -22,12 +22,12 @@ from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
-from sigdask.report.page import write_page
+from sigdask.report.page import plan, write_page
 from sigdask.report.terminal import render
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
-from sigdask.writing import Lines, duration, json_parts, plain, printable
+from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -180,7 +180,6 @@ def write_files(
     parquet: Path | None = None,
     text: Path | None = None,
     html: Path | None = None,
-    gate: str | None = None,
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
 
@@ -190,8 +189,6 @@ def write_files(
         What was found.
     json, csv, parquet, text, html : Path, optional
         Where to; None is not written.
-    gate : str, optional
-        The verdict of the plan's gate, as text.
     """
     tables = [results.table for results in report.results.values()]
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
@@ -199,7 +196,7 @@ def write_files(
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
-        (html, lambda path: write_report(path, report, gate)),
+        (html, lambda path: write_report(path, report)),
     ]
     for path, write in writers:
         if path is not None:
@@ -209,10 +206,17 @@ def write_files(
                 yield error
 
 
-def write_report(path: Path, report: Report, gate: str | None = None) -> None:
+def write_report(path: Path, report: Report) -> None:
     """Write a report as a page."""
     ranked = evaluations_text(report.evaluations)
-    write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report), candidates=ranked)
+    write_page(
+        path,
+        report.results,
+        report.run.plan,
+        inputs=_inputs(report),
+        candidates=ranked,
+        parts={"plan": plan.part(report)},
+    )
 
 
 def status_dict(status: Status) -> dict[str, Any]:
@@ -287,11 +291,6 @@ def _looks(run: Run) -> Iterator[str]:
 
 def _why(run: Run) -> str:
     return f" ({run.message})" if run.message else ""
-
-
-def clock(seconds: float) -> str:
-    """Write a time in local time."""
-    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def iso(seconds: float) -> str:

@@ -178,6 +178,8 @@ class Report:
         Since then.
     evaluations : dict of str to Evaluation or Independences
         Of the plan's rankings of candidates and tests of independence, by name.
+    store : str
+        Where it was read.
     """
 
     run: Run
@@ -186,6 +188,7 @@ class Report:
     before: int | None
     changes: Changes
     evaluations: dict[str, Evaluation | Independences]
+    store: str
 
     @property
     def alpha(self) -> float:
@@ -234,7 +237,7 @@ def report(store: str, plan: str | None = None, number: int | None = None) -> Re
     found = results_of(columns, alpha)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
     beside = history.evaluations(runs, run.number)
-    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), beside)
+    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), beside, store)
 
 
 NONE = np.zeros(0, np.int64)
