@@ -17,7 +17,8 @@ import numpy as np
 import psutil
 
 from benchmarks.simulated import Waited
-from sigdask.clusters import connect, environment
+from sigdask.clusters import connect
+from sigdask.clusters.settings import environment
 from sigdask.engine import run_tasks
 from sigdask.engine.tasks import partition
 from sigdask.randomization.jobs import Job

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.power.answers import Powers
-from sigdask.comparison.power.find import How, find_powers
-from sigdask.comparison.power.search import Sought
 from sigdask.comparison.request import AnyMetric, Sureness, Wanted
 from sigdask.comparison.results import Results
 from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
@@ -30,6 +27,9 @@ from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import Stopping, named
+
+if TYPE_CHECKING:
+    from sigdask.comparison.power.answers import Powers
 
 
 def compare(
@@ -164,11 +164,11 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     alternative : {"two-sided", "greater", "less"}
         Of score_a - score_b.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements where 20 or fewer units are discordant (12 for black boxes), random trials
+        auto: all arrangements where 20 or fewer units are discordant (12 for metrics of whole outputs), random trials
         otherwise, and beside them exact p-values where a metric's take little time; both: wherever there are any;
         exact: no trials, or an error that says what there is no exact p of.
     trials : int, optional
-        Random trials; 1,048,576 by default, 10,000 for black boxes.
+        Random trials; 1,048,576 by default, 10,000 for metrics of whole outputs.
     seed : int
         Of the stream; not negative.
     alpha : float
@@ -185,22 +185,23 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Judge each pair over all sets as well: by the mean of its differences, and by the number of
         sets in which they replicate.
     beside : bool
-        Show p with finer units exchanged, and with coarser ones where differences hang together.
+        Show p with finer units exchanged, and with coarser ones where differences are correlated within them.
     tests : str or sequence of str, optional
         Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
         systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
     interval : {"auto", "bootstrap", "inversion", "none"}, optional
-        Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (of black
-        boxes percentiles). "inversion": the differences that the randomization test of a mean does not reject. "auto":
-        Tango's score interval where items are scored 0 or 1 and exchanged by themselves, "inversion" of other means
-        (their two scores have the bootstrap's), else the bootstrap's; of more than 10,000 units a normal one. By
-        default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a whole.
+        Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (percentiles
+        of metrics of whole outputs). "inversion": the differences that the randomization test of a mean does not
+        reject. "auto": Tango's score interval where items are scored 0 or 1 and exchanged by themselves, "inversion" of
+        other means (their two scores have the bootstrap's), else the bootstrap's; of more than 10,000 units a normal
+        one. By default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a
+        whole.
     confidence : float
         Of the intervals.
     resamples : int, optional
-        Resamples of the bootstrap, 10,000 by default and 1,000 for black boxes; trials of the inverted test, by
-        default those of the test itself ("auto": 10,000 to 131,072).
+        Resamples of the bootstrap, 10,000 by default and 1,000 for metrics of whole outputs; trials of the inverted
+        test, by default those of the test itself ("auto": 10,000 to 131,072).
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
@@ -313,6 +314,9 @@ def power(
     >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
     ('exact', 100, 249.0, 0.164)
     """
+    from sigdask.comparison.power.find import How, find_powers
+    from sigdask.comparison.power.search import Sought
+
     given = {"alternative": alternative, "alpha": alpha, "seed": seed, "workers": workers}
     for name, value in given.items():
         OPTIONS[name].check(name, value)

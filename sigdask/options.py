@@ -23,6 +23,7 @@ Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
 IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
+Layout = Literal["systems", "pairs"]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -39,7 +40,7 @@ class Option:
     default : object
         Its value where none is given.
     otherwise : str
-        What stands for the default in a help text where it hangs on the data.
+        What stands for the default in a help text where it depends on the data.
     least, most : float or None
         Bounds of a number, which belong to it.
     above, below : float or None
@@ -124,7 +125,7 @@ class HowCompared(TypedDict, total=False):
         int | None,
         Option(
             "Random trials.",
-            otherwise="1048576; black boxes 10000",
+            otherwise="1048576; metrics of whole outputs 10000",
             least=1,
             most=MOST_TRIALS,
             why=" (the stream has 2**48)",
@@ -166,7 +167,7 @@ class HowCompared(TypedDict, total=False):
         int | None,
         Option(
             "Resamples of intervals.",
-            otherwise="10000; black boxes 1000; as many as trials to invert the test",
+            otherwise="10000; metrics of whole outputs 1000; as many as trials to invert the test",
             least=1,
             most=MOST_TRIALS,
             why=" (the stream has 2**48)",
@@ -231,6 +232,19 @@ class WhatCompared(HowCompared, total=False):
     ]
 
 
+class HowPrinted(TypedDict, total=False):
+    """How tables for papers are laid out."""
+
+    layout: Annotated[
+        Layout | None,
+        Option(
+            "Of tables for papers: systems by metrics, or a row a comparison.",
+            otherwise="systems where all pairs of three or more were compared, or all with one baseline",
+        ),
+    ]
+    digits: Annotated[int | None, Option("Decimals of scores in tables for papers.", otherwise="4", least=0, most=15)]
+
+
 class HowPowerful(TypedDict, total=False):
     """What is asked of the power of comparisons, beside what is asked of these."""
 
@@ -276,6 +290,9 @@ OPTIONS = declared(WhatCompared)
 
 PERMUTING = declared(HowPermuted)
 """What is asked of a test of independence."""
+
+PRINTED = declared(HowPrinted)
+"""What is asked of tables for papers."""
 
 READING = declared(HowRead)
 """What is said of its files."""

@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sigdask.api import compare, compare_all
 from sigdask.clusters import connect
 from sigdask.comparison.results import Results
+from sigdask.counts import Counts
 from sigdask.formats import read
-from sigdask.options import Alternative
+from sigdask.machine.folders import own_folder
+from sigdask.options import Alternative, Method
 from sigdask.randomization.shuffles import philox, stream_key, swap_bits
 from sigdask.statistics.crosscheck import ALARM, count_fits
 from sigdask.statistics.rounding import p_equals
@@ -29,6 +32,7 @@ EXAMPLE = Path(__file__).parent / "examples" / "yeh2000.tsv"
 METRICS = ("recall", "f1", "precision")
 ALTERNATIVES = {"recall": "greater", "f1": "greater", "precision": "less"}
 SIDES: tuple[Alternative, ...] = ("greater", "less")
+METHODS: tuple[Method, ...] = ("auto", "randomization")
 PRINTED = {"recall": 96, "f1": 14_794, "precision": 25_770}
 
 
@@ -41,6 +45,9 @@ def audits(cluster: str = "local", workers: int | None = None) -> Iterator[Audit
     yield from _methods()
     yield _enumeration()
     yield _identical()
+    yield _family()
+    yield _pairs()
+    yield _table()
     yield _same_on(cluster, workers, here)
 
 
@@ -144,6 +151,54 @@ def _identical() -> Audit:
     scores = np.arange(50) / 7
     p = compare(scores, scores, method="randomization", trials=999).p_value
     return "identical systems", p == 1.0, p_equals(p)
+
+
+def _family() -> Audit:
+    """Hold the smallest adjusted p of a family, of which all arrangements can be counted, against trials of it."""
+    rng = np.random.default_rng(3)
+    gold = rng.choice([*"xyz"], 10)
+    share = 0.3 + 0.07 * np.arange(9)
+    labels = {
+        f"s{k}": np.where(rng.random(10) < p, gold, rng.choice([*"xyz"], 10)).tolist() for k, p in enumerate(share)
+    }
+    counts = Counts.from_labels(gold.tolist(), labels)
+    whole, sampled = (
+        compare_all(
+            counts, metrics=["accuracy", "macro-f1"], adjust="max-t", interval="none", trials=2**16, method=method
+        )
+        for method in METHODS
+    )
+    known, found = (min(float(r.p_adjusted or 0) for r in results) for results in (whole, sampled))
+    n_extreme = round(found * (2**16 + 1)) - 1
+    fits = float(count_fits(n_extreme, 2**16, known))
+    passed = fits >= ALARM and whole.family is not None and whole.family.exact
+    return (
+        "a family of 72, sampled against all arrangements",
+        passed,
+        f"{n_extreme:,} of 65,536, exact {p_equals(known)}",
+    )
+
+
+def _pairs() -> Audit:
+    scores = np.random.default_rng(4).normal(0, 1, (40, 50)).round(3) + np.arange(40)[:, None] / 100
+    counts = Counts.from_scores({f"s{k}": own for k, own in enumerate(scores)})
+    some = [("s0", "s39"), ("s7", "s8"), ("s20", "s38")]
+    asked: dict[str, Any] = {"metrics": ["mean"], "trials": 8192, "interval": "none"}
+    together = {(r.a, r.b): r.n_extreme for r in compare_all(counts, adjust="max-t", **asked)}
+    alone = {(r.a, r.b): r.n_extreme for r in compare_all(counts, pairs=some, adjust="none", **asked)}
+    same = all(together[pair] == n for pair, n in alone.items())
+    return "all pairs at once as pair by pair", same, f"{len(together)} pairs of 40 systems, {len(alone)} of them alone"
+
+
+def _table() -> Audit:
+    scores = np.random.default_rng(5).random((2, 4000)).tolist()
+    with own_folder("sigdask-verify-") as folder:
+        file = folder / "scores.csv"
+        file.write_text("a,b\n" + "\n".join(f"{a!r},{b!r}" for a, b in zip(*scores, strict=True)))
+        [found] = compare_all(read(file), metrics=["mean"], trials=999)
+    own = compare(*scores, trials=999)
+    same = (found.difference, found.n_extreme) == (own.difference, own.n_extreme)
+    return "a table as Python reads it", same, "8,000 numbers"
 
 
 def _same_on(cluster: str, workers: int | None, here: dict[str, Results]) -> Audit:

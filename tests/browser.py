@@ -66,3 +66,18 @@ def screens() -> Path | None:
     """Return the folder where pictures of pages are kept to be looked at, if SIGDASK_SCREENS names one."""
     folder = os.environ.get("SIGDASK_SCREENS")
     return Path(folder) if folder else None
+
+
+def violations(page) -> list[str]:
+    """Return what axe-core finds serious or critical: the rule, what it says, and where."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.base", reason="axe-core is not installed (pip install axe-playwright-python)"
+    )
+    page.evaluate(axe.AXE_FILE_PATH.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
+    return [
+        f"{each['id']}: {each['help']}: {node['html']}"
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+        for node in each["nodes"]
+    ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyte
 
-ROWS = 200
+ROWS = 300
 """Lines of the window: whatever is written stays on the screen."""
 
 

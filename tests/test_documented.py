@@ -1,4 +1,4 @@
-"""The scheme of random streams as docs/statistics.md tells it: its own code gives the counts of the program."""
+"""The scheme of random streams as docs/random-streams.md tells it: its own code gives the counts of the program."""
 
 import re
 from pathlib import Path
@@ -9,17 +9,17 @@ import pytest
 from sigdask import compare, compare_all, independence
 from sigdask.counts import Counts
 
-PAGE = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "random-streams.md").read_text()
 N_TRIALS = 600
 
 
 @pytest.fixture(scope="module")
 def page():
     """What the page's block of code defines."""
-    section = PAGE[PAGE.index("## Random streams: scheme 1") :]
+    section = PAGE[PAGE.index("## Scheme 1") :]
     code = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     defined = {}
-    exec(compile(code[1], "docs/statistics.md", "exec"), defined)
+    exec(compile(code[1], "docs/random-streams.md", "exec"), defined)
     return defined
 
 

@@ -59,3 +59,17 @@ def test_the_figure_is_drawn_alike_each_time(figures, found, tmp_path):
     for name in ("one.svg", "two.svg"):
         figures.draw([*found.values()], tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+def test_the_picture_of_chance_and_what_is_said_of_it_are_those_that_its_script_makes(tmp_path):
+    chance = importlib.import_module("docs.make_chance")
+    found = chance.made()
+    chance.draw(found, tmp_path / "again.svg")
+    for path in (chance.FIGURE, tmp_path / "again.svg"):
+        [drawn] = [node.text for node in ET.parse(path).getroot().iter() if node.tag.endswith("}description")]
+        assert json.loads(drawn)["counts"] == list(found.counts)
+    assert f"![{chance.text(found)}](figures/chance.svg)" in chance.PAGE.read_text()
+    assert f"![{chance.text(found)}](docs/figures/chance.svg)" in (chance.HERE.parent / "README.md").read_text()
+    # the exact two-sided p, 2 x 0.01477569 (tests/data/oracles.json), within four standard errors of so many exchanges
+    p = 2 * 0.01477569
+    assert abs(found.n_extreme / chance.EXCHANGES - p) < 4 * (p * (1 - p) / chance.EXCHANGES) ** 0.5

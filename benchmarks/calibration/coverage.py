@@ -102,7 +102,7 @@ def scores(name: str, n_units: int, rng: Rng, n_sets: int) -> Drawn:
 
 
 def clustered(unit: str, rng: Rng, n_sets: int) -> Drawn:
-    """Draw scores that hang together in clusters."""
+    """Draw scores that are correlated within clusters."""
     between = np.sqrt(0.1) * rng.standard_normal((50, 1, n_sets))
     d = thousandths(between + np.sqrt(0.9) * rng.standard_normal((50, 10, n_sets))).reshape(-1, n_sets)
     cluster = [f"c{k:02d}" for k in np.repeat(np.arange(50), 10)]

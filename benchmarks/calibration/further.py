@@ -28,7 +28,7 @@ def cases() -> list[Case]:
 
 
 def labellings(n_items: int, rng: Rng, n_sets: int) -> Outcomes:
-    """Say which labellings that hang on nothing are found to hang together with the gold labels."""
+    """Say which labellings that depend on nothing are found to depend on the gold labels."""
     drawn = rng.choice(LABELS, (n_sets + 1, n_items), p=(0.7, 0.2, 0.1))
     drawn[0, :3] = LABELS  # gold has each
     counts = Counts.from_labels(drawn[0].tolist(), {f"s{k}": own.tolist() for k, own in enumerate(drawn[1:])})

@@ -111,7 +111,7 @@ def checks(scenario: Scenario, rng: Rng, n_sets: int) -> Outcomes:
 
 
 def clustered(icc: float, rng: Rng, n_sets: int) -> Outcomes:
-    """Exchange items, and the clusters that they hang together in: 50 of 10 items."""
+    """Exchange items, and the clusters within which they are correlated: 50 of 10 items."""
     shape = (N_CLUSTERS, WITHIN, n_sets)
     between = math.sqrt(icc) * rng.standard_normal((N_CLUSTERS, 1, n_sets))
     d = thousandths(between + math.sqrt(1 - icc) * rng.standard_normal(shape)).reshape(-1, n_sets)

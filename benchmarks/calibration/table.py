@@ -1,4 +1,4 @@
-"""What was measured as it is kept, and as tables of docs/statistics.md."""
+"""What was measured as it is kept, and as tables of docs/error-rates.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.calibration.measuring import Measured
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "benchmarks" / "results-calibration.json"
-PAGE = ROOT / "docs" / "statistics.md"
+PAGE = ROOT / "docs" / "error-rates.md"
 BEGIN, END = (f"<!-- made by python -m benchmarks.calibration: {edge} -->" for edge in ("begin", "end"))
 
 TITLES = {
@@ -48,7 +48,7 @@ TITLES = {
     ),
     "labellings": (
         "independent labellings",
-        "Share that are found to hang on the gold labels.",
+        "Share that are found to depend on the gold labels.",
     ),
     "gates": ("", "Share of runs that fail."),
     "nights": ("", "Mean share of false alarms among the alarms of a sequence of nights."),

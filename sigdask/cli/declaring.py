@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import OPTIONS, POWER, READING, Option
+from sigdask.options import OPTIONS, POWER, PRINTED, READING, Option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DECLARED = {**OPTIONS, **READING, **POWER}
+DECLARED = {**OPTIONS, **READING, **POWER, **PRINTED}
 
 
 def option(
@@ -61,6 +61,22 @@ def _help(said: Option, more: str) -> str:
     return f"{said.help}{' ' if more else ''}{more}{default}"
 
 
+PAPERS = (
+    click.option("--markdown", "markdown_file", metavar="FILE|-", help="Write tables for papers as Markdown."),
+    click.option("--latex", "latex_file", metavar="FILE|-", help="Write tables for papers as LaTeX with booktabs."),
+    option("--layout"),
+    option("--digits", type=int, metavar="N"),
+)
+"""Options of tables for papers."""
+
+
+def papers(command: Command) -> Command:
+    """Give a command the options of tables for papers."""
+    for add in reversed(PAPERS):
+        command = add(command)
+    return command
+
+
 def whole(text: str) -> int:
     """Return a whole number, also one written as 1e6."""
     try:
@@ -80,7 +96,7 @@ FILES = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
 """What metavars of files and folders say."""
 
 
-class File(click.ParamType):
+class File(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.3
     """A file or folder, or where one lies: any text, which a shell completes as the name of a file."""
 
     name = "file"

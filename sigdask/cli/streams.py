@@ -20,6 +20,10 @@ COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """What sets colours, and gives them back."""
 
 
+PLAIN = str.maketrans("─✓…", "-+.")
+"""Marks of ours, and what stands for them where an encoding lacks them."""
+
+
 class Sturdy(io.TextIOBase):
     """A stream whose loss is kept in mind instead of raised.
 
@@ -119,10 +123,17 @@ class Harmless(Sturdy):
         if COLOURS.fullmatch(text):
             return len(text)
         shown = printable(text, keep="\n")
-        if not shown.isascii():
-            shown = shown.encode(self.encoding, "replace").decode(self.encoding)
-        self.exactly.write(shown)
+        self.exactly.write(shown if shown.isascii() else _within(shown, self.encoding))
         return len(text)
+
+
+def _within(text: str, encoding: str) -> str:
+    """Return a text in letters that an encoding has: our marks as others, what is else lacking as question marks."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def guard() -> None:

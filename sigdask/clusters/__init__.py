@@ -12,16 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sigdask.clusters.base import Cluster
+from sigdask.clusters.base import Cluster, cores
 from sigdask.clusters.description import HERE, QUEUES, Description, Named, Transport, describe, inside, read
-from sigdask.clusters.handed import active, is_gone, is_handed, used
-from sigdask.clusters.local import cores
-from sigdask.clusters.settings import environment, settings
+from sigdask.clusters.present import active, is_gone, is_handed
 from sigdask.errors import InputError
 
 __all__ = [
     "HERE", "KINDS", "WORDS", "Cluster", "Description", "Where", "at_hand", "check", "choose", "connect", "cores",
-    "describe", "environment", "is_gone", "is_handed", "read", "settings",
+    "describe", "is_gone", "is_handed", "read",
 ]  # fmt: skip
 
 Where = Named | Cluster | Any
@@ -122,6 +120,8 @@ def connect(cluster: Named | Any, *, workers: int | None = None) -> Iterator[Clu
     if cluster == "current":
         cluster = at_hand(cluster)
     if is_handed(cluster):
+        from sigdask.clusters.handed import used
+
         with used(cluster) as connected:
             yield connected
     elif cluster == "none":

@@ -13,7 +13,7 @@ from sigdask.clusters import versions
 from sigdask.clusters.base import Cluster, first_line, log, quiet
 from sigdask.clusters.certificates import provided
 from sigdask.clusters.description import Description
-from sigdask.clusters.handed import configured
+from sigdask.clusters.present import configured
 from sigdask.clusters.running import LOOPBACK, accepts
 from sigdask.clusters.settings import settings
 from sigdask.clusters.waiting import wait_for_workers

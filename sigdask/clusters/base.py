@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,3 +81,8 @@ def last_lines(text: str, n_lines: int = 4) -> str:
     'b'
     """
     return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-n_lines:])
+
+
+def cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

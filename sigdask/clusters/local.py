@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import Any
 
+from sigdask.clusters.base import cores
 from sigdask.clusters.certificates import Files
 from sigdask.clusters.description import Description
 from sigdask.clusters.running import Kind, accepts
 
 OPTIONS = ("threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes")
-
-
-def cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def size(_: Description) -> int:

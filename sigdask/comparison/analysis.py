@@ -39,7 +39,7 @@ class Analysis:
     main : Exchange
         With the unit asked for.
     dependences : tuple of Hanging
-        How differences hang together, within each coarser column.
+        How differences are correlated within each coarser column.
     others : tuple of Exchange
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
@@ -96,7 +96,7 @@ class Analysis:
 
     @cached_property
     def notes(self) -> list[Note]:
-        """Say what could not be compared, and where differences hang together within groups not exchanged whole."""
+        """Say what could not be compared, and where differences are correlated within groups not exchanged whole."""
         unit = self.main.asked.counts.unit
         notes = []
         if self.left_out:
@@ -117,7 +117,7 @@ class Analysis:
                 else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
             )
             text = (
-                f"differences hang together within {column} in {len(clear):,} of {n:,} comparisons "
+                f"differences are correlated within {column} in {len(clear):,} of {n:,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
                 f"about {naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes p too "
                 f"small for other values of {column} than these; {remedy}"
@@ -138,7 +138,7 @@ def _of_place(found: Hanging, k: int) -> Dependence:
 
 
 def clear_columns(dependences: Sequence[Hanging], fewest: int = 2) -> list[str]:
-    """Return the columns, of `fewest` groups or more, within which differences clearly hang together.
+    """Return the columns, of `fewest` groups or more, within which differences are clearly correlated.
 
     That of the first such comparison comes first.
     """

@@ -1,4 +1,4 @@
-"""Units within groups: which columns are coarser, which unit is exchanged, what hangs together."""
+"""Units within groups: which columns are coarser, which unit is exchanged, what is correlated."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def levels_of(counts: Counts, units: Units) -> list[Level]:
 
 
 def hanging(comparisons: Comparisons, units: Units) -> tuple[Hanging, ...]:
-    """Return how differences hang together within each coarser column, of the comparisons of sums."""
+    """Return how differences are correlated within each coarser column, of the comparisons of sums."""
     levels = levels_of(comparisons.counts, units)
     found: list[list[Tested]] = [[] for _ in levels]
     for own in _sharing_sums(comparisons) if levels else ():

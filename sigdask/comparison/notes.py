@@ -28,7 +28,7 @@ Kind = Literal[
     "skewed",  # differences of units are too skewed for studentised max-T
     "intervals-alone",  # intervals are of each comparison alone, adjusted p-values are not
     "missing",  # two systems without a common item are not compared
-    "dependence",  # differences hang together within groups that are not exchanged whole
+    "dependence",  # differences are correlated within groups that are not exchanged whole
     # of either
     "earlier",  # kept by a version whose notes were texts alone
 ]

@@ -18,11 +18,11 @@ from sigdask.statistics.multiplicity import OF_P_VALUES, cost, trials_needed
 FEW_UNITS = 20
 
 TUKEY_CAVEAT = (
-    "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are told "
-    "apart too often (9 to 16 % at 5 % in simulation); --adjust max-t is not so"
+    "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are declared "
+    "different too often (9 to 16 % at 5 % in simulation); --adjust max-t is not so"
 )
 EXACT_BY_HOLM = (
-    "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons hang together"
+    "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons are correlated"
 )
 SKEWED = (
     "systems of one mean that are skewed in opposite directions are not exchangeable, and studentised max-T can find "

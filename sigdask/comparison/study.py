@@ -14,13 +14,14 @@ from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.comparisons import Slots, Standing, nowhere
 from sigdask.comparison.exact.known import with_exact
 from sigdask.comparison.exchange import Asking, joined, shifted
+from sigdask.comparison.found.origins import Origins, with_families
 from sigdask.comparison.intervals.remarks import beside_adjusted
 from sigdask.comparison.intervals.sought import Sought
 from sigdask.comparison.judging import Failed, Judging
 from sigdask.comparison.notes import Note, distinct
 from sigdask.comparison.obstacles import obstacles
 from sigdask.comparison.request import Wanted
-from sigdask.comparison.results import FamilyNote, ResultAcrossSets, Results
+from sigdask.comparison.results import FamilyNote, ResultAcrossSets, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
@@ -139,11 +140,16 @@ class Study:
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
         ]
         judged = [
-            own if sought is None else replace(own, intervals=sought.columns(counted))
-            for own, sought in zip(judged, self.intervals, strict=True)
+            replace(
+                own,
+                intervals=None if sought is None else sought.columns(counted),
+                origins=Origins.of(analysis.main, self.seed, made_by()),
+            )
+            for own, sought, analysis in zip(judged, self.intervals, self.analyses, strict=True)
         ]
         families = [(made.counted(counted), places) for made, places in self.families]
         found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
+        found = with_families(found, [(made.method, made.n_trials, places) for made, places in families])
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
+from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.notes import Note
@@ -119,7 +120,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hanging:
-    """How differences hang together within the groups of one coarser column: rows that it was tested of.
+    """How differences are correlated within the groups of one coarser column: rows that it was tested of.
 
     Attributes
     ----------
@@ -238,7 +239,7 @@ class Table:
     subset : Coded of Subset or None
     metric : Coded of Score
     score_a, score_b, difference : float64
-        NaN where a black box gave no score.
+        NaN where a metric of whole outputs gave no score.
     n_items, n_units, n_discordant : int64
     exact : bool
         Whether p is exact.
@@ -266,7 +267,7 @@ class Table:
     undefined_a, undefined_b : float64
         The score that 0/0 was given; NaN where the score is defined.
     step : float64
-        How finely scores are told apart; 0 where exactly.
+        How finely scores are distinguished; 0 where exactly.
     stops : tuple of Stops
         One for each rule; no row is in two.
     seen_with : int64
@@ -277,6 +278,8 @@ class Table:
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
     intervals : Intervals or None
         None where none were asked for.
+    origins : Origins or None
+        None where an earlier version kept the results.
     """
 
     alpha: float
@@ -320,6 +323,7 @@ class Table:
     tests: tuple[Tested, ...] = ()
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     intervals: Intervals | None = None
+    origins: Origins | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)

@@ -30,7 +30,7 @@ from sigdask.options import Missing
 @known_as("Outputs", "systems gold")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Outputs:
-    """Whole outputs, for black-box metrics.
+    """Whole outputs, for metrics that need them.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Counts:
         Which items each system has in a field, of fields that some items lack: a metric that some
         tasks alone have.
     outputs : Outputs or None
-        Whole outputs, where a black-box metric can be asked for.
+        Whole outputs, where a metric of whole outputs can be asked for.
     suggested : tuple of str
         Metrics that suit these data, where none is asked for.
     warnings : tuple of str

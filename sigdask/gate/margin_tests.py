@@ -172,7 +172,7 @@ def _by_normal(rule: WithinMargin, r: Result, baseline: str, sd: float) -> Shown
     smallest = math.inf
     if sd and least <= rule.alpha:
         smallest = max(float(special.ndtri(1 - rule.alpha)) * sd - side * gain for side in _sides(rule))
-    few = f", from {r.n_discordant} units that differ" if r.n_discordant < FEW_UNITS else ""
+    few = f", from {r.n_discordant} discordant units" if r.n_discordant < FEW_UNITS else ""
     return Shown(p, f"normal approximation{few}", None, _settled(p, smallest, rule))
 
 
@@ -252,7 +252,7 @@ def _doubts(pair: Pair, rule: WithinMargin) -> str:
     d, _ = pair.unit_sums()
     n_differ = int(np.count_nonzero(d))
     if n_differ < FEW_UNITS:
-        return f", from {n_differ} units that differ: p may be too small"
+        return f", from {n_differ} discordant units: p may be too small"
     centred = d - d.mean()
     spread = float(np.sqrt(np.mean(centred**2)))
     skewness = float(np.mean(centred**3)) / spread**3 if spread else 0.0

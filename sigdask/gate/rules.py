@@ -39,7 +39,7 @@ class NotWorse:
         What it speaks of; empty for all.
     detectable : {"normal", "simulated"}
         How the smallest loss that could be detected is found: by the normal approximation, or by samples of the
-        observed units that are judged by the test itself. No verdict hangs on it.
+        observed units that are judged by the test itself. No verdict depends on it.
     """
 
     alpha: float

@@ -1,4 +1,4 @@
-"""Metrics that users bring: `@metric` for summed counts, any other function as a black box."""
+"""Metrics that users bring: `@metric` for summed counts, any other function as one of whole outputs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _BindFields:
 
 
 def black_box(function: Callable[..., float], *, name: str | None = None, higher_is_better: bool = True) -> BlackBox:
-    """Make a black-box metric of a function `f(outputs, gold) -> float` of whole outputs.
+    """Make a metric of a function `f(outputs, gold) -> float` of whole outputs.
 
     Right for any score, and slow: it is called twice a trial and pair.
 
@@ -97,7 +97,7 @@ def black_box(function: Callable[..., float], *, name: str | None = None, higher
 
 
 def load(name: str) -> Metric | BlackBox:
-    """Return the metric that `module:attribute` names; a plain function is a black box.
+    """Return the metric that `module:attribute` names; a plain function is one of whole outputs.
 
     Modules are looked for on the path and in the current folder.
     """

@@ -11,8 +11,8 @@ from sigdask.statistics.classical.correlation import inflation
 from sigdask.statistics.rounding import p_text
 from sigdask.writing import printable
 
-MOST_SHOWN = 12
-"""Comparisons up to which their tests are shown without being asked for."""
+ELSEWHERE = "classical tests: --all shows them, --json FILE and --csv FILE keep them"
+"""Said of those of many comparisons, unless all are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,11 @@ def misfits(results: Sequence[Result]) -> Iterator[str]:
         yield f"{metric}: {', '.join(names)}: {why}"
 
 
-def text(results: Sequence[Result], alpha: float, width: int | None, *, everything: bool) -> list[str]:
-    """Return the lines of a terminal: a table of the tests of few comparisons, of many where to find them."""
+def text(results: Sequence[Result], alpha: float, width: int | None) -> list[str]:
+    """Return what a terminal shows, as one part: a table of the tests; nothing of none."""
     tested = [r for r in results if r.tests]
     if not tested:
         return []
-    if len(tested) > MOST_SHOWN and not everything:
-        return ["classical tests: --all shows them, --json FILE and --csv FILE keep them", ""]
     with_set, with_subset = len({r.test_set for r in tested}) > 1, any(r.subset for r in tested)
     names = [*(["test set"] if with_set else []), *(["subset"] if with_subset else []), "A", "B", "metric"]
     rows = [
@@ -101,4 +99,4 @@ def text(results: Sequence[Result], alpha: float, width: int | None, *, everythi
         for line in lines(tested, alpha)
     ]  # fmt: skip
     table = [lay_out([*names, "test", "statistic", "p", "n", ""], rows, width)] if rows else []
-    return [*table, *map(printable, misfits(tested)), ""]
+    return ["\n".join([*table, *map(printable, misfits(tested))])]

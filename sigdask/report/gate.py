@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
 from sigdask.statistics.rounding import high_text
-from sigdask.writing import printable
+from sigdask.writing import listed, printable
 
 MOST_PASSED = 5
 """Comparisons that passed which are listed; failures all are."""
@@ -19,11 +19,25 @@ MOST_KEPT = 50
 
 
 def render(verdict: GateVerdict) -> str:
-    """Return the verdict as text."""
-    lines = [f"gate: {'passed' if verdict.passed else 'FAILED'}"]
-    for rule in verdict.rules:
+    """Return the verdict as text: what failed, and why, before all else."""
+    lines = [f"gate: {'passed' if verdict.passed else f'FAILED: {_why(verdict)}'}"]
+    for rule in sorted(verdict.rules, key=lambda rule: rule.passed):
         lines += _rule(rule)
     return printable("\n".join(lines), keep="\n")
+
+
+def _why(verdict: GateVerdict) -> str:
+    """Name the comparisons for which a gate failed; of rules that failed as a whole the reason."""
+    failed = [rule for rule in verdict.rules if not rule.passed]
+    named = [_compared(finding) for rule in failed for finding in rule.findings if not finding.passed]
+    reasons = [note for rule in failed if _fails_as_a_whole(rule) for note in rule.notes]
+    return listed([*dict.fromkeys([*named, *reasons])], most=3, between="; ") or "see below"
+
+
+def _compared(finding: Finding) -> str:
+    test_set, subset, _, _, metric = finding.key
+    where = " ".join(filter(None, (test_set, subset)))
+    return f"{finding.system} against {finding.baseline} by {metric}{f' on {where}' if where else ''}"
 
 
 def _rule(rule: RuleVerdict) -> Iterator[str]:

@@ -12,18 +12,24 @@ from typing import Any
 
 from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
+from sigdask.comparison.presented import layouts, verdict
+from sigdask.comparison.presented.latex import document_parts as to_latex
+from sigdask.comparison.presented.markdown import document_parts as to_markdown
+from sigdask.comparison.presented.paper import PaperTable
 from sigdask.comparison.presented.words import chance
-from sigdask.comparison.results import Results
+from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
+from sigdask.options import Layout
 from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
 from sigdask.report.page import plan, write_page
-from sigdask.report.terminal import render
+from sigdask.report.terminal import render, warnings
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
@@ -33,15 +39,22 @@ SHOWN = 20
 """Changes listed unless all are asked for."""
 
 
-def results_text(found: Mapping[str, Results], *, everything: bool, width: int | None) -> str:
-    """Return the tables of all test sets, each under its warnings; what is said once is not said again."""
+def results_text(
+    found: Mapping[str, Results], *, everything: bool, verbose: bool = False, width: int | None = None
+) -> str:
+    """Return what was found of each test set, its warnings below; what is said once is not said again."""
     parts, told = [], set[str]()
     for name, results in found.items():
-        notes = [printable(f"warning: {w}") for w in results.warnings if w not in told]
-        told |= set(results.warnings)
-        table = render(results, everything=everything, width=width)
-        parts.append("\n".join([printable(f"== {name} =="), *notes, table]))
+        notes = [note.text for note in warnings(results, verbose=verbose) if note.text not in told]
+        told |= {*notes}
+        text = render(results, everything=everything, verbose=verbose, width=width)
+        parts.append("\n".join([printable(f"== {name} =="), text, *(printable(f"warning: {note}") for note in notes)]))
     return "\n\n".join(parts)
+
+
+def answers_text(found: Mapping[str, Results]) -> str:
+    """Return a line of each test set: which system is best."""
+    return "\n".join(printable(f"{name}: {verdict.of(results).headline}") for name, results in found.items())
 
 
 def status_text(status: Status, now: float, *, width: int | None = None) -> str:
@@ -104,12 +117,14 @@ def changes_text(changes: Changes, alpha: float, *, everything: bool = False) ->
     return "\n".join(lines)
 
 
-def report_text(report: Report, *, everything: bool = False, width: int | None = None) -> str:
-    """Return results and what changed."""
+def report_text(report: Report, *, everything: bool = False, verbose: bool = False, width: int | None = None) -> str:
+    """Return results and what changed: of several test sets the answers of all first."""
     run = report.run
     lines = [printable(f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}"), ""]
+    if len(report.results) > 1:
+        lines += [answers_text(report.results), ""]
     if report.results:
-        lines += [results_text(report.results, everything=everything, width=width), ""]
+        lines += [results_text(report.results, everything=everything, verbose=verbose, width=width), ""]
     for name, text in evaluations_text(report.evaluations, everything=everything, width=width).items():
         lines += [printable(f"== {name} =="), text, ""]
     lines += list(_looks(run))
@@ -135,7 +150,7 @@ def evaluations_text(
 def report_dict(report: Report) -> dict[str, Any]:
     """Return what `--json` writes, but for the results themselves: rankings, the run, and what changed."""
     made = [results.around() for results in report.results.values()]
-    whole: dict[str, Any] = {**made[0]} if made else {}
+    whole: dict[str, Any] = {**made[0]} if made else {"sigdask": made_by(), "schema_version": VERSION}
     families = [each["family"] for each in made]
     whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
     whole["families"] = dict(zip(report.results, families, strict=True))
@@ -172,12 +187,31 @@ def report_json(report: Report) -> Iterator[str]:
     return json_parts(report_dict(report) | {"results": Lines(lines)})
 
 
+def report_markdown(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+    """Yield tables for papers as Markdown, those of each test set."""
+    return to_markdown(_paper_tables(report, layout, digits))
+
+
+def report_latex(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+    """Yield tables for papers as LaTeX, those of each test set."""
+    return to_latex(_paper_tables(report, layout, digits))
+
+
+def _paper_tables(report: Report, layout: Layout | None, digits: int | None) -> Iterator[PaperTable]:
+    for results in report.results.values():
+        yield from layouts.tables(results, layout, digits)
+
+
 def write_files(
     report: Report,
     *,
     json: Path | None = None,
     csv: Path | None = None,
     parquet: Path | None = None,
+    markdown: Path | None = None,
+    latex: Path | None = None,
+    layout: Layout | None = None,
+    digits: int | None = None,
     text: Path | None = None,
     html: Path | None = None,
 ) -> Iterator[UnfinishedError]:
@@ -187,14 +221,18 @@ def write_files(
     ----------
     report : Report
         What was found.
-    json, csv, parquet, text, html : Path, optional
+    json, csv, parquet, markdown, latex, text, html : Path, optional
         Where to; None is not written.
+    layout, digits
+        Of the tables for papers, as in `Results.to_markdown`.
     """
     tables = [results.table for results in report.results.values()]
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
         (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
+        (markdown, lambda path: write_parts(path, report_markdown(report, layout, digits))),
+        (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_report(path, report)),
     ]

@@ -16,17 +16,28 @@ FEWEST = 1000
 
 def trials_text(results: Results) -> Iterator[str]:
     """Yield what is to be said of the first run's trials; nothing of few comparisons that were counted to their end."""
-    table = results.table
-    whole = ~table.exact & (table.n_trials > 0)
+    yield from stopping_text(results)
+    yield from _idle_text(results)
+
+
+def stopping_text(results: Results) -> Iterator[str]:
+    """Yield what a rule to stop early left out of the first run's trials; nothing without a rule."""
     counted = asked = 0
-    for stops in table.stops:
+    for stops in results.table.stops:
         stopped = stops.n_asked > 0
-        whole &= ~stopped
-        n, limit = table.n_trials[stopped], stops.n_asked[stopped]
+        n, limit = results.table.n_trials[stopped], stops.n_asked[stopped]
         counted += int(np.where(n < limit, np.minimum(round_bounds(n - 1)[1], limit), limit).sum())  # by whole rounds
         asked += int(limit.sum())
     if asked:
         yield f"stopping early left out {saving(counted, asked):.1%} of the first run's trials"
+
+
+def _idle_text(results: Results) -> Iterator[str]:
+    """Yield how many trials decided nothing, of many comparisons that were counted to their end."""
+    table = results.table
+    whole = ~table.exact & (table.n_trials > 0)
+    for stops in table.stops:
+        whole &= stops.n_asked == 0
     if np.count_nonzero(whole) < FEWEST:
         return
     k, n, adjusted = table.n_extreme[whole], table.n_trials[whole], ~np.isnan(table.p_adjusted[whole])

@@ -1,8 +1,8 @@
 """Dependence between units of one group: intraclass correlation of differences, design effect.
 
-Swapping items that hang together (sentences of a document) as if they were independent makes p too
+Swapping items that are correlated (sentences of a document) as if they were independent makes p too
 small; Yeh 2000 left it open. The one-way analysis of variance of the units' differences says how
-much hangs together: variance between groups against variance within (Donner & Klar 2000, ch. 1).
+much they are correlated: variance between groups against variance within (Donner & Klar 2000, ch. 1).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEGLIGIBLE = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How much differences within the groups of one column hang together.
+    """How much differences within the groups of one column are correlated.
 
     Attributes
     ----------

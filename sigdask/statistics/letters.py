@@ -29,7 +29,7 @@ class Ranked:
     rank : int
         1 for the best; equal scores share a rank.
     letters : tuple of str
-        Systems that share a letter are not told apart; empty where `MOST_GROUPS` were not enough.
+        Systems that share a letter are not significantly different; empty where `MOST_GROUPS` were not enough.
     """
 
     system: str
@@ -41,7 +41,7 @@ class Ranked:
 def ranking(
     systems: Sequence[str], scores: NDArray[np.float64], apart: NDArray[np.int64], *, higher_is_better: bool = True
 ) -> list[Ranked]:
-    """Rank systems and letter the groups that are not told apart.
+    """Rank systems and letter the groups that are not significantly different.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def ranking(
     scores : float64 array, shape (n_systems,)
         Of each.
     apart : int array, shape (n, 2)
-        Pairs of places that differ significantly; all others are taken as not told apart.
+        Pairs of places that differ significantly; all others are taken as not significantly different.
     higher_is_better : bool
         Direction of the score.
     """
@@ -70,11 +70,25 @@ def ranking(
     return ranked
 
 
+def best(scores: NDArray[np.float64], *, higher_is_better: bool = True) -> NDArray[np.bool_]:
+    """Say which scores are the best: all that are equal to it but for rounding.
+
+    Examples
+    --------
+    >>> best(np.array([0.1 + 0.2, 0.3, 0.2, np.nan])).tolist()
+    [True, True, False, False]
+    """
+    if np.isnan(scores).all():
+        return np.zeros(len(scores), np.bool_)
+    first = np.nanmax(scores) if higher_is_better else np.nanmin(scores)
+    return np.isclose(scores, first, rtol=2 * TIE, atol=0.0)
+
+
 def letter_groups(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Return the largest groups of systems of which no two are told apart; two others share none.
+    """Return the largest groups of systems of which no two are significantly different; two others share none.
 
     These are the groups of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
-    comparisons"), the maximal cliques of the graph of what is not told apart, had by adding one system
+    comparisons"), the maximal cliques of the graph of what is not significantly different, had by adding one system
     after another. None at all where they are more than `MOST_GROUPS`: their number can grow
     exponentially, and no one reads them. On the way there are never more than in the end.
 
@@ -96,7 +110,7 @@ def letter_groups(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int,
 
 
 def _not_apart(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[int]:
-    """Return, for each system, a bit for every other that it is not told apart from."""
+    """Return, for each system, a bit for every other that it is not significantly different from."""
     pairs = np.array(apart, np.int64).reshape(-1, 2)
     near = ~np.eye(n_systems, dtype=np.bool_)
     near[pairs[:, 0], pairs[:, 1]] = near[pairs[:, 1], pairs[:, 0]] = False

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
 from sigdask.statistics.classical.names import in_order
@@ -23,7 +24,8 @@ Columns = dict[Name, Column]
 Rows = NDArray[np.int64]
 
 NOTES: Name = ("notes",)
-UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals")
+ORIGINS: Name = ("origins", "all")
+UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins")
 """Fields of a table that are no columns: its level is that of the run, the others are several."""
 
 
@@ -46,6 +48,8 @@ def columns_of(table: Table) -> Columns:
         found |= _inside(("tests", tested.name), tested)
     if table.intervals is not None:
         found |= _inside(("intervals", "all"), table.intervals)
+    if table.origins is not None:
+        found |= _inside(ORIGINS, table.origins)
     found[NOTES] = _sparse(table.notes, n)
     return found
 
@@ -89,6 +93,7 @@ def table_of(columns: Columns, alpha: float) -> Table:
         tests=_tests(dict(grouped.get("tests", ()))),
         notes=_dense(columns[NOTES]),
         intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
+        origins=next((Origins(**own) for _, own in grouped.get(ORIGINS[0], ())), None),
     )
 
 

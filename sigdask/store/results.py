@@ -31,7 +31,19 @@ from sigdask.store.blocks import (
     listed,
     seal_all,
 )
-from sigdask.store.columns import Columns, Name, columns_of, joined, matches, only, same, size_of, table_of, taken
+from sigdask.store.columns import (
+    ORIGINS,
+    Columns,
+    Name,
+    columns_of,
+    joined,
+    matches,
+    only,
+    same,
+    size_of,
+    table_of,
+    taken,
+)
 from sigdask.store.migrations import COLUMNAR, version_of
 from sigdask.store.packing import packed, unpacked
 
@@ -45,6 +57,9 @@ IDENTITY: tuple[Name, ...] = tuple(
     (name,) for name in ("test_set", "subset", "unit", "a", "b", "metric", "alternative")
 )
 """What makes a result the successor of another; of the metric its name."""
+
+AROUND = ("adjust", "members", "family", "version")
+"""What a result comes from beside its own data and stream: it holds as long as these alone are other ones."""
 
 TOLD: tuple[Name, ...] = tuple(
     (name,)
@@ -102,7 +117,7 @@ def record(connection: Connection, plan: str, number: int, found: Sequence[Found
     before = matches(identity_of(live.columns), identity_of(now))  # of each row, the one that it succeeds
     rows = np.flatnonzero(before >= 0)
     old = before[rows]
-    is_same = same(live.columns, now, {*live.columns, *now} - {POSITION}, old, rows)
+    is_same = _same(live.columns, now, old, rows)
     is_retold = ~is_same & live.is_earlier[old] & same(live.columns, now, TOLD, old, rows)
     holds, otherwise = rows[is_same | is_retold], np.ones(size_of(now), np.bool_)
     otherwise[holds] = False
@@ -140,7 +155,7 @@ def changes(connection: Connection, plan: str, after: int, upto: int) -> Changed
     now = _in_order(only(b.columns, b.until > upto) for b in blocks if after < b.since <= upto)
     before = matches(identity_of(was), identity_of(now))
     rows = np.flatnonzero(before >= 0)
-    alike = rows[same(was, now, {*was, *now} - {POSITION}, before[rows], rows)]  # changed, and back
+    alike = rows[_same(was, now, before[rows], rows)]  # changed, and back
     gone = np.setdiff1d(np.arange(size_of(was)), before)
     new = np.setdiff1d(np.arange(size_of(now)), alike)
     return Changed(was, now, np.concatenate([before[new], gone]), np.concatenate([new, np.full(len(gone), -1)]))
@@ -199,6 +214,22 @@ def _of_run(found: Sequence[Found]) -> Columns:
     """Return the columns of all that a run found."""
     whole = joined([{**columns_of(one.table), COMPARISON: one.comparison, COMPLETE: one.complete} for one in found])
     return {**whole, POSITION: np.arange(size_of(whole))}
+
+
+def _same(was: Columns, now: Columns, rows: Integers, others: Integers) -> Truths:
+    """Say of results of before, and as many of now, whether they are the same.
+
+    Others in its family, and another version that finds the same, leave a result as it is; so does that it is now
+    known what it comes from, which earlier versions did not keep.
+    """
+    names = {*was, *now} - {POSITION} - {(*ORIGINS, name) for name in AROUND}
+    of_origins = {name for name in names if name[: len(ORIGINS)] == ORIGINS}
+    is_same = same(was, now, names - of_origins, rows, others)
+    units: Any = was.get((*ORIGINS, "units"))
+    if not of_origins or units is None:
+        return is_same
+    is_unknown = np.array([value == "" for value in units.values], np.bool_)[units.codes[rows]]
+    return np.asarray(is_same & (is_unknown | same(was, now, of_origins, rows, others)))
 
 
 def identity_of(columns: Columns) -> Columns:

@@ -11,7 +11,8 @@ from cluster.hosts import DASK, answers, kill, start, tls
 from cluster.slurm import wait
 from cluster.work import at_once, counted, exact_jobs, slow_jobs
 
-from sigdask.clusters import connect, describe, environment
+from sigdask.clusters import connect, describe
+from sigdask.clusters.settings import environment
 
 PORT = 8786
 SCHEDULER, CUT, SLOW, HUNG, GOOD = 1, 2, 3, 4, 5

@@ -17,7 +17,8 @@ from cluster.hosts import DASK, answers, kill, start, tls
 from cluster.slurm import free_port, wait
 from cluster.work import at_once, counted, exact_jobs, slow_jobs
 
-from sigdask.clusters import connect, describe, environment
+from sigdask.clusters import connect, describe
+from sigdask.clusters.settings import environment
 
 MINUTES = float(os.environ.get("SIGDASK_SOAK_MINUTES", "3"))
 N_WORKERS = 3

@@ -6,8 +6,7 @@ import dask
 import pytest
 from conftest import ROOT
 
-from sigdask.clusters import environment, settings
-from sigdask.clusters.settings import SETTINGS
+from sigdask.clusters.settings import SETTINGS, environment, settings
 from sigdask.clusters.versions import check, here, require
 from sigdask.errors import InputError
 

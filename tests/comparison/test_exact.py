@@ -128,7 +128,7 @@ def test_what_has_no_exact_p_ends_before_anything_is_counted():
     box = sigdask.black_box(lambda outputs, _: float(np.median(outputs)), name="middle")
     a, b = rng_of(1).integers(0, 9, (2, 40))
     with pytest.raises(
-        InputError, match="method exact: .* by middle: a black box is enumerated or sampled, and .* --met"
+        InputError, match="method exact: .* by middle: a metric of whole outputs is enumerated or sampled, and .* --met"
     ):
         compare_all({"a": a, "b": b}, metrics=[box], method="exact")
     result = compare_all({"a": a, "b": b}, metrics=[box, "mean"], method="both", trials=50)
@@ -365,5 +365,5 @@ def test_bounds_without_trials_are_told_as_such(monkeypatch):
     [r] = results
     assert (r.method, r.n_trials, r.exact.guarantee) == ("approximate", 0, "bounds")
     assert (r.p_value, r.p_interval) == (r.exact.p_hi, (r.exact.p_lo, r.exact.p_hi))
-    assert "exact p between" in render(results)
+    assert "(bounds of the exact p)" in render(results)
     assert not [note for note in r.notes if note.kind == "not-reached"]

@@ -193,7 +193,7 @@ def test_black_boxes_have_the_percentiles_of_fewer_resamples():
     assert (box.interval.method, box.interval.n_resamples) == ("bootstrap-percentile", 1000)
     sums = compare(labels(a), labels(b), gold=gold, metric="accuracy", interval="bootstrap", resamples=1000, trials=50)
     assert (box.interval.low, box.interval.high) == pytest.approx(sums.interval.percentile, abs=0.01)
-    assert any("black box" in text for text in box.warnings)
+    assert any("whole outputs" in text for text in box.warnings)
 
 
 def test_an_interval_that_parts_from_p_is_explained():

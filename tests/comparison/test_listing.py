@@ -215,5 +215,7 @@ def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
     c = Exchange.of(counts, Wanted((box, "mean")), second_run=False).comparisons
     assert c.n_trials.tolist() == [10_000, 2**20] * 3
     assert c.enumerated.tolist() == [bool(d <= most) for d, most in zip(c.n_discordant, [12, 20] * 3, strict=True)]
-    with pytest.raises(InputError, match="a black box is enumerated or sampled, and 1[3-5] units differ"):
+    with pytest.raises(
+        InputError, match="a metric of whole outputs is enumerated or sampled, and 1[3-5] units are discordant"
+    ):
         Exchange.of(counts, Wanted((box, "mean"), method="exact"), second_run=False)

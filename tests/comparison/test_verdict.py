@@ -46,7 +46,7 @@ TURNED = {"score_a": 0.3521, "score_b": 0.4747, "difference": -0.1226}
 def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
     found = verdict.of(compare_all(yeh, metrics=["f1"], trials=9999))
     assert found.headline == "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact)."
-    assert found.checks == "second run, exact p: all agree"
+    assert found.checks == "second run and exact p agree"
     assert found.is_checked
     assert (found.n_significant, found.n_undecided, found.n_comparisons, found.sentences) == (1, 0, 1, ())
     assert found.best == (verdict.Best("", None, "f1", ("I",)),)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from sigdask.clusters import environment, read
+from sigdask.clusters import read
 from sigdask.clusters.description import describe, inside
+from sigdask.clusters.settings import environment
 
 yaml = pytest.importorskip("yaml")
 DEPLOY = ROOT / "deploy"

@@ -225,7 +225,7 @@ def test_means_of_few_units_that_differ_or_skewed_differences_are_doubted():
         shown_of(Counts.from_scores({"new": new, "base": base}), NonInferior(0.3, 0.05)).method
         for new in (few, skewed, plain)
     ]
-    assert methods[0] == "shifted shuffle, from 7 units that differ: p may be too small"
+    assert methods[0] == "shifted shuffle, from 7 discordant units: p may be too small"
     assert re.fullmatch(r"shifted shuffle, differences of skewness -\d+(\.\d+)?: p may be too small", methods[1])
     assert -stats.skew(skewed - base) / math.sqrt(300) > SKEWED
     assert methods[2] == "shifted shuffle"

@@ -138,7 +138,7 @@ def test_decimals_stay_exact():
 
 def test_a_black_box_takes_no_replicates(labelled):
     box = black_box(lambda outputs, gold: 0.0)
-    with pytest.raises(InputError, match="black box, which takes no replicates"):
+    with pytest.raises(InputError, match="one of whole outputs, which takes no replicates"):
         compare_all(counts_of(labelled), metrics=[box], trials=10)
 
 

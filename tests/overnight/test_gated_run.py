@@ -67,7 +67,10 @@ def test_a_gate_passes_fails_and_passes_again(folder):
     status, text = run(folder)
     assert (status, "gate: passed" in text) == (0, True), text
     assert json.loads((folder / "night.json").read_text())["results"][0]["test_set"] == "night"
-    assert "not told apart" in (folder / "night.txt").read_text() or "new" in (folder / "night.txt").read_text()
+    assert (
+        "not significantly different" in (folder / "night.txt").read_text()
+        or "new" in (folder / "night.txt").read_text()
+    )
     assert json.loads((folder / "gate.json").read_text())["passed"] is True
     scores(folder, -0.9)
     status, text = run(folder)

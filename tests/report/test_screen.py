@@ -15,7 +15,7 @@ from sigdask.report.layout import fitted
 YEH = str(Path(__file__).parents[2] / "sigdask" / "examples" / "yeh2000.tsv")
 QUICK = ("--trials", "4096", "--cluster", "none")
 ASKED = ("compare", YEH, "--metric", "recall", "--metric", "precision", *QUICK)
-HEADER = ["A", "B", "metric", "score", "A", "score", "B", "A", "-", "B", "p", "method"]
+HEADER = ["A", "B", "metric", "score", "A", "score", "B", "A", "-", "B", "95", "%", "interval", "p"]
 COMMAND = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 WIDTHS = (40, 60, 100, 200)
 HOSTILE = "\x1b[31mred", "two\nlines", "bell\x07\x1b]0;title\x07", "\x9b1mbold"

@@ -14,24 +14,28 @@ def found(n_systems, **options):
     return compare_all(scores, trials=200, resamples=200, **options)
 
 
-def test_few_comparisons_have_a_sentence_of_their_interval_and_many_a_column():
-    few, many = render(found(2)), render(found(6))
-    ends = r"[+-]\d\.\d{4} to [+-]\d\.\d{4}"
+def test_intervals_have_a_column_and_details_say_how_they_were_had():
+    few, many = render(found(2), verbose=True), render(found(6), everything=True)
+    ends = r"\[[+-]\d\.\d{4}, [+-]\d\.\d{4}\]"
     assert re.search(rf"s0 - s1 = \S+, 95 % interval {ends} \(the test inverted by item, 200 trials\); paired d", few)
-    assert "95 % interval" not in few.splitlines()[0]
-    assert "95 % interval" in many.splitlines()[0]
+    assert "the test inverted" not in render(found(2))
+    assert all(re.search("A - B +95 % interval +(unadjusted )?p", text) for text in (few, many))
     assert len(re.findall(ends, many)) == 15
     assert "95 % interval" not in render(found(6, interval="none"))
 
 
 def test_the_page_has_intervals_where_they_were_asked_for():
     with_them, without = (page({"": found(3, interval=kind)}, title="t") for kind in ("auto", "none"))
-    assert len(re.findall(r"\(95 %, the test inverted\)", with_them)) == 3
-    assert "interval of A − B" not in without
+    plain = with_them.split("<noscript>")[-1].split("</noscript>")[0]
+    assert len(re.findall(r"[+-]\d\.\d{4} to [+-]\d\.\d{4}", plain)) == plain.count("95 %, the test inverted") == 3
+    assert "95 % interval" not in without
 
 
 def test_an_interval_that_nothing_bounds_says_so():
     """Of 3 units no two-sided p is below 1/4: no difference is rejected at 0.05."""
     few = compare_all({"a": [1, 2, 3], "b": [1, 2, 4]}, metrics=["mean"])
-    assert "95 % interval without bound (the test inverted by item)" in render(few)
-    assert "inf" not in render(few)
+    assert "95 % interval without bound (the test inverted by item)" in render(few, verbose=True)
+    assert "a and b are not significantly different on mean: b is ahead by 0.33 [no bounds]; p = 1 (exact)." in render(
+        few
+    )
+    assert "inf" not in render(few, verbose=True)

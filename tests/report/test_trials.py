@@ -39,10 +39,10 @@ def test_thousands_of_comparisons_are_told_what_share_of_their_trials_decided_no
     assert len(k) == 1035
     ends = np.where(k < 50, (999 - 50 + 1) * 1000 / (999 - k + 1), 50 * 1000 / (k + 1))
     said = f"{1 - ends.sum() / (999 * len(k)):.1%} of the first run's trials decided nothing, as the verdicts at 0.05"
-    assert said in render(whole)
+    assert said in render(whole, verbose=True)
     assert said.replace("'", "&#39;") in page({"": whole}, title="x")
     adjusted = compare_all(counts, adjust="holm", **options)
     ends = np.where(k < 50, 999, 50 * 1000 / (k + 1))
     share = 1 - ends.sum() / (999 * len(k))
-    assert f"at least {share:.1%} of the first run's trials decided nothing" in render(adjusted)
+    assert f"at least {share:.1%} of the first run's trials decided nothing" in render(adjusted, verbose=True)
     assert "decided nothing" not in render(compare_all(counts, pairs=[("s0", "s1")], **options))

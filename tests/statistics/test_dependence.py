@@ -108,7 +108,7 @@ def test_dependent_items_are_warned_of_and_both_ps_stand_side_by_side():
     assert [(d.column, d.n_groups) for d in r.dependence] == [("document", 60)]
     assert r.dependence[0].icc == pytest.approx(0.5, abs=0.15)
     [warning] = results.warnings
-    assert "hang together within document" in warning
+    assert "are correlated within document" in warning
     assert "--unit document" in warning
     [beside] = r.beside
     [by_document] = compare_all(data_of(0.5), metrics=["mean"], trials=4095, unit="document")

@@ -15,7 +15,7 @@ from sigdask.comparison.table import Coded, Tested
 from sigdask.counts.grouping import numbered, rows_of
 
 NO_RATIO = "does not fit: the score is no mean or share of items"
-NOT_A_MEAN = "does not fit: the denominator hangs on the system, so that the score is no sum over units"
+NOT_A_MEAN = "does not fit: the denominator depends on the system, so that the score is no sum over units"
 NOT_RIGHT_OR_WRONG = "does not fit: the score is no share of single items, each right or wrong"
 
 

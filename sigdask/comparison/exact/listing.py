@@ -153,7 +153,8 @@ class _Asked:
                 problems = Reader.of(panel, int(c.column[at[0]])).problems(c.row[at].astype(np.int64))
             else:
                 problems = (
-                    f"{panel.kind} is enumerated or sampled, and {n} units differ" for n in c.n_discordant[at].tolist()
+                    f"{panel.kind} is enumerated or sampled, and {n} units are discordant"
+                    for n in c.n_discordant[at].tolist()
                 )
             yield from zip(rest[own].tolist(), problems, strict=True)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from sigdask.comparison.found import views
 from sigdask.comparison.found.parts import no_intervals, tests_of
+from sigdask.comparison.presented import signature
 from sigdask.comparison.table import DISAGREES, Coded, Table
 from sigdask.errors import InputError, missing_extra
 
@@ -80,6 +81,7 @@ def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
         **_tests(table, tests),
         "interval_method": words(Coded(sure.method.codes, tuple(method or None for method in sure.method.values))),
         **{name: getattr(sure, own) for name, own in SURE.items()},
+        "test_signature": np.array(signature.lines(table), object),
     }
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found import sentences, views
 from sigdask.comparison.notes import dicts, texts
+from sigdask.comparison.presented import signature
 from sigdask.comparison.table import Coded, Hanging, OtherUnit, Stops, Table, Tested
 from sigdask.statistics.classical.names import INDEPENDENT
 from sigdask.writing import as_line
@@ -21,6 +22,7 @@ KEYS = (
     "alternative", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval",
     "p_adjusted", "r12", "second_run", "exact", "checks", "dependence", "beside", "notes", "signature", "stopped",
     "p_adjusted_interval", "tests", "interval", "score_a_interval", "score_b_interval", "paired_d", "warnings",
+    "test_signature",
 )  # fmt: skip
 """Of each result, which stay."""
 
@@ -94,6 +96,7 @@ def _rows(table: Table) -> Iterator[str]:
         _listed(len(table), [_test(own) for own in table.tests]),
         *_sure(table),
         _sparse(len(table), {row: as_line(texts(own)) for row, own in notes.items()}, "[]"),
+        maybe(signature.lines(table)),
     )
 
 
@@ -133,6 +136,18 @@ def words(values: Sequence[str]) -> Texts:
     except TypeError:
         return [as_line(value) for value in values]
     return [f'"{text}"' for text in whole[2:-2].split('","')]  # within a text, quotes follow a backslash
+
+
+def maybe(values: Sequence[str | None]) -> Texts:
+    """Return the JSON of each text, null where there is none.
+
+    Examples
+    --------
+    >>> maybe(["a", None])
+    ['"a"', 'null']
+    """
+    made = words([value or "" for value in values])
+    return ["null" if value is None else text for value, text in zip(values, made, strict=True)]
 
 
 def coded(column: Coded[Any], of: Callable[[Any], Any] = lambda value: value) -> Texts:

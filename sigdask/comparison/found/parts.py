@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.found.origins import Origins, no_origins
 from sigdask.comparison.intervals.columns import FLOATS, Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
 from sigdask.statistics.classical.names import in_order
 
 Rows = slice | NDArray[np.int64]
-Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals)
+Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals, Origins)
 Value = TypeVar("Value")
 
 
@@ -29,6 +30,7 @@ def taken(table: Table, rows: Rows) -> Table:
         tests=tuple(columns_taken(own, rows) for own in table.tests),
         notes=_sparse(table.notes, rows, len(table)),
         intervals=None if table.intervals is None else columns_taken(table.intervals, rows),
+        origins=None if table.origins is None else columns_taken(table.origins, rows),
     )
 
 
@@ -103,6 +105,7 @@ def joined(tables: Sequence[Table]) -> Table:
             for row, own in table.notes.items()
         },
         intervals=_intervals_joined(tables),
+        origins=_origins_joined(tables),
     )  # fmt: skip
 
 
@@ -191,6 +194,12 @@ def _intervals_joined(tables: Sequence[Table]) -> Intervals | None:
     if all(table.intervals is None for table in tables):
         return None
     return columns_joined([table.intervals or no_intervals(len(table)) for table in tables])
+
+
+def _origins_joined(tables: Sequence[Table]) -> Origins | None:
+    if all(table.origins is None for table in tables):
+        return None
+    return columns_joined([table.origins or no_origins(len(table)) for table in tables])
 
 
 def no_intervals(n: int) -> Intervals:

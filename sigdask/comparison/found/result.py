@@ -168,7 +168,7 @@ class Result:
     checks : tuple of Check
         Cross-checks and their verdicts.
     dependence : tuple of Dependence
-        How much differences hang together within coarser groups than the unit.
+        How much differences are correlated within coarser groups than the unit.
     beside : tuple of Beside
         The same with other units exchanged.
     notes : tuple of Note
@@ -185,6 +185,9 @@ class Result:
         Of both scores, by the same resamples; by Wilson's method where the difference has Tango's.
     paired_d : float or None
         Standardised difference: over the standard deviation of what units contribute to it.
+    test_signature : str or None
+        All that p depends on, in one line, by which it can be cited and repeated; None where an earlier version kept
+        no digests.
     """
 
     test_set: str
@@ -222,6 +225,7 @@ class Result:
     score_a_interval: tuple[float, float] | None = None
     score_b_interval: tuple[float, float] | None = None
     paired_d: float | None = None
+    test_signature: str | None = None
 
     def __repr__(self) -> str:
         return line_text(self)

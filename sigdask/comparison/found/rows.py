@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found import views
+from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.parts import merged, no_intervals
 from sigdask.comparison.found.result import ClassicalTest, Result, Stopped
 from sigdask.comparison.found.sentences import NOT_FOUND, SECOND_RUN
 from sigdask.comparison.intervals.columns import Intervals
+from sigdask.comparison.presented.signature import Signature
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Score, Stops, Subset, Table, Tested
 from sigdask.statistics.classical.names import in_order
 from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, count_fits_within
@@ -43,6 +45,7 @@ def table_of(results: Sequence[Result], alpha: float) -> Table:
         stops=_stops(results),
         tests=_tests(results),
         intervals=_intervals(results),
+        origins=_origins(results),
     )
     return _with_words(table, results)
 
@@ -216,6 +219,30 @@ def _intervals(results: Sequence[Result]) -> Intervals | None:
         skewness=np.array([_noted(r, "interval-coverage", "skewness") for r in results], np.float64),
         why=Coded.of(_why(r) for r in results),
     )  # fmt: skip
+
+
+def _origins(results: Sequence[Result]) -> Origins | None:
+    """Return what the signatures of results say of what they come from."""
+    if all(r.test_signature is None for r in results):
+        return None
+    read = {text: Signature.parse(text) for r in results if (text := r.test_signature) is not None}
+    own = [read[r.test_signature] if r.test_signature is not None else None for r in results]
+
+    def texts(get: Callable[[Signature], object]) -> Coded[str]:
+        return Coded.of("" if one is None or get(one) is None else str(get(one)) for one in own)
+
+    return Origins(
+        seed=np.array([0 if one is None else one.seed for one in own], np.int64),
+        method=texts(lambda one: one.method),
+        units=texts(lambda one: one.data.units),
+        data_a=texts(lambda one: one.data.a),
+        data_b=texts(lambda one: one.data.b),
+        code=texts(lambda one: dict(one.options).get("code")),
+        adjust=texts(lambda one: one.adjust),
+        members=texts(lambda one: one.members),
+        family=texts(lambda one: one.family),
+        version=texts(lambda one: one.version),
+    )
 
 
 def _with_words(table: Table, results: Sequence[Result]) -> Table:

@@ -96,7 +96,7 @@ def notes(table: Table) -> dict[int, tuple[Note, ...]]:
 def _identical(table: Table) -> Said:
     for row in np.flatnonzero(table.n_discordant == 0).tolist():
         step = table.step[row]
-        finely = f" by {step:.2g} or more, as finely as such large scores are told apart" if step else ""
+        finely = f" by {step:.2g} or more, as finely as such large scores can be distinguished" if step else ""
         yield row, Note("identical", f"identical: no unit differs in what the metric counts{finely}")
 
 

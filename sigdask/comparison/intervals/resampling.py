@@ -31,7 +31,9 @@ NO_BCA = (
     "no resample lies below the observed value, or none above, or units are too skewed: what corrects bias and "
     "skewness is not defined, so percentiles stand as they are"
 )
-BLACK_BOX = "a black box is not asked for a score without each unit: percentiles are not corrected for skewness"
+WHOLE_OUTPUTS = (
+    "a metric of whole outputs is not asked for a score without each unit: percentiles are not corrected for skewness"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,7 @@ class Resampled:
 
 
 def _steps(panel: Panel, m: int, n_rows: int) -> Floats:
-    """Return how finely resampled means are told apart, where each unit weighs the same; 0 of other scores."""
+    """Return how finely resampled means are distinguished, where each unit weighs the same; 0 of other scores."""
     step = 0.0
     if panel.linear[m]:
         weights = panel.values[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.ratio(m).denominators[0])
@@ -148,7 +150,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledOutputs:
-    """The comparison of two systems under a black box, whose units are resampled; attributes as in `Resampled`."""
+    """Two systems under a metric of whole outputs, whose units are resampled; attributes as in `Resampled`."""
 
     own: Integers
     confidence: float
@@ -173,4 +175,4 @@ class ResampledOutputs:
         found.enter(columns, self.own, *(np.full(len(self.own), k) for k in range(3)))
         columns.n_resamples[self.own] = tally.n_trials
         why |= found.remarks(self.own, np.zeros(len(self.own), np.int64), tally.n_trials)
-        why |= {k: BLACK_BOX for k in self.own.tolist() if why[k] == NO_BCA}
+        why |= {k: WHOLE_OUTPUTS for k in self.own.tolist() if why[k] == NO_BCA}

@@ -119,7 +119,7 @@ def _placed(counts: Counts, wanted: Wanted) -> Iterator[tuple[Pairs, int, tuple[
         if not isinstance(metric, BoundMetric):
             raise InputError(
                 f"metric {metric if isinstance(metric, str) else metric.name}: power is found for scores of summed "
-                "counts, of which samples can be summed; not for sets over all items, nor for black boxes"
+                "counts, of which samples can be summed; not for sets over all items, nor for metrics of whole outputs"
             )
         found: dict[int, tuple[Pairs, int]] = {}
         for placed in Sharing.of(counts, [metric], pairs).panels(units, every_unit=True):

@@ -60,7 +60,7 @@ def interval_text(r: Result) -> str:
     if r.interval is None:
         return ""
     low, high = r.interval.low, r.interval.high
-    return "without bound" if math.isinf(low) and math.isinf(high) else f"{signed(low)} to {signed(high)}"
+    return "without bound" if math.isinf(low) and math.isinf(high) else f"[{signed(low)}, {signed(high)}]"
 
 
 def interval_cell(r: Result) -> str:

@@ -42,7 +42,7 @@ def standing(r: Result, alpha: float) -> str:
     adjusted = "" if r.p_adjusted is None else f"; adjusted {p_equals(r.p_adjusted, alpha)}"
     return (
         f"{better} {words} {other}, {score_text(own)} against {score_text(against)}{aside}; {_p(r, alpha)} "
-        f"({_known(r, alpha)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units differ){adjusted}: "
+        f"({_known(r, alpha)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units discordant){adjusted}: "
         f"{verdict}{'' if r.decision(alpha) is None else f' at {alpha:g}'}."
     )
 

@@ -83,6 +83,10 @@ class ComparedPanel(AnyPanel, Protocol):
         """Return the panel of some of its pairs and metrics."""
         ...
 
+    def contents_of(self, column: int, /) -> NDArray[np.uint64]:
+        """Return what both systems of each pair have under a metric, by content, shape (n_pairs, 2)."""
+        ...
+
     def enumerations(self, rows: NDArray[np.int64], column: int, /) -> Iterator[tuple[NDArray[np.int64], AnyPanel]]:
         """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each.
 

@@ -14,6 +14,7 @@ from sigdask.counts.grouping import numbered, of_pairs, rows_of
 from sigdask.counts.lattice import COUNTS, Lattice, Scale, lattice_for
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
+from sigdask.randomization.panels.contents import of_column, unit_hashes
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, Units
 
@@ -248,7 +249,7 @@ def _panel(
     systems = np.flatnonzero(np.bincount(pairs.ravel()))
     where, index = _used(units, mask)
     sizes = np.bincount(index, minlength=len(where))
-    summed, totals = _summed(fields, lattices, systems, mask, index, sizes)
+    summed, totals, contents = _summed(fields, lattices, systems, mask, index, unit_hashes(where, sizes))
     places = np.zeros(int(systems[-1]) + 1, np.int64)
     places[systems] = np.arange(len(systems))
     kept = np.full(len(where), every_unit)
@@ -265,6 +266,7 @@ def _panel(
         sizes=sizes[kept],
         n_items=int(np.count_nonzero(mask)),
         n_units=len(where),
+        contents=contents,
     )
 
 
@@ -274,22 +276,36 @@ def _summed(
     systems: NDArray[np.int64],
     mask: NDArray[np.bool_],
     index: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return sums over units, shape (n_units, n_systems, n_fields), each system in one piece, and their totals."""
+    hashes: NDArray[np.uint64],
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.uint64]]:
+    """Return sums over units, each system in one piece, their totals, and what each system has, by content.
+
+    Parameters
+    ----------
+    hashes : uint64 array, shape (n_units,)
+        Of the units, as `unit_hashes` makes them.
+
+    Returns
+    -------
+    (int array, int64 array, uint64 array)
+        Of shapes (n_units, n_systems, n_fields), (n_systems, n_fields) and (n_systems, n_fields).
+    """
     rows = slice(None) if mask.all() else np.flatnonzero(mask)
-    summed = np.zeros((len(sizes), len(systems), len(fields)), np.int8, order="F")
+    n_units = len(hashes)
+    summed = np.zeros((n_units, len(systems), len(fields)), np.int8, order="F")
     totals = np.empty((len(systems), len(fields)), np.int64)
+    contents = np.empty((len(systems), len(fields)), np.uint64)
     for f, field in enumerate(fields):
         for k, system in enumerate(systems):
             column = field[:, 0 if field.shape[1] == 1 else system][rows]
             integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
-            sums = _unit_sums(integers, index, len(sizes))
+            sums = _unit_sums(integers, index, n_units)
             totals[k, f] = sums.sum(dtype=np.int64)
+            contents[k, f] = of_column(sums, hashes, lattices[f])
             if (needed := _holding(sums)) > summed.dtype:
                 summed = summed.astype(needed, order="F")
             summed[:, k, f] = sums
-    return summed, totals
+    return summed, totals, contents
 
 
 def _rows(summed: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:

@@ -46,9 +46,9 @@ def of_pairs(panel: ScoredSums, m: int) -> Digests:
     """Return the digest of each pair under one metric, shape (n_pairs,)."""
     own = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in own]
-    form = (panel.metrics[m].form, [_kind(x) for x in lattices], *widened(panel, m))
+    form = (panel.metrics[m].form, [kind(x) for x in lattices], *widened(panel, m))
     header = digest(("pair", panel.key, panel.enumerated, *form))
-    scales = np.array([_factor(lattice) for lattice in lattices], np.uint64)
+    scales = np.array([factor(lattice) for lattice in lattices], np.uint64)
     totals = panel.totals[:, own].astype(np.uint64) * scales  # (n_systems, n_fields)
     sums = _sums(panel, own, scales)
     i, j = panel.pairs.T
@@ -111,14 +111,15 @@ def widened(panel: ScoredSums, m: int) -> tuple[str, ...]:
     return ("widened",) if panel.is_approximate(m) or panel.steps(m) > plain else ()
 
 
-def _kind(lattice: Lattice) -> tuple[Any, ...]:
+def kind(lattice: Lattice) -> tuple[Any, ...]:
     """Return what of a lattice belongs to the pair: decimals stand for the same scores on any of them."""
     if isinstance(lattice, RoundedLattice):
         return "rounded", lattice.exponent, lattice.rounding
     return ("decimal", 0) if lattice.digits is not None else ("binary", lattice.exponent)
 
 
-def _factor(lattice: Lattice) -> int:
+def factor(lattice: Lattice) -> int:
+    """Return what integers on a lattice are multiplied by, so that equal decimals are equal on any of them."""
     return 10 ** (MOST_DIGITS - lattice.digits) if lattice.digits is not None and lattice.digits <= MOST_DIGITS else 1
 
 
@@ -133,6 +134,13 @@ def digest(value: Any) -> str:
             f"{type(value).__name__}: a metric whose state holds itself cannot be told from another; give a function"
         ) from None
     return made.hexdigest()
+
+
+def content(value: Any) -> int:
+    """Return what a value is as 64 bits, the same in every version that counts otherwise as well."""
+    made = hashlib.blake2b(digest_size=8)
+    _add(made, value)
+    return int.from_bytes(made.digest(), "little")
 
 
 def _add(made: Any, value: Any) -> None:

@@ -18,6 +18,7 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.exceedances import count_scores
+from sigdask.randomization.panels.contents import of_outputs
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.sums import Pair, Units
 from sigdask.randomization.shuffles import Key, swap_bits
@@ -69,7 +70,7 @@ class OutputsPanel:
 
     manner: ClassVar[Manner] = Manner(grain=1, timed=2, vectorised=False)
     is_whole: ClassVar[bool] = False
-    kind: ClassVar[str] = "a black box"
+    kind: ClassVar[str] = "a metric of whole outputs"
 
     @staticmethod
     def of(
@@ -78,8 +79,8 @@ class OutputsPanel:
         """Take one pair out of `counts`, on the items both have."""
         if counts.replicates:
             raise InputError(
-                f"metric {metric.name!r} is a black box, which takes no replicates; give one file a system, or a "
-                "metric of sums (`sigdask metrics`)"
+                f"metric {metric.name!r} is one of whole outputs, which takes no replicates; give one file a system, "
+                "or a metric of sums (`sigdask metrics`)"
             )
         if counts.outputs is None:
             raise InputError(f"metric {metric.name!r} needs whole outputs, which this format does not keep")
@@ -165,6 +166,10 @@ class OutputsPanel:
     def digests(self) -> Digests:
         """Return what the pair is, by content, shape (1, 1)."""
         return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+
+    def contents_of(self, _column: int) -> NDArray[np.uint64]:
+        """Return what both systems put out, by content, shape (1, 2)."""
+        return np.array([[of_outputs(own, self.gold, self.index) for own in (self.a, self.b)]])
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference over the first trials of the first run."""

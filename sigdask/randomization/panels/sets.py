@@ -7,7 +7,7 @@ units; which units hold a term, for each system, is all that a trial needs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -24,7 +24,8 @@ from sigdask.metrics.base import BoundSets
 from sigdask.randomization.kernels.exceedances import count_scores
 from sigdask.randomization.kernels.sets import distinct_terms, scores_of
 from sigdask.randomization.panels.build import of_items
-from sigdask.randomization.panels.digests import Digests, digest, mixed, packed
+from sigdask.randomization.panels.contents import nothing, of_terms
+from sigdask.randomization.panels.digests import Digests, content, digest, mixed, packed
 from sigdask.randomization.panels.sums import Pair, Units, is_whole
 from sigdask.randomization.shuffles import Key
 from sigdask.randomization.tallies import TAILS, Manner, Tally
@@ -33,7 +34,7 @@ DEVIATION_TRIALS = 4096
 """Trials from which the deviation of a set metric is taken: known to 1.1 %."""
 
 
-@known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated")
+@known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated", apart_from="terms")
 @dataclass(frozen=True, eq=False)
 class PresencePanel:
     """Systems of one test set with pairs and set metrics that share shuffles; arrays alone.
@@ -56,6 +57,8 @@ class PresencePanel:
         Items of all units.
     enumerated : bool
         Trials are all arrangements of the discordant units instead of random ones.
+    terms : uint64 array, shape (n_terms,)
+        What each term is, by content.
     """
 
     key: Key
@@ -66,6 +69,7 @@ class PresencePanel:
     metrics: tuple[BoundSets, ...]
     n_items: int
     enumerated: bool = False
+    terms: NDArray[np.uint64] = field(default_factory=nothing)
 
     manner: ClassVar[Manner] = Manner()
     is_whole: ClassVar[bool] = False
@@ -107,6 +111,13 @@ class PresencePanel:
                 for metric in self.metrics
             ]
         return packed(map(bytes.fromhex, found)).reshape(self.shape)
+
+    def contents_of(self, _column: int) -> NDArray[np.uint64]:
+        """Return what both systems of each pair gave beside what is right, by content, shape (n_pairs, 2)."""
+        right = mixed(self.terms[self.golden]).sum(dtype=np.uint64)
+        n = max(self.n_units, 1)
+        given = [of_terms(self.terms[held // n], self.addresses[held % n]) for held in self.holdings]
+        return mixed(np.array(given, np.uint64) ^ right)[self.pairs]
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference over the first trials of the first run."""
@@ -247,14 +258,14 @@ def _panel(
     unit_of = np.full(counts.n_items, -1, np.int64)
     unit_of[mask] = index
     assert counts.outputs is not None
-    gold, columns, n_terms = incidence(counts.outputs)
+    gold, columns, hashes = incidence(counts.outputs)
     systems, places = np.unique(pairs, return_inverse=True)
     holdings = []
     for s in systems.tolist():
         items, terms = columns[s]
         held = unit_of[items]
         holdings.append(np.unique(terms[held >= 0] * max(len(where), 1) + held[held >= 0]))
-    golden = np.zeros(n_terms, np.bool_)
+    golden = np.zeros(len(hashes), np.bool_)
     golden[gold[1][mask[gold[0]]]] = True
     return PresencePanel(
         key=units.key,
@@ -264,19 +275,20 @@ def _panel(
         pairs=places.reshape(-1, 2),
         metrics=tuple(metrics),
         n_items=int(np.count_nonzero(mask)),
+        terms=hashes,
     )
 
 
 Entries = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-Incidence = tuple[Entries, tuple[Entries, ...], int]
+Incidence = tuple[Entries, tuple[Entries, ...], NDArray[np.uint64]]
 
 _incidences: WeakKeyDictionary[Outputs, Incidence] = WeakKeyDictionary()
 
 
 def incidence(outputs: Outputs) -> Incidence:
-    """Return (items, terms) of the gold lists and of each system's, and the number of distinct terms.
+    """Return (items, terms) of the gold lists and of each system's, and what each distinct term is, by content.
 
     Kept as long as the outputs: every subset and unit of a test set takes it.
     """
@@ -285,7 +297,8 @@ def incidence(outputs: Outputs) -> Incidence:
         assert outputs.gold is not None
         code: dict[str, int] = {}
         gold = _entries(outputs.gold, code)
-        found = _incidences[outputs] = gold, tuple(_entries(column, code) for column in outputs.systems), len(code)
+        columns = tuple(_entries(column, code) for column in outputs.systems)
+        found = _incidences[outputs] = gold, columns, np.array([content(term) for term in code], np.uint64)
     return found
 
 

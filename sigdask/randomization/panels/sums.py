@@ -9,7 +9,7 @@ count.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -26,6 +26,7 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.deviations import swap_deviations
+from sigdask.randomization.panels.contents import nothing, of_fields
 from sigdask.randomization.panels.digests import Digests, of_pairs
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.shuffles import Key, stream_key
@@ -49,7 +50,7 @@ SUMS = "sums"
 """The kind of panels that families are made of."""
 
 
-@known_as("Units", "key index n_units")
+@known_as("Units", "key index n_units", apart_from="content")
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
     """What is exchanged as a whole, in canonical order.
@@ -62,11 +63,14 @@ class Units:
         Address of each item's unit.
     n_units : int
         Number of units.
+    content : int
+        What they are: 64 bits of their ids, whatever the test set is called.
     """
 
     key: Key
     index: NDArray[np.int64]
     n_units: int
+    content: int = 0
 
     @staticmethod
     def of(counts: Counts, seed: int) -> Units:
@@ -74,7 +78,7 @@ class Units:
         names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
         if names is None:
             key = stream_key(seed, counts.name, counts.n_items)
-            return Units(key, np.arange(counts.n_items), counts.n_items)
+            return Units(key, np.arange(counts.n_items), counts.n_items, content_of(counts.n_items))
         texts = names.levels if isinstance(names, Factor) else Texts.of(names)
         if not texts.sizes.all():
             position = next(k for k, name in enumerate(names) if not name)
@@ -85,13 +89,31 @@ class Units:
         address[order] = np.cumsum(~tied) - 1
         units = forms[order[~tied]]
         index = address[names.codes] if isinstance(names, Factor) else address
-        return Units(stream_key(seed, counts.name, units), index, len(units))
+        return Units(stream_key(seed, counts.name, units), index, len(units), content_of(units))
 
 
-@known_as("Panel", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
+def content_of(units: Sequence[str] | int) -> int:
+    """Return what units are, by their ids or their number."""
+    low, high = stream_key(0, "", units)
+    return high << 32 | low
+
+
+@known_as(
+    "Panel",
+    "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated",
+    apart_from="contents",
+)
 @dataclass(frozen=True, eq=False)
 class Panel(ScoredSums):
-    """A panel of sums: systems of one test set, with pairs and metrics that share shuffles."""
+    """A panel of sums: systems of one test set, with pairs and metrics that share shuffles.
+
+    Attributes
+    ----------
+    contents : uint64 array, shape (n_systems, n_fields)
+        What each system has in each field, over all units; nothing where it is not asked for.
+    """
+
+    contents: NDArray[np.uint64] = field(default_factory=nothing)
 
     manner: ClassVar[Manner] = Manner()
     is_whole: ClassVar[bool] = False
@@ -125,6 +147,10 @@ class Panel(ScoredSums):
     def digests(self) -> Digests:
         """Return what each pair and metric is, by content, shape (n_pairs, n_metrics)."""
         return np.stack([of_pairs(self, m) for m in range(len(self.metrics))], axis=1)
+
+    def contents_of(self, column: int) -> NDArray[np.uint64]:
+        """Return what both systems of each pair have under a metric, by content, shape (n_pairs, 2)."""
+        return of_fields(self.contents, self.lattices, self.metrics[column].fields)[self.pairs]
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
@@ -234,6 +260,7 @@ class Panel(ScoredSums):
             totals=self.totals[used],
             pairs=pairs.reshape(-1, 2),
             metrics=tuple(self.metrics[k] for k in columns),
+            contents=self.contents[used] if len(self.contents) else self.contents,
         )
 
 
@@ -250,7 +277,11 @@ def most_together(n_discordant: int, n_fields: int) -> int:
     return min(max(TOGETHER >> n_discordant, FEWEST_TOGETHER), MOST_TOGETHER, max(fitting, 1))
 
 
-@known_as("Arrangements", "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated")
+@known_as(
+    "Arrangements",
+    "key addresses values totals lattices pairs metrics sizes n_items n_units enumerated",
+    apart_from="contents",
+)
 @dataclass(frozen=True, eq=False)
 class Arrangements(Panel):
     """All arrangements of several pairs under one metric, of as many discordant units each.

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from sigdask.comparison.presented.signature import shared
 from sigdask.comparison.presented.words import citation, is_adjusted
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.report.files import write_whole
-from sigdask.report.page import answer, behind, comparisons
+from sigdask.report.page import behind, comparisons
+from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, answer, close
 from sigdask.report.page.frame import Part, framed
 from sigdask.report.page.grids import Grid
 from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, Section, sections
@@ -106,8 +108,10 @@ def page(
         Sections that others add: "details" of single comparisons, "plan" of a run.
     """
     shown = {name: results for name, results in sets.items() if len(results)}
-    table = Table.joined([results.table for results in shown.values()]) if shown else Table.of((), 0.05)
-    of_all, rows = comparisons.grid(table)
+    tables = [results.table for results in shown.values()]
+    table = Table.joined(tables) if tables else Table.of((), 0.05)
+    said = answer(shown, table)
+    of_all, rows = comparisons.grid(table, close(shown, said.verdicts))
     of_sets = [*_of_sets(shown, all_listed=len(rows) == len(table))]
     tests = behind.classical_tests(table.take(rows))
     grids = [of_all, *(own.together for own in of_sets), tests.grid]
@@ -115,8 +119,10 @@ def page(
     context = {
         "title": title,
         "created": created,
-        **answer.of(shown, table),
+        "answer": said,
+        "most_sentences": MOST_SENTENCES,
         "command": command,
+        "signatures": [text for text in map(shared, tables[:MOST_HEADLINES]) if text],
         "warnings": list(dict.fromkeys([*notes, *(w for results in shown.values() for w in results.warnings)])),
         "alarms": [(r, check) for r in table.take(alarming[:MOST_ALARMS]).results() for check in r.disagreements()],
         "n_alarming": len(alarming),
@@ -124,6 +130,7 @@ def page(
         "inputs": inputs,
         "candidates": candidates,
         "sets": of_sets,
+        "n_rankings": sum(len(own.rankings) + own.n_left_out for own in of_sets),
         "comparisons": of_all,
         "tests": tests,
         "n_rows": len(table),

@@ -1,45 +1,81 @@
-"""The card at the top: what was found, in one sentence a test set, whether it was checked, and how it is repeated."""
+"""The card at the top: what was found, in a sentence a test set, whether it was checked, and a count of verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
-from sigdask.comparison.presented.words import standing
+import numpy as np
+
+from sigdask.comparison.presented.verdict import Verdict, of
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 
-MOST_HEADLINES = 3
-"""Test sets whose sentence stands in the card."""
+MOST_HEADLINES, MOST_SETS = 3, 200
+"""Test sets whose sentence stands in the card at once, and when it is opened."""
+
+MOST_SENTENCES = 4
+"""Sentences of single metrics that stand below a headline at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """The answer of a test set."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What the card says.
 
-    name: str
-    headline: str
+    Attributes
+    ----------
+    verdicts : mapping of str to Verdict
+        By test set, the first ones.
+    n_sets : int
+        All of them.
+    counts : str
+        Comparisons and their verdicts.
+    """
+
+    verdicts: Mapping[str, Verdict]
+    n_sets: int
+    counts: str
+
+    @property
+    def first(self) -> list[tuple[str, Verdict]]:
+        """Return the test sets whose verdicts stand in the card at once."""
+        return [*self.verdicts.items()][:MOST_HEADLINES]
+
+    @property
+    def more(self) -> list[tuple[str, Verdict]]:
+        """Return those that stand in it when it is opened."""
+        return [*self.verdicts.items()][MOST_HEADLINES:]
+
+    @property
+    def checks(self) -> list[tuple[str, Verdict]]:
+        """Return the verdicts whose lines of checks are shown, those that disagree first; one, if all say the same."""
+        of_lines: dict[str, tuple[str, Verdict]] = {}
+        for name, own in sorted(self.verdicts.items(), key=lambda item: item[1].is_checked):
+            of_lines.setdefault(own.checks, (name, own))
+        found = [*of_lines.values()][:MOST_HEADLINES]
+        return [("", own) for _, own in found] if len(of_lines) == 1 else found
 
 
-def of(sets: Mapping[str, Results], table: Table) -> dict[str, Any]:
-    """Return what the card's template takes."""
-    first = [*sets.items()][:MOST_HEADLINES]
-    return {
-        "verdicts": [Headline(name, standing(results[0], results.alpha)) for name, results in first],
-        "n_sets": len(sets),
-        "counts": _counts(table),
-        "checks": "",
-        "is_checked": not table.disagrees.any(),
-    }
+def answer(sets: Mapping[str, Results], table: Table) -> Answer:
+    """Return the card of all test sets, whose comparisons are in one table."""
+    verdicts = {name: of(results) for name, results in islice(sets.items(), MOST_SETS)}
+    return Answer(verdicts, len(sets), _counts(table))
+
+
+def close(sets: Mapping[str, Results], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
+    """Return the rows of all comparisons that another seed or a few more units could turn."""
+    found, before = [], 0
+    for name, results in sets.items():
+        if name in verdicts:
+            found.append(before + verdicts[name].close)
+        before += len(results)
+    return np.concatenate(found).tolist() if found else []
 
 
 def _counts(table: Table) -> str:
     """Count comparisons and verdicts."""
-    decision = table.decision
-    n = len(table)
-    if n == 0:
-        return "0 comparisons"
-    kinds = {"significant": 1, "not significant": 0, "undecided": -1}
+    n, decision = len(table), table.decision
+    kinds = {"significantly different": 1, "not significantly different": 0, "undecided": -1}
     said = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]
-    return f"{n:,} comparison{'' if n == 1 else 's'}: {', '.join(said)} at {table.alpha:g}"
+    return f"{n:,} comparison{'' if n == 1 else 's'}" + (f": {', '.join(said)} at {table.alpha:g}" if said else "")

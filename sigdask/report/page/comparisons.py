@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from sigdask.comparison.found import sentences
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import texts
-from sigdask.comparison.presented.cells import confidence, how, interval_cell, is_bounded, p_cell, score_text, signed
+from sigdask.comparison.presented.cells import (
+    METHODS,
+    confidence,
+    how,
+    interval_text,
+    is_bounded,
+    p_cell,
+    score_text,
+    signed,
+)
 from sigdask.comparison.presented.words import is_adjusted
 from sigdask.comparison.table import AGREES, DISAGREES, Coded, Table
 from sigdask.report.page.grids import Column, Grid, by_rows, coded, named
@@ -21,17 +30,30 @@ MOST_ROWS = 20_000
 """Comparisons listed; of more, those with the smallest p."""
 
 
-def grid(table: Table) -> tuple[Grid, NDArray[np.int64]]:
-    """Return the grid of comparisons and the rows of the table that it lists."""
+def grid(table: Table, close: Sequence[int]) -> tuple[Grid, NDArray[np.int64]]:
+    """Return the grid of comparisons and the rows of the table that it lists.
+
+    Parameters
+    ----------
+    table : Table
+        All comparisons.
+    close : sequence of int
+        Rows that little could turn.
+    """
     rows = listed(table)
     own = table.take(rows)
     left_out = ""
     if len(rows) < len(table):
         left_out = f"The {len(rows):,} with the smallest p of {len(table):,}; the JSON has all."
-    more = {"rows": rows.tolist() if len(rows) < len(table) else None, "notes": _notes(own), "better": _better(own)}
+    more = {
+        "rows": rows.tolist() if len(rows) < len(table) else None,
+        "notes": _notes(own),
+        "better": _better(own),
+        "decides": _p_heads(own)[-1],
+    }
     if own.intervals is not None:
         more["plot"] = _plot(own)
-    return Grid("comparisons", "Comparisons of systems", [*_columns(own)], left_out, more), rows
+    return Grid("comparisons", "Comparisons of systems", [*_columns(own, np.isin(rows, close))], left_out, more), rows
 
 
 def listed(table: Table) -> NDArray[np.int64]:
@@ -43,8 +65,7 @@ def listed(table: Table) -> NDArray[np.int64]:
     return order[:MOST_ROWS]
 
 
-def _columns(table: Table) -> Iterator[Column]:
-    alpha, adjusted = table.alpha, is_adjusted(table)
+def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[Column]:
     test_set, subset = named(table.test_set), named(table.subset, lambda s: s.value if s else "")
     yield Column("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
     yield Column("subset", subset, is_filter=True, is_hidden=not any(subset.values))
@@ -54,20 +75,41 @@ def _columns(table: Table) -> Iterator[Column]:
     yield Column("score A", coded(table.score_a, score_text), is_number=True)
     yield Column("score B", coded(table.score_b, score_text), is_number=True)
     yield Column("A − B", coded(table.difference, signed), is_number=True)
-    if (sure := table.intervals) is not None:
-        ends = (sure.low, sure.high, sure.confidence, sure.method.codes)
-        yield Column("interval of A − B", by_rows(table, ends, interval_cell), is_number=True)
-        yield Column("paired d", coded(sure.paired_d, _effect), is_number=True)
-    yield Column("unadjusted p" if adjusted else "p", coded(table.p_value, lambda p: p_cell(p, alpha)), is_number=True)
-    if adjusted:
-        yield Column("adjusted p", coded(table.p_adjusted, lambda p: p_cell(p, alpha)), is_number=True)
-    counted = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _stopped(table))
+    sure = table.intervals
+    if sure is not None:
+        head = f"{_only(100 * sure.confidence)} interval".lstrip()
+        yield Column(head, by_rows(table, (sure.low, sure.high, sure.method.codes), interval_text), is_number=True)
+    for head, p in zip(_p_heads(table), (table.p_value, table.p_adjusted), strict=False):
+        yield Column(head, coded(p, lambda p: p_cell(p, table.alpha)), is_number=True)
     yield Column("verdict", _verdicts(table), is_filter=True)
+    yield Column("calls", coded(close, lambda is_close: "close" if is_close else ""), is_filter=True, is_hidden=True)
     yield Column("checks", _checks(table), is_filter=True)
-    yield Column("interval of p", by_rows(table, counted, lambda r: _limits(r, alpha)), is_number=True)
+    counted = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _stopped(table))
+    yield Column("interval of p", by_rows(table, counted, lambda r: _limits(r, table.alpha)), is_number=True)
     yield Column("method", by_rows(table, counted, how))
     units = by_rows(table, (table.n_discordant, table.n_units), _units)
     yield Column("units that differ", units, is_number=True)
+    if sure is not None:
+        yield Column("paired d", coded(sure.paired_d, _effect), is_number=True)
+        how_sure = by_rows(table, (sure.confidence, sure.method.codes), _how_sure)
+        yield Column("method of the interval", how_sure)
+
+
+def _p_heads(table: Table) -> list[str]:
+    """Return what stands above p, the one that decides last."""
+    return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["p"]
+
+
+def _only(confidence: NDArray[np.float64]) -> str:
+    """Write the confidence that all intervals have, nothing where they differ."""
+    found = np.unique(confidence[~np.isnan(confidence)])
+    return f"{found[0]:.4g} %" if len(found) == 1 else ""
+
+
+def _how_sure(r: Result) -> str:
+    if r.interval is None:
+        return ""
+    return f"{100 * r.interval.confidence:.4g} %, {METHODS.get(r.interval.method, r.interval.method)}"
 
 
 def _effect(d: float) -> str:

@@ -114,7 +114,7 @@ const sigdask = (() => {
 
     build() {
       const visible = this.columns.filter((own) => !own.hidden);
-      this.layout = visible.flatMap((own) => (own.head === "interval of A − B" && this.plot ? [own, null] : [own]));
+      this.layout = visible.flatMap((own) => (own.head === "A − B" && this.plot ? [own, null] : [own]));
       this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : sortingHead(
         own.head, { class: own.number ? "n" : null }, () => this.heads, (down) => this.sort(own, down)));
       this.body = make("tbody");
@@ -196,7 +196,8 @@ const sigdask = (() => {
         const button = own.head === "A" && this.opened.rows.has(row) ? this.button(row) : null;
         return make("td", { class: kind, title: title.length > 12 ? title : null }, button, text);
       });
-      return make("tr", { "aria-rowindex": k + 2, "data-row": row }, ...cells);
+      const found = this.cell("verdict", row) === "significant" ? "found" : null;
+      return make("tr", { "aria-rowindex": k + 2, "data-row": row, class: found }, ...cells);
     }
 
     button(row) {
@@ -274,7 +275,7 @@ const sigdask = (() => {
     const values = (name) => [...new Set(rankings.map((own) => own.dataset[name]))];
     const made = filterBar("rankings", [["test set", values("set")], ["subset", values("subset")], ["metric", values("metric")]],
       filterRankings(() => made.status));
-    rankings[0].closest("section").before(made.bar);
+    document.querySelector("#rankings .bar").replaceWith(made.bar);
     made.set({}, "");
   }
 
@@ -300,7 +301,7 @@ const sigdask = (() => {
   const square = (a, b, found) => {
     if (!found) return make("td", { class: "self" });
     const [row, side] = found;
-    const p = comparisons.cell("adjusted p", row) || comparisons.cell("unadjusted p", row) || comparisons.cell("p", row);
+    const p = comparisons.cell(comparisons.held.decides, row);
     const verdict = comparisons.cell("verdict", row);
     const kind = verdict === "significant" ? (comparisons.better[row] === side ? "better" : "worse") : "";
     return make("td", { class: kind || null, title: `${a} and ${b}: ${kind ? `${kind}, ` : ""}${verdict}, p = ${p}` }, p);

@@ -106,7 +106,8 @@ def sections(table: Table, n_left: int, *, all_listed: bool) -> tuple[list[Secti
     all_listed : bool
         Whether the page has every comparison, of which matrices are drawn.
     """
-    found, n_left_out = [], 0
+    found: list[Section] = []
+    n_left_out = 0
     for own in ranked(table):
         ranking = ranking_of(own)
         n_left -= len(ranking.systems)

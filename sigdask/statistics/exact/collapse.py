@@ -42,7 +42,7 @@ def why_none(problem: Quotients | Scored) -> str:
     cells = problem.cells
     return (
         f"{cells.n} discordant units of {len(cells.counts)} kinds make {about(cells.size)} arrangements "
-        f"that can be told apart, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
+        f"that are distinct, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
     )
 
 

@@ -24,7 +24,11 @@ def compared(panels):
 
 
 def test_there_are_panels_of_sums_of_sets_and_of_whole_outputs_and_families(panels):
-    assert {panel.kind for panel in compared(panels).values()} == {"sums", "a score of sets", "a black box"}
+    assert {panel.kind for panel in compared(panels).values()} == {
+        "sums",
+        "a score of sets",
+        "a metric of whole outputs",
+    }
     assert {type(panel).__name__ for panel in panels.values() if panel.is_whole} == {"Family", "Relabelling"}
 
 

@@ -62,9 +62,11 @@ def bracketed(low: float, high: float, places: int) -> str:
 
     Examples
     --------
-    >>> bracketed(-math.inf, 2.25, 1)
-    '[-inf, 2.2]'
+    >>> bracketed(-math.inf, 2.25, 1), bracketed(-math.inf, math.inf, 1)
+    ('[-inf, 2.2]', '[no bounds]')
     """
+    if math.isinf(low) and math.isinf(high):
+        return "[no bounds]"
     return f"[{_written(low, places)}, {_written(high, places)}]"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sigdask.comparison.presented.answering.told import joined
 from sigdask.comparison.table import AGREES, DISAGREES, Table
 
 NAMES = {"second run": "second run", "sign test": "sign test", "exact value": "exact p"}
@@ -25,7 +26,7 @@ def line(table: Table) -> str:
         return f"a check DISAGREES ({', '.join(bad)}): do not use these p-values; run `sigdask verify` and report this"
     good = [_agreeing(NAMES.get(name, name), m, len(table)) for name, (m, _) in found.items() if m]
     if good:
-        return f"{', '.join(good)}: {'all agree' if len(good) > 1 else 'agrees'}"
+        return f"{joined(good)} {'agree' if len(good) > 1 else 'agrees'}"
     if len(table) and table.exact.all():
         return "every p is exact, of all arrangements: there are no trials to check"
     return "nothing was checked: no second run was asked for, and no exact p is known"

@@ -109,7 +109,7 @@ def _outcomes(told: Told, rows: np.ndarray) -> tuple[list[int], list[int], list[
 
 
 def _rest(*counted: tuple[str, list[int]]) -> str:
-    parts = [f"{len(rows):,} {name}" for name, rows in counted if rows]
+    parts = [f"{len(rows):,} {'is' if len(rows) == 1 else 'are'} {name}" for name, rows in counted if rows]
     return f"; {joined(parts)}" if parts else ""
 
 
@@ -157,7 +157,7 @@ def _ranking(told: Told, g: int) -> str:
 def _beside(names: list[str], n_others: int) -> str:
     if len(names) == n_others:
         return f"any of the {n_others:,} others"
-    return listed(names, NAMED) if len(names) <= NAMED else f"{len(names):,} of {n_others:,} others"
+    return joined(names) if len(names) <= NAMED else f"{len(names):,} of {n_others:,} others"
 
 
 def _rankings(told: Told) -> str:

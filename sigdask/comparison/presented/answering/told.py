@@ -96,8 +96,8 @@ class Single:
     def _where(self, row: int) -> str:
         """Say of which test set and subset a row is, where there are several."""
         subset = self.table.subset[row]
-        several = len(self.table.test_set.values) > 1
-        parts = [self.table.test_set[row]] if several else []
+        codes = self.table.test_set.codes
+        parts = [self.table.test_set[row]] if (codes != codes[0]).any() else []
         parts += [f"{subset.column} {subset.value}"] if subset is not None else []
         return f" in {', '.join(parts)}" if parts else ""
 

@@ -1,0 +1,121 @@
+"""Results on a terminal or in a pipe: the answer first, then what it stands on.
+
+Names come from files: they are printed as they are, never read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.presented import verdict
+from sigdask.comparison.presented.verdict import Verdict
+from sigdask.comparison.presented.words import citation, is_adjusted
+from sigdask.comparison.results import Results
+from sigdask.report import classical
+from sigdask.report.terminal import details, ranked, remarks, tables, together
+from sigdask.report.terminal.remarks import MOST_ALARMS, warnings
+from sigdask.report.trials import stopping_text, trials_text
+from sigdask.writing import printable
+
+__all__ = ["MOST_ALARMS", "render", "warnings"]
+
+SHOWN = 40
+"""Comparisons that are shown unless all are asked for."""
+
+FEW = 12
+"""Comparisons that are all shown beside a ranking, and told in detail, at most."""
+
+CLOSEST = 10
+"""Close calls that are shown below a ranking."""
+
+
+def render(results: Results, *, everything: bool = False, verbose: bool = False, width: int | None = None) -> str:
+    """Return the report as text.
+
+    Parameters
+    ----------
+    results : Results
+        What was found.
+    everything : bool
+        Show all comparisons; otherwise of a larger number the close calls, or the 40 smallest p.
+    verbose : bool
+        Tell of each comparison what p stands on: runs, checks, dependence; of 12 at most unless all are shown.
+    width : int, optional
+        Columns of the terminal; unlimited when None (a pipe).
+    """
+    found = verdict.of(results)
+    parts = [answer(found)]
+    if not len(results):
+        return parts[0]
+    rankings = results.rankings()
+    parts += ranked.text(rankings, results.alpha, width, everything=everything, verbose=verbose)
+    parts += together.text(results, width, everything=everything)
+    rows = _shown(results, found, ranked=bool(rankings), everything=everything, verbose=verbose)
+    shown = [*results.table.take(rows).results()]
+    title = remarks.title(found) if rankings and len(rows) < len(results) else ""
+    parts += tables.text(shown, results.alpha, width, title=title)
+    parts += _rest(results, found, len(rows))
+    parts += _classical(results, shown, width, everything=everything)
+    if verbose or everything:
+        told = shown if verbose and everything else shown[:FEW] if verbose or len(shown) <= FEW else []
+        parts += details.text(told, results.alpha)
+        parts += list(trials_text(results))
+    else:
+        parts += list(stopping_text(results))
+    parts.append(
+        "\n".join([*remarks.lines(results, found, shown, verbose=verbose), *_signatures(results), citation(results)])
+    )
+    return "\n\n".join(part.strip("\n") for part in parts)
+
+
+def answer(found: Verdict) -> str:
+    """Return the sentences that a reader wants first."""
+    told = found.sentences or (found.headline,)
+    doubt = (found.headline,) if found.sentences and not found.is_checked else ()
+    return "\n".join(map(printable, (*doubt, *told)))
+
+
+def _shown(results: Results, found: Verdict, *, ranked: bool, everything: bool, verbose: bool) -> NDArray[np.int64]:
+    """Return the rows that are shown: of many that are ranked the close calls, of others those of the smallest p."""
+    table = results.table
+    most = FEW if ranked else SHOWN
+    if everything or len(table) <= most:
+        return np.arange(len(table))
+    if ranked:
+        return found.close[: SHOWN if verbose else CLOSEST]
+    order = np.where(np.isnan(table.p_value), table.p_high, table.p_value)  # a rule may give an interval alone
+    by = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
+    return np.lexsort(by)[:SHOWN]
+
+
+def _rest(results: Results, found: Verdict, n_shown: int) -> Iterator[str]:
+    """Yield how many comparisons there are, and which of them are shown."""
+    n = found.n_comparisons
+    if n_shown == n:
+        return
+    text = f"{n:,} comparisons: {found.n_significant:,} significant at {results.alpha:g}"
+    text += f", {found.n_undecided:,} undecided" if found.n_undecided else ""
+    n_not = n - found.n_significant - found.n_undecided
+    text += f", {n_not:,} not significant" if n_not else ""
+    if is_adjusted(results.table) and results.family is not None:
+        text += f" (p adjusted by {results.family.adjust})"
+    yield f"{text}; {remarks.which(results, found, n_shown)} (--all shows all, --json FILE keeps them)"
+
+
+def _classical(results: Results, shown: Sequence[Result], width: int | None, *, everything: bool) -> list[str]:
+    """Return the classical tests of few comparisons, of many where to find them."""
+    if len(results) <= FEW or everything:
+        return classical.text(shown, results.alpha, width)
+    return [classical.ELSEWHERE] if results.table.tests else []
+
+
+def _signatures(results: Results) -> list[str]:
+    """Say once for each metric how the scorer library counted."""
+    table = results.table
+    found = (table.metric.values[code] for code in np.unique(table.metric.codes).tolist())
+    known = {score.name: score.signature for score in found if score.signature is not None}
+    return [printable(f"{metric}: {signature}") for metric, signature in known.items()]

@@ -1,0 +1,95 @@
+"""What is to be known of an answer, in one place below it: checks, close calls, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sigdask.comparison.found.result import Result
+from sigdask.comparison.notes import Kind, Note, distinct
+from sigdask.comparison.presented.answering.sentence import chance
+from sigdask.comparison.presented.verdict import Verdict
+from sigdask.comparison.results import Results
+from sigdask.writing import printable
+
+MOST_ALARMS = 100
+"""Comparisons whose cross-checks disagree that are named."""
+
+MOST_NOTES = 5
+"""Notes on single comparisons that are told."""
+
+MOST_CLOSE = 3
+"""Close calls that are named in a line."""
+
+TURNED = "another seed or two units could turn"
+
+EXPLAINING: frozenset[Kind] = frozenset({"exact-by-holm", "intervals-alone"})
+"""Notes on all results that explain and warn of nothing: told among the details."""
+
+TELLING: frozenset[Kind] = frozenset({"zero-division", "not-reached", "undecided", "stop-unknown", "second-look"})
+"""Notes on single comparisons that the answer is not to be read without; others are told among the details."""
+
+
+def warnings(results: Results, *, verbose: bool = False) -> list[Note]:
+    """Return the notes on all results that a reader is warned by; all of them where details are asked for."""
+    return [note for note in results.notes if verbose or note.kind not in EXPLAINING]
+
+
+def lines(results: Results, found: Verdict, shown: Sequence[Result], *, verbose: bool) -> Iterator[str]:
+    """Yield what was checked, which calls are close, and what else the answer is not to be read without."""
+    yield f"checks: {found.checks}"
+    yield from _alarms(results)
+    if len(shown) == len(results) and len(found.close):
+        yield printable(f"close calls, which {TURNED}: {_named(results, found)}")
+    notes = [] if verbose else _notes(shown)
+    yield from (printable(f"note: {text}") for text in notes[:MOST_NOTES])
+    if len(notes) > MOST_NOTES:
+        yield f"note: and {len(notes) - MOST_NOTES:,} more notes (-v shows them)"
+
+
+def title(found: Verdict) -> str:
+    """Return what stands above a table of close calls alone."""
+    return f"close calls, which {TURNED}" if len(found.close) else ""
+
+
+def which(results: Results, found: Verdict, n_shown: int) -> str:
+    """Say which of many comparisons are shown, and how many of them are close."""
+    n = len(found.close)
+    close = f"{n:,} close {'call' if n == 1 else 'calls'}" if n else "no close calls"
+    if not results.rankings():
+        return f"{close}; the {n_shown} smallest p are shown"
+    return close if n_shown == n else f"{close}, the {n_shown} closest shown"
+
+
+def _named(results: Results, found: Verdict) -> str:
+    several = len({score.name for score in results.table.metric.values}) > 1 or len(results) == 1
+    rows = found.close[:MOST_CLOSE]
+    named = [_call(r, results.alpha, several=several) for r in results.table.take(rows).results()]
+    more = len(found.close) - len(named)
+    return ", ".join(named) + (f" and {more:,} more" if more else "")
+
+
+def _call(r: Result, alpha: float, *, several: bool) -> str:
+    where = f" ({r.subset['value']})" if r.subset else ""
+    return f"{r.a} and {r.b}{f' on {r.metric}' if several else ''}{where}, {chance(r, alpha)}"
+
+
+def _notes(shown: Sequence[Result]) -> list[str]:
+    """Return what is to be known of single comparisons; of several, which of them is meant."""
+    told = [(r, note) for r in shown for note in r.notes if note.kind in TELLING]
+    if len(shown) == 1 or len(distinct([note for _, note in told])) < len(told):
+        return [note.text for note in distinct([note for _, note in told])]
+    return [f"{r.a} and {r.b} on {r.metric}: {note.text}" for r, note in told]
+
+
+def _alarms(results: Results) -> list[str]:
+    alarming = np.flatnonzero(results.table.disagrees)
+    said = [
+        printable(f"!!! CROSS-CHECK DISAGREES: {r.a} and {r.b} by {r.metric}: {check.name}: {check.detail}")
+        for r in results.table.take(alarming[:MOST_ALARMS]).results()
+        for check in r.disagreements()
+    ]
+    if len(alarming) > MOST_ALARMS:
+        said.append(f"!!! and cross-checks of {len(alarming) - MOST_ALARMS:,} more comparisons")
+    return [*said, "!!! Do not use these p-values; run `sigdask verify` and report this."] if said else []

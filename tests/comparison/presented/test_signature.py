@@ -1,0 +1,342 @@
+"""Signatures: what a p depends on in one line, read back, and the same for the same data however they came."""
+
+import csv
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import called
+from hypothesis import given
+from hypothesis import strategies as st
+from nights import write_plan
+
+import sigdask
+from sigdask import Counts, InputError, compare_all
+from sigdask.comparison.presented import signature
+from sigdask.comparison.presented.signature import Data, Signature
+from sigdask.comparison.results import made_by
+from sigdask.comparison.table import Table
+from sigdask.examples import yeh2000
+from sigdask.store.views import report
+
+WORDS = st.text(max_size=12)
+HEX = st.text("0123456789abcdef", min_size=12, max_size=12)
+SIGNATURES = st.builds(
+    Signature,
+    metric=WORDS,
+    alternative=st.sampled_from(["two-sided", "greater", "less"]),
+    method=st.sampled_from(["auto", "randomization", "exact", "both"]),
+    p=st.sampled_from(["trials", "exact", "limits", "decision"]),
+    seed=st.integers(0, 2**64),
+    scheme=st.integers(1, 9),
+    test_set=WORDS,
+    unit=WORDS,
+    data=st.builds(Data, HEX, HEX, HEX),
+    version=WORDS,
+    n_trials=st.none() | st.integers(1, 2**48),
+    options=st.dictionaries(WORDS, WORDS, max_size=3).map(lambda own: tuple(own.items())),
+    stop=st.none() | WORDS,
+    h=st.none() | st.integers(1, 99),
+    epsilon=st.none() | st.floats(1e-9, 0.5),
+    alpha=st.none() | st.floats(1e-9, 0.5),
+    subset=st.none() | st.tuples(WORDS, WORDS),
+    adjust=st.none() | WORDS,
+    members=st.none() | st.integers(1, 10**6),
+    family=st.none() | HEX,
+)
+SCORES = {"x": [0.5, 0.25, 1.0, 0.75, 0.5, 0.0], "y": [0.25, 0.5, 0.5, 0.75, 0.0, 0.25], "z": [0.5, 0.5, 0.5, 1, 1, 1]}
+IDS = [f"t{k}" for k in range(6)]
+LINE = (
+    "test:ar|metric:f1|alt:two-sided|method:auto|p:exact|seed:0|scheme:1|set:|unit:item"
+    "|data:aa6fcc71113b.b4d2e228ea26.ef6e69b2abe4|v:0.2.0"
+)
+
+
+@given(SIGNATURES)
+def test_a_signature_is_read_back_as_it_was(own):
+    line = str(own)
+    assert Signature.parse(line) == own
+    assert len(line.splitlines()) == 1
+
+
+def test_what_parts_a_signature_is_escaped_within_it():
+    own = replace(Signature.parse(LINE), metric="f:beta=2", test_set="news|50 %\n", subset=("domain", "a:b"))
+    line = str(own)
+    assert "|metric:f%3Abeta=2|" in line
+    assert "|set:news%7C50 %25%0A|by:domain|value:a%3Ab|unit:item|" in line
+    assert Signature.parse(f"  {line}\n") == own
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (LINE.replace("|unit:item", ""), "has no unit"),
+        (LINE + "|nut:3", "no key 'nut'"),
+        (LINE + "|seed:1", "seed is there twice"),
+        (LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),
+        (LINE.replace("test:ar", "test:bootstrap"), "test = 'bootstrap': must be one of ar"),
+        (LINE.replace("data:aa6fcc71113b.", "data:"), "expected three numbers"),
+        (LINE + "|by:domain", "by and value name a subset together"),
+        ("recall", "'recall': expected KEY:VALUE"),
+        (LINE + "|value:%FF", "is no text"),
+    ],
+)
+def test_what_is_no_signature_is_refused_with_the_key_that_is_wrong(changed, said):
+    with pytest.raises(InputError, match="signature: ") as error:
+        Signature.parse(changed)
+    assert said in str(error.value)
+
+
+def yeh(tmp_path):
+    file = tmp_path / "yeh.tsv"
+    file.write_text("\n".join(yeh2000.rows()) + "\n")
+    return file
+
+
+def test_the_signature_of_yehs_example_stays(tmp_path):
+    """Pinned: another digest of the same data would make every signature that was printed a wrong one."""
+    results = compare_all(sigdask.read(yeh(tmp_path)))
+    version = made_by()
+    assert [r.test_signature for r in results] == [
+        f"test:ar|metric:{metric}|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item"
+        f"|data:aa6fcc71113b.{data}|v:{version}"
+        for metric, data in (
+            ("recall", "62f73a5aeb13.eecd92199478"),
+            ("precision", "55ea3ebd2160.efe1d112855a"),
+            ("f1", "b4d2e228ea26.ef6e69b2abe4"),
+        )
+    ]
+    assert signature.shared(results.table) == (
+        "test:ar|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|v:" + version
+    )
+
+
+MIXED = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+def mixed(x):
+    """SplitMix64's finalizer in Python's whole numbers."""
+    x = (x + 0x9E3779B97F4A7C15) % 2**64
+    x = ((x ^ x >> 30) * MIXED[0]) % 2**64
+    x = ((x ^ x >> 27) * MIXED[1]) % 2**64
+    return x ^ x >> 31
+
+
+def test_the_digest_of_a_system_is_the_one_that_is_documented():
+    """A sum over units in canonical order of hashes of place, size and contribution, of scores and of how many."""
+    scores = {"x": [0.3, 0.1, 0.2], "y": [0.1, 0.1, 0.0]}
+    [found] = compare_all(Counts.from_scores(scores, ids=["b", "c", "a"]))
+    kinds = "".join("<tuple>2:<str>7:decimal><int>1:0>>" for _ in range(2))
+    begin = int.from_bytes(hashlib.blake2b(f"<tuple>2:{kinds}>".encode(), digest_size=8).digest(), "little")
+
+    def column(values):
+        return sum(mixed(mixed(mixed(k) ^ 1) ^ round(x * 10) * 10**8) for k, x in enumerate(values)) % 2**64
+
+    def digest(a, b, c):
+        return f"{mixed(mixed(begin ^ column([a, b, c])) ^ column([1, 1, 1])) >> 16:012x}"
+
+    own = Signature.parse(found.test_signature).data
+    assert (own.a, own.b) == (digest(0.2, 0.3, 0.1), digest(0.0, 0.1, 0.1))
+
+
+def data_of(results):
+    return {(r.a, r.b): Signature.parse(r.test_signature).data for r in results}
+
+
+def test_data_are_the_same_in_any_format_order_and_company(tmp_path):
+    """A table of CSV, its rows the other way round; a JSON line an item and system; and values without files."""
+    order = [4, 0, 5, 2, 1, 3]
+    with (tmp_path / "wide.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["item", *SCORES], *([IDS[k], *(SCORES[s][k] for s in SCORES)] for k in order)])
+    lines = [json.dumps({"item": i, "system": s, "score": SCORES[s][k]}) for s in SCORES for k, i in enumerate(IDS)]
+    (tmp_path / "long.jsonl").write_text("\n".join(lines[::-1]) + "\n")
+    counts = [
+        Counts.from_scores(SCORES, ids=IDS),
+        sigdask.read(tmp_path / "wide.csv"),
+        sigdask.read(tmp_path / "long.jsonl", format="long"),
+    ]
+    one, *others = [data_of(compare_all(own, pairs=[("x", "y")], metrics="mean")) for own in counts]
+    assert others == [one, one]
+    alone = {name: SCORES[name] for name in ("y", "x")}
+    [found] = data_of(compare_all(Counts.from_scores(alone, ids=IDS))).values()
+    assert (found.a, found.b, found.units) == (one["x", "y"].b, one["x", "y"].a, one["x", "y"].units)
+
+
+def test_data_that_are_other_ones_are_told_by_system_and_by_items():
+    def data(scores, ids):
+        return data_of(compare_all(Counts.from_scores(scores, ids=ids), pairs=[("x", "y")]))["x", "y"]
+
+    one = data(SCORES, IDS)
+    changed = data({**SCORES, "y": [0.25, 0.5, 0.5, 0.75, 0.25, 0.0]}, IDS)  # the same mean, of other items
+    assert (changed.units, changed.a) == (one.units, one.a)
+    assert changed.b != one.b
+    assert data(SCORES, [*IDS[:-1], "t9"]).units != one.units
+    assert len({data(SCORES, IDS[:6]).units, data(SCORES, None).units}) == 2
+
+
+def test_units_that_both_systems_share_belong_to_the_data():
+    """Items without a difference leave p as it is of a mean, but not of an F score: they are in the totals."""
+    right = [1, 1, 1, 0, 0]
+
+    def of(shared):
+        given = {"x": [1, 0, 1, 1, shared], "y": [0, 1, 1, 0, shared]}
+        [found] = compare_all(Counts.from_responses(right, given), metrics="f1")
+        return Signature.parse(found.test_signature).data
+
+    assert of(0).a != of(1).a
+
+
+def test_a_signature_says_what_was_asked_for():
+    rng = np.random.default_rng(7)
+    right = rng.integers(0, 2, 60)
+    given = {s: np.where(rng.random(60) < 0.8, right, 1 - right) for s in "xyz"}
+    groups = {"doc": [f"d{k // 4}" for k in range(60)], "part": ["a:1" if k < 40 else "b|2" for k in range(60)]}
+    counts = Counts.from_responses(right, given, groups=groups).with_name("night")
+    results = compare_all(
+        counts, metrics="f:beta=2", unit="doc", by="part", alternative="greater", method="randomization", trials=5000,
+        seed=3, adjust="holm",
+    )  # fmt: skip
+    own = [Signature.parse(r.test_signature) for r in results]
+    assert {one.subset for one in own} == {("part", "a:1"), ("part", "b|2")}
+    assert {(one.adjust, one.members, one.family) for one in own} == {("holm", 6, own[0].family)}
+    [same] = {replace(one, subset=None, data=own[0].data) for one in own}
+    expected = ("f:beta=2", "greater", "randomization", "trials", 3, "night", "doc", 5000)
+    asked = (same.metric, same.alternative, same.method, same.p, same.seed, same.test_set, same.unit, same.n_trials)
+    assert asked == expected
+    assert signature.shared(results.table).startswith("test:ar|metric:f%3Abeta=2|alt:greater|method:randomization|")
+
+
+def test_a_family_is_other_comparisons_whatever_they_are_called():
+    def family(scores, **how):
+        [found] = {Signature.parse(r.test_signature).family for r in compare_all(scores, **how)}
+        return found
+
+    one = family(SCORES)
+    assert family(dict(zip("zyx", [SCORES[s] for s in "zyx"], strict=True))) != one  # z is A now, and less is more
+    assert family({"1": SCORES["x"], "2": SCORES["y"], "3": SCORES["z"]}) == one
+    assert family({**SCORES, "z": SCORES["x"]}) != one
+    assert family(SCORES, adjust="bh") != one
+    assert family(SCORES, adjust="none") is None
+
+
+def test_rules_that_stop_and_methods_are_in_the_signature():
+    rng = np.random.default_rng(1)
+    scores = {"x": rng.random(40), "y": rng.random(40)}
+    [found] = compare_all(scores, stop="besag-clifford:h=20", trials=8192, method="randomization")
+    own = Signature.parse(found.test_signature)
+    assert (own.stop, own.h, own.epsilon, own.alpha, own.n_trials, own.p) == (
+        "besag-clifford",
+        20,
+        None,
+        None,
+        8192,
+        "trials",
+    )
+    [found] = compare_all(scores, stop="confidence:epsilon=0.01", trials=8192, method="randomization", alpha=0.1)
+    own = Signature.parse(found.test_signature)
+    assert (own.stop, own.h, own.epsilon, own.alpha, own.p) == ("confidence-sequence", None, 0.01, 0.1, "decision")
+    [found] = compare_all(SCORES, pairs=[("x", "y")])  # six topics: all arrangements
+    own = Signature.parse(found.test_signature)
+    assert (own.method, own.p, own.n_trials) == ("auto", "exact", None)
+    [found] = compare_all({s: np.round(scores[s], 2) for s in "xy"}, method="exact")
+    own = Signature.parse(found.test_signature)
+    assert (own.method, own.p, own.n_trials) == ("exact", "exact", None)
+
+
+def right_of(outputs, gold):
+    return sum(a == b for a, b in zip(outputs, gold, strict=True)) / len(gold)
+
+
+def test_black_boxes_and_sets_have_digests_of_outputs_and_the_users_code(tmp_path):
+    gold = {"x1": "a", "x2": "b", "x3": "a", "x4": "b"}
+    files = {"gold": gold, "new": gold, "old": {**gold, "x1": "b", "x2": "a"}}
+    for name, labels in files.items():
+        (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{i},{label}\n" for i, label in labels.items()))
+    counts = sigdask.read(tmp_path / "new.csv", tmp_path / "old.csv", gold=tmp_path / "gold.csv")
+    [found] = compare_all(counts, metrics=sigdask.black_box(right_of))
+    own = Signature.parse(found.test_signature)
+    assert own.data.a != own.data.b
+    assert dict(own.options).keys() == {"code"}
+    [plain] = compare_all(counts, metrics="accuracy")
+    assert Signature.parse(plain.test_signature).options == ()
+
+    @sigdask.metric
+    def share(tp, gold):
+        return tp / gold
+
+    responses = Counts.from_responses([1, 1, 0, 1], {"x": [1, 0, 0, 1], "y": [0, 1, 1, 0]})
+    [found] = compare_all(responses, metrics=share)
+    assert dict(Signature.parse(found.test_signature).options).keys() == {"code"}
+
+
+def test_a_scorers_own_options_are_in_the_signature(tmp_path):
+    pytest.importorskip("sacrebleu")
+    for name, lines in {
+        "ref": "a b c d e\nf g h i\n",
+        "new": "a b c d e\nf g h j\n",
+        "old": "a b c d x\nf g i h\n",
+    }.items():
+        (tmp_path / name).write_text(lines)
+    counts = sigdask.read(tmp_path / "new", tmp_path / "old", gold=tmp_path / "ref", format="segments")
+    [found] = compare_all(counts, metrics="BLEU")
+    own = dict(Signature.parse(found.test_signature).options)
+    assert own["tok"] == "13a"
+    assert "|metric:BLEU|metric.nrefs:1|" in found.test_signature
+    assert "|".join(f"{key}:{value}" for key, value in own.items()) == found.signature
+
+
+def test_rows_that_are_read_back_have_the_signatures_that_they_had():
+    results = compare_all(SCORES)
+    rows = [*results]
+    assert [*Table.of(rows, 0.05).results()] == rows
+    unsigned = [replace(rows[0], test_signature=None), *rows[1:]]
+    assert [r.test_signature for r in Table.of(unsigned, 0.05).results()] == [
+        None,
+        *(r.test_signature for r in rows[1:]),
+    ]
+    assert signature.shared(Table.of(unsigned, 0.05)) is None
+    assert signature.shared(Table.of([], 0.05)) is None
+
+
+def test_files_of_results_have_signatures(tmp_path):
+    yeh(tmp_path)
+    done = called("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    own = [r["test_signature"] for r in json.loads((tmp_path / "r.json").read_text())["results"]]
+    with (tmp_path / "r.csv").open(newline="") as file:
+        assert [row["test_signature"] for row in csv.DictReader(file)] == own
+    assert all(Signature.parse(line).p == "exact" for line in own)
+
+
+def nightly(folder):
+    done = called("run", "night.toml", "-q", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    plan = sigdask.load_plan(folder / "night.toml")
+    return {(r.a, r.b): r.test_signature for r in report(plan.store, plan.name).results["set0"]}
+
+
+def test_a_plan_keeps_signatures_and_a_system_more_leaves_those_of_the_others(tmp_path):
+    write_plan(tmp_path, sets=1, systems=3, trials=1000, more='adjust = "holm"\nalpha = 0.01')
+    first = nightly(tmp_path)
+    assert {Signature.parse(line).members for line in first.values()} == {3}
+    assert nightly(tmp_path) == first
+    header, *rows = (tmp_path / "set0.csv").read_text().splitlines()
+    further = [f"{header},s3", *(f"{row},0.{k % 10}" for k, row in enumerate(rows))]
+    (tmp_path / "set0.csv").write_text("\n".join(further) + "\n")
+    second = nightly(tmp_path)
+    assert len(second) == 6
+    assert {pair: Signature.parse(second[pair]).data for pair in first} == {
+        pair: Signature.parse(line).data for pair, line in first.items()
+    }
+
+
+def test_results_that_an_earlier_version_kept_hold_without_a_signature(tmp_path, monkeypatch):
+    write_plan(tmp_path, sets=1, systems=3, trials=1000)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("sigdask.comparison.study.Origins", type("No", (), {"of": staticmethod(lambda *_: None)}))
+        assert set(nightly(tmp_path).values()) == {None}
+    assert set(nightly(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
+    second = called("history", "night.toml", cwd=tmp_path).stdout.splitlines()[2]
+    assert second.split()[-2] == "0"  # results changed

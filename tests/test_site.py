@@ -1,0 +1,165 @@
+"""The site: everything that can be used stands in its reference, it builds without a warning and needs no network."""
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import pytest
+
+import sigdask
+from docs import conf, from_code
+from sigdask import rankings
+from sigdask.cli import commands
+from sigdask.formats import FORMATS
+from sigdask.metrics import METRICS
+from sigdask.plan import schema
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+
+def reference(page):
+    return from_code.filled((ROOT / "docs" / "reference" / f"{page}.md").read_text())
+
+
+def test_every_command_and_option_stands_in_the_reference():
+    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", reference("command-line"), re.MULTILINE | re.DOTALL))
+    for name, command, context in from_code.every_command():
+        options = re.findall(r"^\| `([^`]+)` \|", sections.pop(name), re.MULTILINE)
+        shown = {word for option in options for word in re.split(r"[ ,/]+", option)}
+        for param in command.get_params(context):
+            if param.param_type_name == "option" and not param.hidden:
+                assert {*param.opts} <= shown, f"{name} {param.opts}"
+    assert not sections
+
+
+def whole_lines(page):
+    return re.sub(r"\\\n\s*", "", page.read_text())
+
+
+LINE = re.compile(r"^(?:    |\$ )(?:\S*/)?(sigdask(?: .*)?)$", re.MULTILINE)
+END = re.compile(r" {3,}| # | [|&;>] |$")
+SHOWN = [(page, line[: END.search(line).start()]) for page in PAGES for line in LINE.findall(whole_lines(page))]
+
+
+@pytest.mark.parametrize(("page", "line"), SHOWN, ids=[f"{page.stem}: {line}" for page, line in SHOWN])
+def test_every_command_that_a_page_shows_has_the_options_that_it_is_shown_with(page, line):
+    command, context, words = commands, None, shlex.split(line)[1:]
+    while isinstance(command, click.Group) and words:
+        context = click.Context(command, context, command.name)
+        command, words = command.commands[words[0]], words[1:]
+    command.make_context(command.name, words, context)
+
+
+RUN = [
+    page for page in PAGES if re.search(r"^```python\n", page.read_text(), re.MULTILINE) and page.parent.name == "howto"
+]
+
+
+@pytest.mark.parametrize("page", RUN, ids=[page.stem for page in RUN])
+def test_the_python_of_a_how_to_runs(page, monkeypatch):
+    monkeypatch.chdir(ROOT / "docs" / "howto" / "data")
+    names = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        exec(block, names)
+
+
+def test_every_public_name_stands_in_the_reference():
+    page = reference("python")
+    for module, names in (("sigdask", sigdask.__all__), ("sigdask.rankings", rankings.__all__)):
+        for name in names:
+            assert re.search(rf"^\.\. auto(function|class):: {re.escape(module)}\.{name}$", page, re.MULTILINE), name
+
+
+def test_every_key_of_a_plan_stands_in_the_reference_with_what_it_takes():
+    page = reference("plan-keys")
+    for part in (schema(), *schema()["$defs"].values()):
+        for key in part["properties"]:
+            assert re.search(rf"^\| `{key}`( \(needed\))? \| \S", page, re.MULTILINE), key
+
+
+def test_every_metric_and_format_stands_in_the_reference():
+    page = reference("metrics")
+    assert all(f"| `{name}` |" in page for name in [*METRICS, *FORMATS])
+
+
+def test_every_key_of_results_is_explained():
+    page = reference("results")
+    for key in from_code.lines.KEYS:
+        assert re.search(rf"^\| `{key}` \| \S\S", page, re.MULTILINE), key
+
+
+def test_every_setting_of_the_environment_stands_in_the_reference():
+    code = "".join(path.read_text() for path in (ROOT / "sigdask").rglob("*.py"))
+    page = reference("results")
+    assert all(f"| `{name}` |" in page for name in {*re.findall(r"\bSIGDASK_[A-Z]+", code)})
+
+
+@pytest.mark.parametrize("made", [from_code, conf], ids=["from_code", "conf"])
+def test_what_makes_the_site_does_what_it_says(made):
+    ran = doctest.testmod(made)
+    assert ran.attempted
+    assert not ran.failed
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built as CI builds it: a warning is an error, also of a link that leads nowhere."""
+    pytest.importorskip("furo", reason="pip install 'sigdask[docs]'")
+    to = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-W",
+        "-n",
+        "-q",
+        "-E",
+        "-c",
+        "docs",
+        "-d",
+        to / "trees",
+        ".",
+        to,
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return to
+
+
+OPENED = ["index.html", "docs/index.html", "docs/statistics.html", "docs/reference/command-line.html",
+          "docs/reference/python.html", "CHANGELOG.html"]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning_and_its_pages_ask_no_host_for_anything(site, browser):
+    page = browser.new_page(offline=True)
+    asked, said = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    for name in OPENED:
+        page.goto((site / name).as_uri())
+        page.wait_for_load_state("load")
+    page.wait_for_url("**/CHANGELOG.html")
+    page.goto(f"{(site / 'search.html').as_uri()}?q=exceedance")
+    page.wait_for_selector("#search-results li a")
+    assert {urlsplit(url).scheme for url in asked} <= {"file", "data"}
+    assert not said
+    page.close()
+
+
+@pytest.mark.slow
+def test_no_page_of_the_site_is_wider_than_a_phone(site, browser):
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    for path in sorted((site / "docs").rglob("*.html")):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+    page.close()
