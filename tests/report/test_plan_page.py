@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from browser import screens, violations
 from click.testing import CliRunner
 from panel_of import rng_of
 
@@ -127,12 +128,13 @@ def test_the_first_night_has_no_history(folder):
 def test_significances_that_were_lost_stand_first(folder):
     report = reports(folder, 3)
     first = part(report).shown["changes"][0]
-    assert (first.kinds, first.test_set) == ("significance lost, other scores", "news & <i>")
+    assert first.kinds == f"significance lost: {HOSTILE} was better, other scores"
+    assert first.test_set == "news & <i>"
     assert HOSTILE in {first.a, first.b}
     text = words(folder / "night-3.html", "changes")
     assert text.startswith("Since run 2 1 significance lost, ")
     listed = text.partition("now: scores, p")[2]
-    assert listed.index("significance lost, other scores") < listed.index("gone")
+    assert listed.index("significance lost: ") < listed.index("gone")
     kinds = [change.kinds for change in part(report).shown["changes"]]
     assert sum(kind == "gone" for kind in kinds) == 3  # z against three others
     assert len(kinds) == len(report.changes)
@@ -260,3 +262,6 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator("#nights svg.nights").count() == 2 * len(part(reports(folder)).shown["series"])
     assert HOSTILE in page.locator("#changes").inner_text()
+    assert violations(page) == []
+    if folder_of_screens := screens():
+        page.screenshot(path=folder_of_screens / f"plan-{width}{'-dark' if dark else ''}.png", full_page=True)

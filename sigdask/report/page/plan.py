@@ -19,7 +19,7 @@ from sigdask.comparison.table import Table
 from sigdask.report.looked_at import first, keys
 from sigdask.report.page.frame import Part
 from sigdask.store.nights import Nights, nights
-from sigdask.store.views import Changes, Report
+from sigdask.store.views import Change, Changes, Report
 from sigdask.writing import clock
 
 MOST_REASONS = 3
@@ -68,7 +68,7 @@ class Series:
         On one scale.
     p : Drawn
         On a logarithmic scale that ends at 0.0001.
-    scores, p_text : str
+    scores, difference, p_text : str
         Of the latest run.
     said : str
         All numbers, for who does not see the drawing.
@@ -84,6 +84,7 @@ class Series:
     score_b: Drawn
     p: Drawn
     scores: str
+    difference: str
     p_text: str
     said: str
 
@@ -169,13 +170,24 @@ def _changes(changes: Changes, alpha: float) -> Iterator[Changed]:
         change = changes[k]
         r = change.now or change.before
         assert r is not None
-        own = {*kinds[k]} - ({"p"} if len(kinds[k]) > 1 else set())
-        said = ", ".join(WORDS[kind] for kind in WORDS if kind in own)
-        if own == {"new", "gained"}:
-            said = "new and significant"
+        said = ", ".join(_worded(kind, change) for kind in _told(kinds[k]))
         subset = r.subset["value"] if r.subset else ""
         sides = [_side(one, alpha) for one in (change.before, change.now)]
         yield Changed(said, r.test_set, subset, r.a, r.b, r.metric, *sides)
+
+
+def _told(kinds: Sequence[str]) -> Iterator[str]:
+    """Yield what is said of a change: p is not, beside other scores, nor a verdict of what is new."""
+    own = {*kinds} - ({"p"} if len(kinds) > 1 else set()) - ({"gained"} if "new" in kinds else set())
+    yield from (kind for kind in WORDS if kind in own)
+
+
+def _worded(kind: str, change: Change) -> str:
+    """Say a change in words; of significances which system it speaks for."""
+    r = change.before if kind == "lost" else change.now
+    if kind not in {"lost", "gained"} or r is None or r.better() is None:
+        return WORDS[kind]
+    return f"{WORDS[kind]}: {r.better()} {'was' if kind == 'lost' else 'is'} better"
 
 
 def _side(r: Any, alpha: float) -> str:
@@ -199,7 +211,7 @@ def _series(table: Table, why: Sequence[str], seen: Nights, alpha: float) -> Ite
         p_said = [f"run {n}: p = {p_cell(x, alpha)}" for n, x in zip(numbers, p.tolist(), strict=True)]
         yield Series(
             test_set, subset or "", a, b, metric, why[k], drawn[0], drawn[1], _drawn(across, _down(p), p_said),
-            f"{score_text(table.score_a[k])} / {score_text(table.score_b[k])} ({signed(table.difference[k])})",
+            f"{score_text(table.score_a[k])} / {score_text(table.score_b[k])}", signed(table.difference[k]),
             p_cell(float(p[-1]), alpha) if len(p) else "",
             "; ".join(_said(numbers, scores, p, alpha)),
         )  # fmt: skip
