@@ -21,8 +21,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.rankings.found import Evaluation
 from sigdask.report.files import whole
 from sigdask.report.looked_at import first
-from sigdask.store.nights import Nights, nights
-from sigdask.store.views import Report
+from sigdask.store.views import Nights, Report, nights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

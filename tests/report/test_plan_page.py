@@ -186,7 +186,7 @@ def test_nights_draw_higher_scores_above_and_small_p_at_the_bottom(folder):
 
 def test_gaps_stay_gaps_and_old_nights_are_left_out(folder):
     from sigdask.comparison.table import Table
-    from sigdask.store.nights import nights
+    from sigdask.store.views import nights
 
     report = reports(folder, 2)
     table = Table.joined([results.table for results in report.results.values()])

@@ -18,8 +18,7 @@ from sigdask.comparison.presented.cells import p_cell, score_text, signed
 from sigdask.comparison.table import Table
 from sigdask.report.looked_at import first, keys
 from sigdask.report.page.frame import Part
-from sigdask.store.nights import Nights, nights
-from sigdask.store.views import Change, Changes, Report
+from sigdask.store.views import Change, Changes, Nights, Report, nights
 from sigdask.writing import clock
 
 MOST_REASONS = 3
