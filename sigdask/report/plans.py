@@ -30,13 +30,13 @@ from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
-from sigdask.report.page import details, write_page
+from sigdask.report.page import details, plan, write_page
 from sigdask.report.page.frame import Part
 from sigdask.report.terminal import render, warnings
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
-from sigdask.writing import Lines, duration, json_parts, plain, printable
+from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
 
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
@@ -220,7 +220,6 @@ def write_files(
     digits: int | None = None,
     text: Path | None = None,
     html: Path | None = None,
-    gate: str | None = None,
     opened: Sequence[Opened] = (),
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
@@ -233,8 +232,6 @@ def write_files(
         Where to; None is not written.
     layout, digits
         Of the tables for papers, as in `Results.to_markdown`.
-    gate : str, optional
-        The verdict of the plan's gate, as text.
     opened : sequence of Opened
         Comparisons that the page opens, by their rows of all results.
     """
@@ -246,7 +243,7 @@ def write_files(
         (markdown, lambda path: write_parts(path, report_markdown(report, layout, digits))),
         (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
-        (html, lambda path: write_report(path, report, gate, opened)),
+        (html, lambda path: write_report(path, report, opened)),
     ]
     for path, write in writers:
         if path is not None:
@@ -256,13 +253,18 @@ def write_files(
                 yield error
 
 
-def write_report(path: Path, report: Report, gate: str | None = None, opened: Sequence[Opened] = ()) -> None:
+def write_report(path: Path, report: Report, opened: Sequence[Opened] = ()) -> None:
     """Write a report as a page; comparisons are opened where the data are at hand, as in the run itself."""
     ranked = evaluations_text(report.evaluations)
     write_page(
-        path, report.results, report.run.plan, gate=gate, inputs=_inputs(report), candidates=ranked,
-        command=shlex.join(["sigdask", "run", report.run.path]), parts=_details(report, opened),
-    )  # fmt: skip
+        path,
+        report.results,
+        report.run.plan,
+        inputs=_inputs(report),
+        candidates=ranked,
+        command=shlex.join(["sigdask", "run", report.run.path]),
+        parts={"plan": plan.part(report), **_details(report, opened)},
+    )
 
 
 def _details(report: Report, opened: Sequence[Opened]) -> dict[str, Part]:
@@ -346,11 +348,6 @@ def _looks(run: Run) -> Iterator[str]:
 
 def _why(run: Run) -> str:
     return f" ({run.message})" if run.message else ""
-
-
-def clock(seconds: float) -> str:
-    """Write a time in local time."""
-    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def iso(seconds: float) -> str:
