@@ -64,6 +64,7 @@ def answer() -> str:
     return verdict.of(translations()).headline
 
 
+@cache
 def forest() -> Picture:
     """Draw all differences of the example with their intervals."""
     found = [
@@ -75,6 +76,7 @@ def forest() -> Picture:
     return Picture(FOREST, alt, figures.rendered(translations().plot_forest(), "svg", json.dumps(found)))
 
 
+@cache
 def chance() -> Picture:
     """Draw what chance makes of a difference: F1 of Yeh's two systems, their answers exchanged at random."""
     kinds = np.array([one[:3] for one in COUNTS for _ in range(one[3])])
