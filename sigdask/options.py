@@ -23,6 +23,7 @@ Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
 IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
+Layout = Literal["systems", "pairs"]
 
 MOST_TRIALS = 2**48
 """What the stream has."""
@@ -231,6 +232,19 @@ class WhatCompared(HowCompared, total=False):
     ]
 
 
+class HowPrinted(TypedDict, total=False):
+    """How tables for papers are laid out."""
+
+    layout: Annotated[
+        Layout | None,
+        Option(
+            "Of tables for papers: systems by metrics, or a row a comparison.",
+            otherwise="systems where all pairs of three or more were compared, or all with one baseline",
+        ),
+    ]
+    digits: Annotated[int | None, Option("Decimals of scores in tables for papers.", otherwise="4", least=0, most=15)]
+
+
 class HowPowerful(TypedDict, total=False):
     """What is asked of the power of comparisons, beside what is asked of these."""
 
@@ -276,6 +290,9 @@ OPTIONS = declared(WhatCompared)
 
 PERMUTING = declared(HowPermuted)
 """What is asked of a test of independence."""
+
+PRINTED = declared(HowPrinted)
+"""What is asked of tables for papers."""
 
 READING = declared(HowRead)
 """What is said of its files."""

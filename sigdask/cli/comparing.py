@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sigdask.cli import drawing
-from sigdask.cli.declaring import grouped, option, whole
+from sigdask.cli.declaring import PAPERS, grouped, option, whole
 from sigdask.cli.progress import Steps, files_of, progress
 from sigdask.cli.showing import (
     LOG,
@@ -20,8 +20,10 @@ from sigdask.cli.showing import (
     check_writable,
     note,
     say,
+    say_data,
     width,
     write_csv,
+    write_data,
     write_json,
     write_parquet,
     write_text,
@@ -37,9 +39,19 @@ if TYPE_CHECKING:
 
 
 ENDINGS = {
-    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".html": "html", ".htm": "html", ".txt": "txt"
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".html": "html",
+    ".htm": "html", ".txt": "txt",
 }  # fmt: skip
 """Of a file to what it holds."""
+
+
+def _say_schema(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from sigdask.comparison.found.schema import text
+
+        say_data(text())
+        context.exit()
+
 
 GROUPS = {
     "Files": (
@@ -101,18 +113,22 @@ GROUPS = {
         click.option(
             "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
         ),
+        *PAPERS,
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
         *drawing.OPTIONS,
         click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
+        click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_say_schema,
+                     help="Print the JSON schema of what --json writes, and leave."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
 }  # fmt: skip
 
 EXAMPLES = (
     "sigdask compare scores.csv",
+    "sigdask compare a.txt b.txt c.txt --ref reference.txt -m BLEU -m chrF --digits 1 -o table.tex",
     "sigdask compare new.txt old.txt --ref reference.txt -m BLEU -m chrF -o results.json",
     "sigdask compare a.csv b.csv c.csv --gold gold.csv -m macro-f1 --baseline a --adjust holm",
 )
@@ -133,12 +149,13 @@ def compare(**options: Any) -> None:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
         results, format_ = _found(how, options, steps)
-    if "-" not in (files["json"], files["csv"], files["parquet"]):
+    if "-" not in (file for name, file in files.items() if name != "html"):
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
     _warn(results, verbose=options["verbose"])
     write_json(files["json"], results.json_parts)
     write_csv(files["csv"], results.table)
     write_parquet(files["parquet"], results.table)
+    _write_tables(results, files, options)
     if files["txt"] is not None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
@@ -149,6 +166,15 @@ def compare(**options: Any) -> None:
         from sigdask.report.figures import of_results
 
         drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
+
+
+def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
+    """Write tables for papers, where they are asked for."""
+    from sigdask.comparison.presented import latex, layouts, markdown
+
+    for name, parts in (("markdown", markdown.document_parts), ("latex", latex.document_parts)):
+        if (file := files[name]) is not None:
+            write_data(file, parts(layouts.tables(results, options["layout"], options["digits"])), f"--{name}")
 
 
 def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:
@@ -248,9 +274,11 @@ def _sources(text: str, format_: str) -> Iterator[Source]:
 def _how(options: dict[str, Any]) -> WhatCompared:
     """Return what is asked of the comparison; refused before anything is read where it cannot be."""
     from sigdask import clusters
-    from sigdask.options import OPTIONS, WhatCompared, filled
+    from sigdask.options import OPTIONS, PRINTED, WhatCompared, filled
     from sigdask.statistics.classical import names
 
+    for name, printed in PRINTED.items():
+        printed.check(name, options.get(name))
     clusters.check(options["cluster"])
     names.asked(options["tests"])
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}

@@ -14,6 +14,7 @@ from sigdask.comparison.found import lines
 from sigdask.comparison.found.columns import csv_parts, data_frame, write_parquet
 from sigdask.comparison.found.ranking import Ranking, rankings
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.found.shown import SHOWN, table_text
 from sigdask.comparison.notes import Note, dicts, texts
 from sigdask.comparison.presented import drawn
@@ -24,6 +25,8 @@ from sigdask.writing import Lines, json_parts, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sigdask.comparison.presented.methods import Methods
 
 
 @cache
@@ -167,6 +170,7 @@ class Results(Sequence[Result]):
         """Return the object that `--json` writes, but for the results themselves."""
         return {
             "sigdask": made_by(),
+            "schema_version": VERSION,
             "scheme": SCHEME,
             "seed": self.seed,
             "alpha": self.alpha,
@@ -193,6 +197,22 @@ class Results(Sequence[Result]):
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON of the results, each on a line, some thousand at a time."""
         return lines.of(self.table)
+
+    def cite(self) -> Methods:
+        """Return the methods of these results as a paragraph, with the works that it rests on.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> methods = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]}).cite()
+        >>> print(methods.text[:77])
+        2 systems were compared by mean. Each difference was tested by approximate ra
+        >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
+        (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
+        """
+        from sigdask.comparison.presented import methods
+
+        return methods.of(methods.Facts.of(self))
 
     def achieved_significance(self) -> list[float]:
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
@@ -257,6 +277,48 @@ class Results(Sequence[Result]):
             `DataFrame(columns)` or `table(columns)`.
         """
         return data_frame(self.table, library)
+
+    def to_markdown(self, *, layout: str | None = None, digits: int | None = None) -> str:
+        """Return a table for a paper or a page as Markdown, with what is said around it.
+
+        Parameters
+        ----------
+        layout : {"systems", "pairs"}, optional
+            Systems by metrics with the best in bold, or a row a comparison; by default systems where all pairs of
+            three or more were compared (with letters), or all with one baseline (with daggers).
+        digits : int, optional
+            Decimals of scores; by default four, and six digits of large ones.
+        """
+        from sigdask.comparison.presented import layouts, markdown
+
+        return "".join(markdown.document_parts(layouts.tables(self, layout, digits)))
+
+    def to_latex(
+        self,
+        *,
+        layout: str | None = None,
+        digits: int | None = None,
+        caption: str | None = None,
+        label: str = "tab:sigdask",
+    ) -> str:
+        r"""Return a table for a paper as LaTeX, which needs booktabs alone and is taken by `\input`.
+
+        Below it stands the test's full description, with a command that cites its sources: their BibTeX is what
+        `sigdask cite` prints.
+
+        Parameters
+        ----------
+        layout, digits
+            As in `to_markdown`.
+        caption : str, optional
+            As LaTeX, instead of what says what the table shows; what bold type and marks mean follows.
+        label : str
+            For references to it.
+        """
+        from sigdask.comparison.presented import latex, layouts
+
+        made = layouts.tables(self, layout, digits)
+        return "".join(latex.document_parts(made, caption=caption, label=label))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file, one row a comparison; the columns are those of `to_frame`."""

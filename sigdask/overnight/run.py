@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -253,7 +253,7 @@ class _Driver:
         found = views.report(self.store.location, self.plan.name, outcome.number)
         gate = None if outcome.gate is None else render(outcome.gate)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        unwritten = tuple(write_files(found, **asdict(files), gate=gate))
+        unwritten = tuple(write_files(found, **files.files, layout=files.layout, digits=files.digits, gate=gate))
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:

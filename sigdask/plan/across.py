@@ -126,13 +126,7 @@ def _check_outputs(plan: Plan, complain: Complain) -> None:
 
 
 def _outputs(plan: Plan) -> Iterator[tuple[Key, Path]]:
-    written: list[tuple[Key, Path | None]] = [
-        (("report", "json"), plan.report.json),
-        (("report", "csv"), plan.report.csv),
-        (("report", "parquet"), plan.report.parquet),
-        (("report", "text"), plan.report.text),
-        (("report", "html"), plan.report.html),
-    ]
+    written: list[tuple[Key, Path | None]] = [(("report", name), path) for name, path in plan.report.files.items()]
     if plan.gate is not None:
         written += [(("gate", "junit"), plan.gate.junit), (("gate", "json"), plan.gate.json)]
     if "://" not in plan.store:

@@ -12,13 +12,18 @@ from typing import Any
 
 from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
-from sigdask.comparison.presented import verdict
+from sigdask.comparison.presented import layouts, verdict
+from sigdask.comparison.presented.latex import document_parts as to_latex
+from sigdask.comparison.presented.markdown import document_parts as to_markdown
+from sigdask.comparison.presented.paper import PaperTable
 from sigdask.comparison.presented.words import chance
-from sigdask.comparison.results import Results
+from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
+from sigdask.options import Layout
 from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
@@ -145,7 +150,7 @@ def evaluations_text(
 def report_dict(report: Report) -> dict[str, Any]:
     """Return what `--json` writes, but for the results themselves: rankings, the run, and what changed."""
     made = [results.around() for results in report.results.values()]
-    whole: dict[str, Any] = {**made[0]} if made else {}
+    whole: dict[str, Any] = {**made[0]} if made else {"sigdask": made_by(), "schema_version": VERSION}
     families = [each["family"] for each in made]
     whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
     whole["families"] = dict(zip(report.results, families, strict=True))
@@ -182,12 +187,31 @@ def report_json(report: Report) -> Iterator[str]:
     return json_parts(report_dict(report) | {"results": Lines(lines)})
 
 
+def report_markdown(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+    """Yield tables for papers as Markdown, those of each test set."""
+    return to_markdown(_paper_tables(report, layout, digits))
+
+
+def report_latex(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+    """Yield tables for papers as LaTeX, those of each test set."""
+    return to_latex(_paper_tables(report, layout, digits))
+
+
+def _paper_tables(report: Report, layout: Layout | None, digits: int | None) -> Iterator[PaperTable]:
+    for results in report.results.values():
+        yield from layouts.tables(results, layout, digits)
+
+
 def write_files(
     report: Report,
     *,
     json: Path | None = None,
     csv: Path | None = None,
     parquet: Path | None = None,
+    markdown: Path | None = None,
+    latex: Path | None = None,
+    layout: Layout | None = None,
+    digits: int | None = None,
     text: Path | None = None,
     html: Path | None = None,
     gate: str | None = None,
@@ -198,8 +222,10 @@ def write_files(
     ----------
     report : Report
         What was found.
-    json, csv, parquet, text, html : Path, optional
+    json, csv, parquet, markdown, latex, text, html : Path, optional
         Where to; None is not written.
+    layout, digits
+        Of the tables for papers, as in `Results.to_markdown`.
     gate : str, optional
         The verdict of the plan's gate, as text.
     """
@@ -208,6 +234,8 @@ def write_files(
         (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
+        (markdown, lambda path: write_parts(path, report_markdown(report, layout, digits))),
+        (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_report(path, report, gate)),
     ]

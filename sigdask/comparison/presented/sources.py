@@ -12,7 +12,7 @@ class Source:
 
     Attributes
     ----------
-    kind : {"article", "book", "inproceedings"}
+    kind : {"article", "book", "inproceedings", "misc"}
         Of entry.
     author, title : str
         As BibTeX takes them: names joined by " and ", capitals that stay in braces.
@@ -47,6 +47,11 @@ def _talk(author: str, title: str, year: int, where: str, pages: str, **more: st
 JASA = "Journal of the American Statistical Association"
 
 SOURCES = {
+    # the program: as CITATION.cff has it
+    "sigdask": Source(
+        "misc", "{The sigdask developers}", "{sigdask}: approximate-randomization tests at any scale", 2026,
+        {"note": "Computer software"},
+    ),
     # the test itself
     "yeh2000": _talk(
         "Yeh, Alexander", "More accurate tests for the statistical significance of result differences", 2000,
@@ -206,6 +211,19 @@ SOURCES = {
     ),
 }  # fmt: skip
 """All of them; the key is the first author's name and the year."""
+
+
+def named(key: str) -> str:
+    """Return a work's authors and year, as a text names it.
+
+    Examples
+    --------
+    >>> named("yeh2000"), named("phipson2010"), named("ding2020")
+    ('Yeh 2000', 'Phipson & Smyth 2010', 'Ding, Gandy & Hahn 2020')
+    """
+    source = SOURCES[key]
+    *others, last = (name.partition(",")[0] for name in source.author.replace('{\\"o}', "ö").split(" and "))
+    return f"{', '.join(others)} & {last} {source.year}" if others else f"{last} {source.year}"
 
 
 def bibtex(keys: Iterable[str]) -> str:
