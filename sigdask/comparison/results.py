@@ -157,6 +157,21 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         return table_text(self[:SHOWN], self.alpha, len(self))
 
+    def _repr_html_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_html(notebook.answer(self))
+
+    def _repr_markdown_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_markdown(notebook.answer(self))
+
+    def __rich__(self) -> Any:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_rich(notebook.answer(self))
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the notes say, as it is printed."""
