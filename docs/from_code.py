@@ -16,7 +16,7 @@ import click
 from numpydoc.docscrape import NumpyDocString
 
 import sigdask
-from sigdask import errors, rankings
+from sigdask import errors, figures, rankings
 from sigdask.cli import commands as all_commands
 from sigdask.comparison.found import lines
 from sigdask.comparison.found.result import Result
@@ -53,7 +53,7 @@ def commands() -> str:
     for name, command, context in every_command():
         parts += [f"## {name}", prose(command.help or ""), fenced(command.get_usage(context).removeprefix("Usage: "))]
         for title, options in option_groups(command, context):
-            parts += [f"### {title}" if title else "", table(("option", ""), options)]
+            parts += [f"### {title}" if title else "", table(("option", "meaning"), options)]
         if examples := getattr(command, "examples", ()):
             parts += ["### Examples", fenced("\n".join(examples))]
     return "\n\n".join(filter(None, parts))
@@ -95,7 +95,11 @@ def plan_keys() -> str:
             (f"`{key}`" + (" (needed)" if key in needed else ""), typed(said), default(said), prose(described(said)))
             for key, said in part["properties"].items()
         ]
-        parts += [f"## {title}", prose(part.get("description", "")), table(("key", "value", "default", ""), rows)]
+        parts += [
+            f"## {title}",
+            prose(part.get("description", "")),
+            table(("key", "value", "default", "meaning"), rows),
+        ]
     return "\n\n".join(parts)
 
 
@@ -168,12 +172,12 @@ def described(said: Mapping[str, Any]) -> str:
 
 def metrics() -> str:
     """Return the metrics by name."""
-    return table(("metric", ""), [(code(name), prose(text)) for name, (_, text) in METRICS.items()])
+    return table(("metric", "meaning"), [(code(name), prose(text)) for name, (_, text) in METRICS.items()])
 
 
 def formats() -> str:
     """Return the formats by name, each with a link to what is told of it."""
-    return table(("format", ""), [(code(name), prose(text)) for name, (_, text) in FORMATS.items()])
+    return table(("format", "what it holds"), [(code(name), prose(text)) for name, (_, text) in FORMATS.items()])
 
 
 def statuses() -> str:
@@ -203,7 +207,7 @@ def json_keys() -> str:
         )
         for key in lines.KEYS
     ]
-    return table(("key", ""), rows)
+    return table(("key", "meaning"), rows)
 
 
 def attributes(of: type) -> dict[str, str]:
@@ -226,6 +230,11 @@ def python() -> str:
 def python_rankings() -> str:
     """Return the public names of rankings."""
     return "\n\n".join(documented("sigdask.rankings", rankings.__all__))
+
+
+def python_figures() -> str:
+    """Return the public names of figures."""
+    return "\n\n".join(documented("sigdask.figures", [n for n in figures.__all__ if callable(getattr(figures, n))]))
 
 
 def documented(module: str, names: Sequence[str]) -> Iterator[str]:
@@ -283,5 +292,6 @@ MAKERS: dict[str, Callable[[], str]] = {
     "json-keys": json_keys,
     "python": python,
     "python-rankings": python_rankings,
+    "python-figures": python_figures,
 }
 """Of a place to what fills it."""

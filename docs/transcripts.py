@@ -100,7 +100,7 @@ def renewed(page: str) -> str:
 
 def _run(page: str) -> Iterator[tuple[Command, list[str]]]:
     """Yield each command that is shown, and the lines that it prints now."""
-    with TemporaryDirectory(prefix="page-", dir="/tmp") as folder:  # noqa: S108  # a name as long as HOME
+    with TemporaryDirectory(prefix="page-", dir="/tmp") as folder:  # a name as long as HOME
         shell = _Shell(Path(folder), folder)
         for part in PARTS.finditer(page):
             if part["kind"] == "files":

@@ -2,9 +2,11 @@
 
 import importlib
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from conftest import ROOT
 from scipy import stats
 
 
@@ -61,15 +63,28 @@ def test_the_figure_is_drawn_alike_each_time(figures, found, tmp_path):
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
-def test_the_picture_of_chance_and_what_is_said_of_it_are_those_that_its_script_makes(tmp_path):
-    chance = importlib.import_module("docs.make_chance")
-    found = chance.made()
-    chance.draw(found, tmp_path / "again.svg")
-    for path in (chance.FIGURE, tmp_path / "again.svg"):
-        [drawn] = [node.text for node in ET.parse(path).getroot().iter() if node.tag.endswith("}description")]
-        assert json.loads(drawn)["counts"] == list(found.counts)
-    assert f"![{chance.text(found)}](figures/chance.svg)" in chance.PAGE.read_text()
-    assert f"![{chance.text(found)}](docs/figures/chance.svg)" in (chance.HERE.parent / "README.md").read_text()
-    # the exact two-sided p, 2 x 0.01477569 (tests/data/oracles.json), within four standard errors of so many exchanges
-    p = 2 * 0.01477569
-    assert abs(found.n_extreme / chance.EXCHANGES - p) < 4 * (p * (1 - p) / chance.EXCHANGES) ** 0.5
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [("chance", "docs/statistics-for-readers.md"), ("forest", "README.md"), ("forest", "docs/index.md")],
+)
+def test_a_picture_of_the_pages_and_what_is_said_of_it_are_those_that_their_script_makes(name, page):
+    made = getattr(importlib.import_module("docs.make_pictures"), name)()
+    again, kept = (
+        [node.text for node in ET.fromstring(svg).iter() if node.tag.endswith("}description")]
+        for svg in (made.svg, made.path.read_bytes())
+    )
+    assert again == kept != []
+    link = made.path.relative_to((ROOT / page).parent).as_posix()
+    assert f"![{made.alt}]({link})" in (ROOT / page).read_text()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_pages_answer_with_the_sentence_that_the_program_has(page):
+    assert f"\n> {importlib.import_module('docs.make_pictures').answer()}\n" in (ROOT / page).read_text()
+
+
+def test_the_exchanges_of_the_picture_of_chance_give_the_exact_p():
+    said = importlib.import_module("docs.make_pictures").chance().svg.decode()
+    found = json.loads(re.search(r"<dc:description>(.*?)</dc:description>", said)[1].replace("&quot;", '"'))
+    p = 2 * 0.01477569  # F1 of Yeh's example, two-sided: sums over all arrangements in fractions (docs/yeh.md)
+    assert abs(found["n_extreme"] / found["of"] - p) < 4 * (p * (1 - p) / found["of"]) ** 0.5

@@ -13,7 +13,7 @@ import pytest
 
 import sigdask
 from docs import conf, from_code
-from sigdask import rankings
+from sigdask import figures, rankings
 from sigdask.cli import commands
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
@@ -71,7 +71,9 @@ def test_the_python_of_a_how_to_runs(page, monkeypatch):
 
 def test_every_public_name_stands_in_the_reference():
     page = reference("python")
-    for module, names in (("sigdask", sigdask.__all__), ("sigdask.rankings", rankings.__all__)):
+    drawn = [name for name in figures.__all__ if callable(getattr(figures, name))]
+    of_modules = {"sigdask": sigdask.__all__, "sigdask.rankings": rankings.__all__, "sigdask.figures": drawn}
+    for module, names in of_modules.items():
         for name in names:
             assert re.search(rf"^\.\. auto(function|class):: {re.escape(module)}\.{name}$", page, re.MULTILINE), name
 

@@ -10,7 +10,18 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import comparing, demonstrating, labelling, planning, powering, ranking, storing, streams, tools
+from sigdask.cli import (
+    citing,
+    comparing,
+    demonstrating,
+    labelling,
+    planning,
+    powering,
+    ranking,
+    storing,
+    streams,
+    tools,
+)
 from sigdask.cli.declaring import complete_files
 from sigdask.cli.logs import columns
 from sigdask.cli.showing import LOG
@@ -135,6 +146,7 @@ for _command in (
     ranking.rankings,
     labelling.independence,
     powering.power,
+    *(citing.reproduce, citing.cite),
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
     storing.store,
     *(demonstrating.demo, demonstrating.examples),

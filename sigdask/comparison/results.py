@@ -26,6 +26,8 @@ from sigdask.writing import Lines, json_parts, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sigdask.comparison.presented.methods import Methods
+
 
 @cache
 def made_by() -> str:
@@ -195,6 +197,22 @@ class Results(Sequence[Result]):
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON of the results, each on a line, some thousand at a time."""
         return lines.of(self.table)
+
+    def cite(self) -> Methods:
+        """Return the methods of these results as a paragraph, with the works that it rests on.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> methods = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]}).cite()
+        >>> print(methods.text[:77])
+        2 systems were compared by mean. Each difference was tested by approximate ra
+        >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
+        (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
+        """
+        from sigdask.comparison.presented import methods
+
+        return methods.of(methods.Facts.of(self))
 
     def achieved_significance(self) -> list[float]:
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""

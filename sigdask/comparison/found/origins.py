@@ -124,8 +124,8 @@ def with_families(table: Table, families: Sequence[tuple[str, int, NDArray[np.in
         codes[rows] = len(told)
         bits = int(hashes[rows].sum(dtype=np.uint64))
         told.append((adjust, str(len(rows)), text_of(content((adjust, n_trials, len(rows), bits)))))
-    adjust, members, family = (Coded(codes, values) for values in zip(*told, strict=True))
-    return replace(table, origins=replace(own, adjust=adjust, members=members, family=family))
+    by, sizes, contents = (Coded(codes, values) for values in zip(*told, strict=True))
+    return replace(table, origins=replace(own, adjust=by, members=sizes, family=contents))
 
 
 def _hashes(table: Table, own: Origins) -> Hashes:

@@ -12,7 +12,7 @@ class Source:
 
     Attributes
     ----------
-    kind : {"article", "book", "inproceedings"}
+    kind : {"article", "book", "inproceedings", "misc"}
         Of entry.
     author, title : str
         As BibTeX takes them: names joined by " and ", capitals that stay in braces.
@@ -47,6 +47,11 @@ def _talk(author: str, title: str, year: int, where: str, pages: str, **more: st
 JASA = "Journal of the American Statistical Association"
 
 SOURCES = {
+    # the program: as CITATION.cff has it
+    "sigdask": Source(
+        "misc", "{The sigdask developers}", "{sigdask}: approximate-randomization tests at any scale", 2026,
+        {"note": "Computer software"},
+    ),
     # the test itself
     "yeh2000": _talk(
         "Yeh, Alexander", "More accurate tests for the statistical significance of result differences", 2000,

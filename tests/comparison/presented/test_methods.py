@@ -1,0 +1,153 @@
+"""Methods in words: what was run, with works that are cited, in text, LaTeX and BibTeX."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from command import called
+from nights import write_plan, write_scores
+from pybtex.database import parse_string
+
+from sigdask import compare_all
+from sigdask.comparison.presented import methods
+from sigdask.comparison.presented.sources import SOURCES, bibtex
+from sigdask.comparison.results import made_by
+from sigdask.examples import yeh2000
+from sigdask.options import Adjust
+
+SCORES = np.random.default_rng(4).random((40, 3))
+
+
+def told(**how):
+    return compare_all(SCORES, **{"trials": 500, "method": "randomization", "interval": "none", **how}).cite()
+
+
+def test_all_sources_are_bibtex_that_a_parser_reads():
+    found = parse_string(bibtex(SOURCES), "bibtex")
+    assert [*found.entries] == [*SOURCES]
+    for key, entry in found.entries.items():
+        assert entry.persons["author"], key
+        assert entry.fields["title"]
+        assert entry.fields["year"].isdigit()
+
+
+def test_the_program_is_cited_as_citation_cff_says():
+    file = Path(__file__).parents[3] / "CITATION.cff"
+    said = yaml.safe_load(file.read_text())
+    own = SOURCES["sigdask"]
+    assert own.title.replace("{", "").replace("}", "") == said["title"]
+    assert own.author.strip("{}") == " and ".join(author["name"] for author in said["authors"])
+    assert SOURCES["yeh2000"].title == said["references"][0]["title"]
+
+
+def test_every_word_for_a_method_rests_on_works_that_there_are():
+    marked = " ".join([*methods.ADJUSTING.values(), *methods.INTERVALS.values(), *methods.TESTS.values()])
+    keys = {key for found in methods.CITED.finditer(marked) for key in found[1].split(",")}
+    assert keys | set(methods.COMPUTED.values()) <= SOURCES.keys()
+    assert {*methods.ADJUSTING, "none"} == set(Adjust.__args__)
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence", "keys"),
+    [
+        ({"adjust": "holm"}, "The p-values of all 3 comparisons were adjusted by Holm's step-down procedure (Holm 1979).",
+         {"holm1979", "phipson2010"}),
+        ({}, "by the step-down max-T procedure on the same exchanges, studentised (Westfall & Young 1993; Romano & Wolf 2005).",
+         {"westfall1993", "romano2005"}),
+        ({"alternative": "greater", "second_run": False}, ("The p-values are one-sided (the first system scores higher), and had "
+         "from n = 500 random exchanges as (k + 1) / (n + 1) (Phipson & Smyth 2010)"), {"phipson2010"}),
+        ({"method": "exact", "adjust": "none", "trials": None}, None, None),
+        ({"stop": "besag-clifford:h=7"}, "Counting ended at the exceedance number 7, or with the last trial", {"besag1991"}),
+        ({"stop": "confidence:epsilon=0.01"}, "with a resampling risk of 0.01; this gives decisions", {"gandy2009", "ding2020"}),
+        ({"interval": "bootstrap", "resamples": 200}, ("95 % confidence intervals of differences are by the bias-corrected and "
+         "accelerated paired bootstrap (Efron 1987) with 200 resamples."), {"efron1987"}),
+        ({"tests": "wilcoxon:pratt"}, "Wilcoxon's signed-rank test with Pratt's rule for zeros (Wilcoxon 1945; Pratt 1959)",
+         {"pratt1959"}),
+        ({"seed": 11}, "Random numbers are those of Philox4x32-10 (Salmon et al. 2011) with seed 11.", {"salmon2011"}),
+    ],
+)  # fmt: skip
+def test_a_paragraph_tells_what_was_run(how, sentence, keys):
+    if sentence is None:
+        found = compare_all(SCORES.round(2), **how, interval="none").cite()
+        sentence, keys = "The p-values are exact, over all possible exchanges", set()
+    else:
+        found = told(**how)
+    assert sentence in found.text
+    assert keys <= set(found.keys)
+    assert set(parse_string(found.bibtex, "bibtex").entries) == set(found.keys)
+    assert "[[" not in found.text + found.latex
+    assert found.text.startswith("3 systems were compared by mean in 3 comparisons. ")
+
+
+def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
+    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.rows()) + "\n")
+    done = called("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
+    assert done.returncode == 0
+    text = called("cite", "r.json", "--text", cwd=tmp_path).stdout
+    assert text.startswith("2 systems were compared by recall, precision and f1 in 3 comparisons. ")
+    assert "The p-values are exact, over all possible exchanges, and two-sided." in text
+    assert "Tango's score method (Tango 1998)" in text
+    both = called("cite", "r.json", cwd=tmp_path).stdout
+    entries = called("cite", "r.json", "--bibtex", cwd=tmp_path).stdout
+    assert both == f"{text}\n{entries}"
+    assert {"yeh2000", "noreen1989", "sigdask", "tango1998"} <= set(parse_string(entries, "bibtex").entries)
+    line = json.loads((tmp_path / "r.json").read_text())["results"][2]["test_signature"]
+    one = called("cite", line, "--text", cwd=tmp_path).stdout
+    assert one.startswith("Systems were compared by f1. Each difference was tested by approximate randomization")
+    assert "by recall, precision and f1 in 3 comparisons" in called("cite", "r.csv", "--text", cwd=tmp_path).stdout
+
+
+def test_a_plan_is_cited_from_its_store(tmp_path):
+    write_plan(tmp_path, sets=2, systems=3, trials=500, more='adjust = "bh"')
+    assert called("run", "night.toml", "-q", cwd=tmp_path).returncode == 0
+    for where in ("night.toml", "night.sqlite"):
+        text = called("cite", where, "--text", cwd=tmp_path).stdout
+        assert "3 systems were compared on set0 and set1 by mean in 6 comparisons. " in text
+        assert (
+            "The p-values were adjusted in families of 3 comparisons by the procedure of Benjamini and Hochberg" in text
+        )
+
+
+def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_path):
+    found = called("cite", cwd=tmp_path).stdout
+    assert f"with sigdask {made_by()} (The sigdask developers 2026)." in found
+    assert [*parse_string(found.partition("\n\n")[2], "bibtex").entries] == ["noreen1989", "yeh2000", "sigdask"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("{}", "results"), ('{"results": [{}]}', "is not what"), (None, "no such file")]
+)
+def test_what_cannot_be_cited_is_an_error(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "r.json").write_text(content)
+    done = called("cite", "r.json", cwd=tmp_path)
+    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs TeX Live")
+def test_latex_and_bibtex_compile(tmp_path):
+    write_scores(tmp_path / "a_b%.csv", 3)
+    done = called("compare", "a_b%.csv", "--name", "50 % & a_b#", "-o", "r.json", "-q", cwd=tmp_path)
+    assert done.returncode == 0
+    paragraph = called("cite", "r.json", "--latex", "--text", cwd=tmp_path).stdout
+    (tmp_path / "p.bib").write_text(bibtex(SOURCES))
+    (tmp_path / "p.tex").write_text(
+        "\\documentclass{article}\\usepackage[utf8]{inputenc}\\usepackage[T1]{fontenc}\\usepackage{natbib}\\begin{document}\n"
+        f"{paragraph}\\nocite{{*}}\\bibliographystyle{{plainnat}}\\bibliography{{p}}\\end{{document}}\n"
+    )
+    for command in (
+        ["pdflatex", "-halt-on-error", "p"],
+        ["bibtex", "p"],
+        ["pdflatex", "-halt-on-error", "p"],
+        ["pdflatex", "-halt-on-error", "p"],
+    ):
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout[-2000:]
+    assert not re.findall(r"Citation .* undefined", ran.stdout)
+    assert "Warning--" not in (tmp_path / "p.blg").read_text()

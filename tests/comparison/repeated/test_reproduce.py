@@ -1,0 +1,162 @@
+"""`sigdask reproduce`: what was recorded is found again from the same data, and told otherwise from others."""
+
+import json
+
+import numpy as np
+import pytest
+from command import called
+from nights import write_plan, write_scores
+
+from sigdask.examples import yeh2000
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.rows()) + "\n")
+    write_scores(tmp_path / "scores.csv", 4, n_items=30)
+    return tmp_path
+
+
+def recorded(folder, *arguments):
+    done = called("compare", *arguments, "-o", "r.json", "-o", "r.csv", "-q", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "r.json").read_text())
+
+
+WAYS = {
+    "exact": ("yeh.tsv",),
+    "one-sided": (
+        "yeh.tsv",
+        "--alternative",
+        "greater",
+        "--method",
+        "randomization",
+        "--trials",
+        "5000",
+        "--seed",
+        "7",
+    ),
+    "max-t": ("scores.csv", "--trials", "3000", "--method", "randomization"),
+    "holm beside exact values": ("scores.csv", "--trials", "3000", "--adjust", "holm"),
+    "tukey": ("scores.csv", "--trials", "2000", "--adjust", "tukey", "--baseline", "s1", "--method", "randomization"),
+    "named": ("scores.csv", "--name", "a|b:c", "--trials", "1000", "--pair", "s3", "s0", "--method", "both"),
+    "besag-clifford": ("scores.csv", "--stop", "besag-clifford:h=5", "--trials", "20000", "--method", "randomization"),
+    "confidence": ("scores.csv", "--stop", "confidence:epsilon=0.01", "--trials", "20000", "--alpha", "0.1"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_what_is_recorded_is_found_again(folder, way):
+    recorded(folder, *way)
+    for file in ("r.json", "r.csv"):
+        done = called("reproduce", file, way[0], "-q", cwd=folder)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("reproduced: every count and p is the same")
+
+
+def test_subsets_and_units_are_found_again(folder):
+    rng = np.random.default_rng(3)
+    rows = ["item,doc,part,x,y,z", *(
+        f"i{k},d{k // 3},{'a:1' if k < 60 else 'b|2'},{','.join(map(str, rng.integers(0, 9, 3)))}" for k in range(90)
+    )]  # fmt: skip
+    (folder / "parts.csv").write_text("\n".join(rows) + "\n")
+    recorded(folder, "parts.csv", "--unit", "doc", "--by", "part", "--trials", "2000", "--method", "randomization")
+    assert called("reproduce", "r.json", "parts.csv", "-q", cwd=folder).returncode == 0
+
+
+def test_a_signature_alone_gives_its_p_also_among_other_systems(folder):
+    results = recorded(folder, "scores.csv", "--trials", "4000", "--method", "randomization")["results"]
+    for one in results[:3]:
+        p = f"{one['p_value']:.6g}"
+        done = called("reproduce", one["test_signature"], "scores.csv", "--expect", p, "-q", cwd=folder)
+        assert done.returncode == 0, done.stdout
+        assert "data and settings are those of the signature" in done.stdout
+        assert f"{one['a']} and {one['b']}: " in done.stdout
+    header, *rows = (folder / "scores.csv").read_text().splitlines()
+    swapped = [",".join(reversed(line.split(","))) for line in (header, *rows)]
+    (folder / "swapped.csv").write_text("\n".join(swapped) + "\n")
+    done = called(
+        "reproduce", results[0]["test_signature"], "swapped.csv", "--expect", p_of(results[0]), "-q", cwd=folder
+    )
+    assert done.returncode == 0
+    assert "s0 and s1: " in done.stdout  # in their order of then
+
+
+def p_of(result):
+    return f"{result['p_value']:.6g}"
+
+
+def test_a_p_that_was_rounded_up_is_the_one_that_was_printed(folder):
+    [one] = recorded(folder, "yeh.tsv", "-m", "f1")["results"]  # 0.02955137150557705, Yeh's exact one
+    status = {p: called("reproduce", one["test_signature"], "yeh.tsv", "--expect", p, "-q", cwd=folder).returncode
+              for p in ("0.0296", "0.03", "0.029551", "0.0295", "0.05")}  # fmt: skip
+    assert status == {"0.0296": 0, "0.03": 0, "0.029551": 0, "0.0295": 1, "0.05": 1}
+
+
+def test_other_data_are_named_before_anything_is_counted(folder):
+    recorded(folder, "yeh.tsv")
+    text = (folder / "yeh.tsv").read_text()
+    (folder / "other.tsv").write_text(text.replace("r120\t0\t1\t0", "r120\t0\t1\t1"))  # one more that II has wrongly
+    done = called("reproduce", "r.json", "other.tsv", "-q", cwd=folder)
+    assert done.returncode == 1
+    told = done.stdout.splitlines()
+    assert told[0].startswith("other data: precision of I and II: II (B) is not what it was: its data are ")
+    assert told[-1] == "not reproduced: 2 of 3 results"  # recall is of what is right alone
+    (folder / "less.tsv").write_text("".join(text.splitlines(keepends=True)[:-1]))
+    done = called("reproduce", "r.json", "less.tsv", "-q", cwd=folder)
+    assert done.returncode == 1
+    assert "the ids of the items are others than those of the signature (159 instead of 160)" in done.stdout
+
+
+def test_counts_that_are_not_those_are_told_with_both_values(folder):
+    found = recorded(folder, "yeh.tsv")
+    found["results"][1]["n_extreme"] += 1
+    found["results"][1]["test_signature"] = found["results"][1]["test_signature"].replace("|v:", "|v:0.0.")
+    (folder / "r.json").write_text(json.dumps(found))
+    done = called("reproduce", "r.json", "yeh.tsv", "-q", cwd=folder)
+    n = found["results"][1]["n_extreme"]
+    assert done.returncode == 1
+    assert f"not the same: precision of I and II: n_extreme: {n}, now {n - 1}" in done.stdout
+    assert "note: found by sigdask 0.0." in done.stdout
+
+
+def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
+    found = recorded(folder, "scores.csv", "--trials", "1000", "--method", "randomization")
+    found["results"] = found["results"][:2]
+    (folder / "r.json").write_text(json.dumps(found))
+    done = called("reproduce", "r.json", "scores.csv", "-q", cwd=folder)
+    assert done.returncode == 1
+    assert "p_adjusted: its family of 6 comparisons is not the one that is found here (2)" in done.stdout
+
+
+def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
+    write_plan(tmp_path, sets=2, systems=3, trials=1000)
+    assert called("run", "night.toml", "--json", "night.json", "-q", cwd=tmp_path).returncode == 0
+    done = called("reproduce", "night.json", "set1.csv", "-q", cwd=tmp_path)
+    assert (done.returncode, "choose one with --name" in done.stderr) == (2, True)
+    assert called("reproduce", "night.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 0
+    assert called("reproduce", "night.json", "set0.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 1
+    assert (
+        "set2: night.json has" in called("reproduce", "night.json", "set0.csv", "--name", "set2", cwd=tmp_path).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "line 1: is no JSON"),
+        ("{}", 'with "results"'),
+        ('{"results": []}', "holds no results"),
+        ('{"results": [{"a": "x"}]}', "result 1: has no test_signature"),
+        ("a,b\n1,2\n", "has no column test_signature"),
+        ("test_signature\ntest:ar|x\n", "result 1: signature: 'x': expected KEY:VALUE"),
+        (None, "no such file"),
+    ],
+)
+def test_what_holds_no_results_is_an_error_that_says_so(folder, content, said):
+    if content is not None:
+        (folder / "no.json").write_text(content)
+    done = called("reproduce", "no.json", "yeh.tsv", cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
