@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli import drawing
 from sigdask.cli.declaring import PAPERS, grouped, option, whole
-from sigdask.cli.paging import files_read, write_results
-from sigdask.cli.progress import Steps, files_of, progress
-from sigdask.cli.showing import (
+from sigdask.cli.output import drawing
+from sigdask.cli.output.paging import files_read, write_results
+from sigdask.cli.output.progress import Steps, files_of, progress
+from sigdask.cli.output.showing import (
     LOG,
     be_quiet,
     check_output,
