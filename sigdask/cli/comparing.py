@@ -164,8 +164,7 @@ def compare(**options: Any) -> None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
         write_results(
-            files["html"], results, found.opened, name=options["name"], title=options["name"] or found.format_,
-            files=found.files,
+            files["html"], results, found.opened, name=options["name"], files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
         from sigdask.report.figures import of_results
