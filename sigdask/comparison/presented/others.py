@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sigdask.comparison.presented.cells import letters_text
 from sigdask.comparison.presented.layouts import NONE, SIGNIFICANT, UNDECIDED, numbers, p_texts
 from sigdask.comparison.presented.paper import Column, PaperTable, Section
 from sigdask.comparison.results import made_by
@@ -29,7 +30,8 @@ def of_ranking(ranking: Ranking) -> PaperTable:
         Column("system", [one.system for one in systems], is_name=True),
         Column(
             ranking.metric, numbers(np.array([one.score for one in systems]), None),
-            bold=np.array([one.rank == 1 for one in systems], np.bool_), marks=["".join(one.letters) for one in systems],
+            bold=np.array([one.rank == 1 for one in systems], np.bool_),
+            marks=[letters_text(one.letters) for one in systems],
         ),
     )  # fmt: skip
     where = [ranking.test_set] if ranking.test_set else []
