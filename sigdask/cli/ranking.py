@@ -97,6 +97,8 @@ def rankings(**options: Any) -> None:
     CANDIDATES is a table of a row a candidate: a column gold (is it true?), a column of scores for each measure; or a
     data set of UCS (.ds), or XML of mwetoolkit.
     """
+    from sigdask.rankings import Evaluation
+
     files = {name: options[f"{name}_file"] for name in ("json", "csv", "markdown", "latex", "text")}
     if options["validate"] and (files["markdown"] or files["latex"]):
         raise InputError("--markdown, --latex: are for rankings, not for --validate; --text FILE has what is found")
@@ -110,7 +112,8 @@ def rankings(**options: Any) -> None:
     write_json(files["json"], found.json_parts)
     if files["csv"] is not None:
         _write_csv(files["csv"], found.csv_lines())
-    write_tables(files, found.paper_tables)
+    if isinstance(found, Evaluation):
+        write_tables(files, found.paper_tables)
     if files["text"] is not None:
         write_text(files["text"], _rendered(found, everything=True))
     if options["figures"] is not None:

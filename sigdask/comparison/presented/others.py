@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sigdask.comparison.labelling.results import Independences
     from sigdask.comparison.power.answers import Powers
     from sigdask.rankings.found import Evaluation
+    from sigdask.statistics.power.crossing import Estimate
 
 
 def of_ranking(ranking: Ranking) -> PaperTable:
@@ -126,10 +127,10 @@ def of_powers(found: Powers) -> PaperTable:
     ]
     if wanted:
         name = f"units for {wanted[0]:g}" if len(wanted) == 1 else "units needed"
-        columns.append(Column(name, [_finite(one.needed and one.needed.value, ",.0f") for one in found]))
+        columns.append(Column(name, [_finite(one.needed, ",.0f") for one in found]))
     units = sorted({one.n_asked for one in found})
     name = f"found by {units[0]:,}" if len(units) == 1 else "found by those asked about"
-    columns.append(Column(name, [_finite(one.detectable and one.detectable.value, ".3g") for one in found]))
+    columns.append(Column(name, [_finite(one.detectable, ".3g") for one in found]))
     powers = _percent(one.power for one in found)
     levels = " and ".join(f"{level:.3g}" for level in sorted({one.level for one in found}))
     title = "Units that differences need, and differences that units find."
@@ -141,8 +142,8 @@ def of_powers(found: Powers) -> PaperTable:
     return PaperTable(title, (Section("", tuple(columns)),), legend, method, ("noreen1989", "yeh2000", "sigdask"))
 
 
-def _finite(value: float | None, form: str) -> str:
-    return NONE if value is None or not math.isfinite(value) else format(value, form)
+def _finite(found: Estimate | None, form: str) -> str:
+    return NONE if found is None or not math.isfinite(found.value) else format(found.value, form)
 
 
 def _percent(shares: Iterator[float]) -> str:

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +9,11 @@ import pytest
 from command import called
 from conftest import YEH
 from markdown_it import MarkdownIt
-from papers import HOSTILE, found_of, parsed
+from papers import HOSTILE, compiled, found_of, parsed, ran
 
 from sigdask.api import compare_all
 from sigdask.comparison.presented import latex, layouts, methods
-from sigdask.comparison.presented.sources import SOURCES, bibtex
+from sigdask.comparison.presented.sources import SOURCES
 from sigdask.comparison.table import Coded, Score
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -198,35 +197,6 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(tmp_path, arg
     assert found.returncode == 2
     assert text in found.stderr
     assert not found.stdout
-
-
-PAPER = r"""
-\documentclass{article}
-\usepackage{booktabs}
-\begin{document}
-%s
-\bibliographystyle{plain}
-\bibliography{sources}
-\end{document}
-"""
-
-
-def compiled(folder, tables):
-    """What pdflatex says of a paper of these tables, with BibTeX of every source."""
-    if shutil.which("pdflatex") is None or shutil.which("bibtex") is None:
-        pytest.skip("pdflatex and bibtex (texlive-latex-recommended) are not installed")
-    (folder / "sources.bib").write_text(bibtex(SOURCES))
-    for k, text in enumerate(tables):
-        (folder / f"t{k}.tex").write_text(text)
-    (folder / "paper.tex").write_text(PAPER % "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))
-    tex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper")
-    return [ran(*command, cwd=folder) for command in (tex, ("bibtex", "paper"), tex, tex)][-1]
-
-
-def ran(*command, cwd):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
-    return done.stdout
 
 
 def test_pdflatex_takes_the_tables_whatever_names_are_and_bibtex_the_sources(tmp_path):
