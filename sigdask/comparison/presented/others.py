@@ -75,9 +75,9 @@ def _by_average(found: Evaluation) -> Iterator[PaperTable]:
         Column("AP of A", numbers(values["average_precision_a"], None), bold=values["difference"] > 0),
         Column("AP of B", numbers(values["average_precision_b"], None), bold=values["difference"] < 0),
         Column("A - B", numbers(values["difference"], None, sign=True)),
-        Column("p", p_texts(values["p_value"], found.alpha)),
+        Column("p", p_texts(values["p_value"], found.alpha), is_p=True),
         Column(
-            "adjusted p", p_texts(values["p_adjusted"], found.alpha),
+            "adjusted p", p_texts(values["p_adjusted"], found.alpha), is_p=True,
             marks=[SIGNIFICANT if one.p_adjusted <= found.alpha else "" for one in pairs],
         ),
     )  # fmt: skip
@@ -101,7 +101,7 @@ def of_independences(found: Independences) -> PaperTable:
         Column("metric", [one.metric for one in found], is_name=True),
         Column("score", numbers(np.array([one.score for one in found], np.float64), None)),
         Column("by chance", numbers(np.array([one.expected + 0.0 for one in found], np.float64), None)),
-        Column("p", p_texts(np.array([one.p_value for one in found], np.float64), found.alpha), marks=marks),
+        Column("p", p_texts(np.array([one.p_value for one in found], np.float64), found.alpha), marks=marks, is_p=True),
     )
     trials = [one.n_trials for one in found if one.method != "exact" and one.n_trials]
     sampled = f"; others by {max(trials):,} random permutations" if trials else ""
