@@ -32,7 +32,7 @@ def widest(seen):
 
 
 def words(text):
-    return {word.strip(":,") for word in text.split()}
+    return {word.strip(":,") for word in re.split(r"[\s|]+", text)}  # a signature may be broken behind its bars
 
 
 def letters(text):
