@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import citing, comparing, labelling, planning, powering, ranking, storing, streams, tools
+from sigdask.cli import beginning, citing, comparing, labelling, planning, powering, ranking, storing, streams, tools
 from sigdask.cli.declaring import complete_files
 from sigdask.cli.logs import columns
 from sigdask.cli.showing import LOG
@@ -136,6 +136,7 @@ for _command in (
     labelling.independence,
     powering.power,
     *(citing.reproduce, citing.cite),
+    beginning.init,
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
     storing.store,
     *(tools.metrics, tools.formats, tools.verify, tools.certificates),
