@@ -134,7 +134,8 @@ def survey(where: Sequence[Path], home: Path, given: Given) -> Survey:
     if not every:
         raise InputError(f"{listed([str(path) for path in where])}: no files of results there")
     kinds = _kinds(every, given, asked=not any(path.is_dir() for path in where))
-    laid, failed = [], []
+    laid: list[Laid] = []
+    failed: list[tuple[list[Path], InputError]] = []
     waiting = [*_groups(kinds.systems, home)]
     while waiting:
         group = waiting.pop(0)
