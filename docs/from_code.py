@@ -6,6 +6,7 @@ copied by hand, and the page can be no older than the program.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -16,10 +17,10 @@ import click
 from numpydoc.docscrape import NumpyDocString
 
 import sigdask
-from sigdask import errors, rankings
+from sigdask import errors, figures, rankings
 from sigdask.cli import commands as all_commands
-from sigdask.comparison.found import lines
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.schema import text as results_schema
 from sigdask.comparison.results import made_by
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
@@ -53,7 +54,7 @@ def commands() -> str:
     for name, command, context in every_command():
         parts += [f"## {name}", prose(command.help or ""), fenced(command.get_usage(context).removeprefix("Usage: "))]
         for title, options in option_groups(command, context):
-            parts += [f"### {title}" if title else "", table(("option", ""), options)]
+            parts += [f"### {title}" if title else "", table(("option", "meaning"), options)]
         if examples := getattr(command, "examples", ()):
             parts += ["### Examples", fenced("\n".join(examples))]
     return "\n\n".join(filter(None, parts))
@@ -95,7 +96,11 @@ def plan_keys() -> str:
             (f"`{key}`" + (" (needed)" if key in needed else ""), typed(said), default(said), prose(described(said)))
             for key, said in part["properties"].items()
         ]
-        parts += [f"## {title}", prose(part.get("description", "")), table(("key", "value", "default", ""), rows)]
+        parts += [
+            f"## {title}",
+            prose(part.get("description", "")),
+            table(("key", "value", "default", "meaning"), rows),
+        ]
     return "\n\n".join(parts)
 
 
@@ -114,8 +119,8 @@ def heading(name: str) -> str:
     return TABLES.get(name, name)
 
 
-def typed(said: Mapping[str, Any]) -> str:
-    """Return what a key may be, in words.
+def typed(said: Mapping[str, Any], keyed: str = "table") -> str:
+    """Return what a key may be, in words; `keyed` is the word for what has keys of its own.
 
     Examples
     --------
@@ -123,27 +128,29 @@ def typed(said: Mapping[str, Any]) -> str:
     'number, above 0, below 1'
     >>> typed({"anyOf": [{"const": "all", "type": "string"}, {"type": "array", "items": {"type": "string"}}]})
     '`"all"`, or list of text'
+    >>> typed({"anyOf": [{"$ref": "#/$defs/exact"}, {"type": "null"}]}, "object")
+    'object `exact`, or null'
     """
     if several := said.get("anyOf", said.get("oneOf")):
-        kinds = [typed(one) for one in several if one.get("type") != "null"]
-        return ", or ".join(dict.fromkeys(kinds))
+        return ", or ".join(dict.fromkeys(typed(one, keyed) for one in several))
     if "const" in said:
-        return f'`"{said["const"]}"`'
+        return code(json.dumps(said["const"]))
     if "enum" in said:
-        return ", ".join(f'`"{word}"`' for word in said["enum"])
+        return ", ".join(code(json.dumps(word)) for word in said["enum"])
     if "$ref" in said:
-        return f"table: {code(heading(said['$ref'].rpartition('/')[2]))}"
-    kind = KINDS[said.get("type", "object")]
+        return f"{keyed} {code(heading(said['$ref'].rpartition('/')[2]))}"
+    types = said.get("type", "object")
+    kind = " or ".join(KINDS.get(name, keyed) for name in ([types] if isinstance(types, str) else types))
     if kind == "list":
-        parts = [said["items"]] if "items" in said else said.get("prefixItems", [])[:1]
-        return f"list of {typed(parts[0])}" if parts else kind
+        parts = [said["items"]] if isinstance(said.get("items"), dict) else said.get("prefixItems", [])[:1]
+        return f"list of {typed(parts[0], keyed)}" if parts else kind
     bounds = [f"{word} {said[key]:,}" for key, word in BOUNDS.items() if key in said]
     return ", ".join([kind, *bounds])
 
 
 KINDS = {
     "string": "text", "integer": "whole number", "number": "number", "boolean": "`true`, `false`", "array": "list",
-    "object": "table",
+    "null": "null",
 }  # fmt: skip
 BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 
@@ -168,12 +175,12 @@ def described(said: Mapping[str, Any]) -> str:
 
 def metrics() -> str:
     """Return the metrics by name."""
-    return table(("metric", ""), [(code(name), prose(text)) for name, (_, text) in METRICS.items()])
+    return table(("metric", "meaning"), [(code(name), prose(text)) for name, (_, text) in METRICS.items()])
 
 
 def formats() -> str:
     """Return the formats by name, each with a link to what is told of it."""
-    return table(("format", ""), [(code(name), prose(text)) for name, (_, text) in FORMATS.items()])
+    return table(("format", "what it holds"), [(code(name), prose(text)) for name, (_, text) in FORMATS.items()])
 
 
 def statuses() -> str:
@@ -190,20 +197,18 @@ def statuses() -> str:
 
 
 def json_keys() -> str:
-    """Return the keys of a result in JSON, with those of the objects in it."""
-    said = attributes(Result)
-    inside = {
-        "second_run": lines.RUN, "exact": lines.EXACT, "checks": lines.CHECK, "dependence": lines.DEPENDENCE,
-        "beside": lines.BESIDE, "tests": lines.TEST, "interval": lines.INTERVAL, "stopped": lines.STOPPED,
-    }  # fmt: skip
-    rows = [
-        (
-            code(key),
-            prose(said.get(key, "")) + (f" Keys: {', '.join(map(code, inside[key]))}." if key in inside else ""),
-        )
-        for key in lines.KEYS
-    ]
-    return table(("key", ""), rows)
+    """Return the keys of the JSON of results, object by object, as its schema has them."""
+    whole = json.loads(results_schema())
+    said = {"result": attributes(Result), "": {}}
+    parts = []
+    for name, part in {"": whole, **whole["$defs"]}.items():
+        about = said.get(name, {})
+        rows = [
+            (code(key), typed(one, "object"), prose(described(one) or about.get(key, "")))
+            for key, one in part.get("properties", {}).items()
+        ]
+        parts += [f"### {name}" if name else "", prose(described(part)), table(("key", "value", "meaning"), rows)]
+    return "\n\n".join(filter(None, parts))
 
 
 def attributes(of: type) -> dict[str, str]:
@@ -226,6 +231,11 @@ def python() -> str:
 def python_rankings() -> str:
     """Return the public names of rankings."""
     return "\n\n".join(documented("sigdask.rankings", rankings.__all__))
+
+
+def python_figures() -> str:
+    """Return the public names of figures."""
+    return "\n\n".join(documented("sigdask.figures", [n for n in figures.__all__ if callable(getattr(figures, n))]))
 
 
 def documented(module: str, names: Sequence[str]) -> Iterator[str]:
@@ -283,5 +293,6 @@ MAKERS: dict[str, Callable[[], str]] = {
     "json-keys": json_keys,
     "python": python,
     "python-rankings": python_rankings,
+    "python-figures": python_figures,
 }
 """Of a place to what fills it."""

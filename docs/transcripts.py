@@ -10,6 +10,7 @@ What the reader need not see, or what differs each time, is said in so many word
 - `<!-- varies: REGEX -->`: what matches is the same, whatever it is (times, dates).
 - `<!-- files: PATH NEW=PATH ... -->`: files or folders of the project, put into the page's folder.
 - `<!-- run: COMMAND -->`: run, but not shown.
+- `$ cd FOLDER` holds for the commands after it.
 - A fenced block of a language and `title="NAME"` is written as this file.
 """
 
@@ -29,6 +30,9 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
 COLUMNS = 100
+HOME = "/home/you/projects"
+"""What a page shows of the folder where it runs; as long as its name, so that lines break where they did."""
+
 ANYTHING = "…"
 STATUS = "echo $?"
 
@@ -96,26 +100,27 @@ def renewed(page: str) -> str:
 
 def _run(page: str) -> Iterator[tuple[Command, list[str]]]:
     """Yield each command that is shown, and the lines that it prints now."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(prefix="page-", dir="/tmp") as folder:  # a name as long as HOME
+        shell = _Shell(Path(folder), folder)
         for part in PARTS.finditer(page):
             if part["kind"] == "files":
-                _put(part["said"].split(), Path(folder))
+                _put(part["said"].split(), shell.folder)
             elif part["kind"] == "run":
-                _succeeds(part["said"], *_ran(part["said"], folder))
+                _succeeds(part["said"], *shell.ran(part["said"]))
             elif _is_console(part):
-                yield from _block(_commands(part["text"]), folder)
+                yield from _block(_commands(part["text"]), shell)
             elif part["info"] and (title := TITLE.match(part["info"])):
-                (Path(folder) / title[1]).parent.mkdir(parents=True, exist_ok=True)
-                (Path(folder) / title[1]).write_text(part["text"], "utf-8")
+                (shell.folder / title[1]).parent.mkdir(parents=True, exist_ok=True)
+                (shell.folder / title[1]).write_text(part["text"], "utf-8")
 
 
-def _block(commands: Sequence[Command], folder: str) -> Iterator[tuple[Command, list[str]]]:
+def _block(commands: Sequence[Command], shell: _Shell) -> Iterator[tuple[Command, list[str]]]:
     status = 0
     for command, after in zip(commands, [*commands[1:], None], strict=True):
         if command.text == STATUS:
             yield command, [str(status)]
             continue
-        status, output = _ran(command.text, folder)
+        status, output = shell.ran(command.text)
         if after is None or after.text != STATUS:
             _succeeds(command.text, status, output)
         yield command, [line.rstrip() for line in output.rstrip("\n").split("\n")] if output.strip() else []
@@ -160,22 +165,6 @@ def _commands(block: str) -> list[Command]:
     return [Command(text, tuple(output)) for text, output in zip(texts, outputs, strict=True)]
 
 
-def _ran(command: str, folder: str) -> tuple[int, str]:
-    """Run a command and return its status and all that it wrote: of the program itself in this process, for speed."""
-    found = CALL.fullmatch(command)
-    if not found:
-        return _shell(command, folder)
-    from tests.command import called
-
-    words = _shell(f"printf '%s\\0' {found['arguments']}", folder)[1].split("\0")[:-1]
-    with _settings():
-        ended = called(*words, cwd=folder, columns=None if found["rest"] else COLUMNS)
-    if ended.returncode or not found["rest"]:
-        return ended.returncode, ended.stdout + ended.stderr
-    status, output = _shell(f"cat {found['rest']}", folder, ended.stdout)
-    return status, ended.stderr + output
-
-
 SETTINGS = {
     "COLUMNS": str(COLUMNS), "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "TZ": "UTC", "SIGDASK_CACHE": "off",
 }  # fmt: skip
@@ -193,15 +182,44 @@ def _settings() -> Iterator[None]:
         os.environ.update(before)
 
 
-def _shell(command: str, folder: str, given: str = "") -> tuple[int, str]:
-    """Run a command by a shell that finds this Python and this tree first."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    ended = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],  # noqa: S607  # wherever it is
-        cwd=folder, input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        env={**os.environ, **SETTINGS, "PATH": path, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    return ended.returncode, ended.stdout
+@dataclass
+class _Shell:
+    """What runs the commands of a page, where the last `cd` led."""
+
+    folder: Path
+    home: str
+
+    def ran(self, command: str) -> tuple[int, str]:
+        """Run a command and return its status and all that it wrote."""
+        status, output = self._in_its_place(command)
+        return status, output.replace(self.home, HOME)
+
+    def _in_its_place(self, command: str) -> tuple[int, str]:
+        """Run a command of the program alone in this process, others in a shell."""
+        if command.startswith("cd "):
+            self.folder /= command.removeprefix("cd ")
+            return 0, ""
+        if not (found := CALL.fullmatch(command)):
+            return self._apart(command)
+        from tests.command import called
+
+        words = self._apart(f"printf '%s\\0' {found['arguments']}")[1].split("\0")[:-1]
+        with _settings():
+            ended = called(*words, cwd=self.folder, columns=None if found["rest"] else COLUMNS)
+        if ended.returncode or not found["rest"]:
+            return ended.returncode, ended.stdout + ended.stderr
+        status, output = self._apart(f"cat {found['rest']}", ended.stdout)
+        return status, ended.stderr + output
+
+    def _apart(self, command: str, given: str = "") -> tuple[int, str]:
+        """Run a command by a shell that finds this Python and this tree first."""
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        ended = subprocess.run(
+            ["bash", "-c", command],  # noqa: S607  # wherever it is
+            cwd=self.folder, input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            env={**os.environ, **SETTINGS, "PATH": path, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        return ended.returncode, ended.stdout
 
 
 def _fits(shown: Sequence[str], printed: Sequence[str], varies: Iterable[str]) -> bool:

@@ -1,10 +1,16 @@
 """What several tests need: the real data, where they are beside the project, the oracles and Yeh's example."""
 
+import functools
 import json
 import os
 from pathlib import Path
 
+import jsonschema
 import pytest
+
+from sigdask.comparison.found import schema
+from sigdask.comparison.results import Results
+from sigdask.report import plans
 
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"
@@ -75,3 +81,30 @@ def yeh():
 def oracles():
     text = (ROOT / "tests" / "data" / "oracles.json").read_text(encoding="utf-8")
     return {o["name"]: o for o in json.loads(text)}
+
+
+MOST_VALIDATED = 300_000
+"""Characters of JSON that is held against its schema, so that tests of a hundred thousand results stay quick."""
+
+
+@pytest.fixture(autouse=True)
+def every_json_keeps_its_schema(monkeypatch):
+    """Whatever a test writes of results is what the schema says: a key that it does not know is an error."""
+    monkeypatch.setattr(Results, "json_parts", _validated(Results.json_parts))
+    monkeypatch.setattr(plans, "report_json", _validated(plans.report_json))
+
+
+def _validated(write):
+    @functools.wraps(write)
+    def written(found):
+        parts = [*write(found)]
+        if sum(map(len, parts)) <= MOST_VALIDATED:
+            validator().validate(json.loads("".join(parts)))
+        return iter(parts)
+
+    return written
+
+
+@functools.cache
+def validator():
+    return jsonschema.Draft202012Validator(json.loads(schema.text()))

@@ -26,7 +26,7 @@ DOCUMENTS = [f"d{k % 30}" for k in range(120)]
 
 # DESIGN: keys of the JSON that stay
 TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
-FURTHER_TOP_KEYS = {"family", "rankings", "together", "notes"}
+FURTHER_TOP_KEYS = {"family", "rankings", "together", "notes", "schema_version"}
 FURTHER_KEYS = {"subset", "dependence", "beside", "stopped", "p_adjusted_interval", "notes"}
 FURTHER_KEYS |= {"tests", "interval", "score_a_interval", "score_b_interval", "paired_d", "test_signature"}
 KEYS = {

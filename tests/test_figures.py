@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -61,15 +62,31 @@ def test_the_figure_is_drawn_alike_each_time(figures, found, tmp_path):
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
-def test_the_picture_of_chance_and_what_is_said_of_it_are_those_that_its_script_makes(tmp_path):
-    chance = importlib.import_module("docs.make_chance")
-    found = chance.made()
-    chance.draw(found, tmp_path / "again.svg")
-    for path in (chance.FIGURE, tmp_path / "again.svg"):
-        [drawn] = [node.text for node in ET.parse(path).getroot().iter() if node.tag.endswith("}description")]
-        assert json.loads(drawn)["counts"] == list(found.counts)
-    assert f"![{chance.text(found)}](figures/chance.svg)" in chance.PAGE.read_text()
-    assert f"![{chance.text(found)}](docs/figures/chance.svg)" in (chance.HERE.parent / "README.md").read_text()
-    # the exact two-sided p, 2 x 0.01477569 (tests/data/oracles.json), within four standard errors of so many exchanges
-    p = 2 * 0.01477569
-    assert abs(found.n_extreme / chance.EXCHANGES - p) < 4 * (p * (1 - p) / chance.EXCHANGES) ** 0.5
+@pytest.fixture(scope="module")
+def pictures():
+    return importlib.import_module("docs.make_pictures")
+
+
+@pytest.mark.parametrize("name", ["chance", "forest"])
+def test_a_picture_of_the_pages_holds_the_numbers_that_its_script_finds(pictures, name):
+    made = getattr(pictures, name)()
+    again, kept = (
+        [node.text for node in ET.fromstring(svg).iter() if node.tag.endswith("}description")]
+        for svg in (made.svg, made.path.read_bytes())
+    )
+    assert again == kept != []
+
+
+def test_the_first_pages_say_of_their_pictures_what_these_show_and_answer_as_the_program_does(pictures):
+    said = [page.read_text() for page in pictures.PAGES]
+    assert said == [pictures.told(page) for page in said]
+    assert [pictures.forest().alt in page for page in said] == [True, True, False]
+    assert [f"\n> {pictures.answer()}\n" in page for page in said] == [True, True, False]
+    assert [pictures.chance().alt in page for page in said] == [False, False, True]
+
+
+def test_the_exchanges_of_the_picture_of_chance_give_the_exact_p(pictures):
+    said = pictures.chance().svg.decode()
+    found = json.loads(re.search(r"<dc:description>(.*?)</dc:description>", said)[1].replace("&quot;", '"'))
+    p = 2 * 0.01477569  # F1 of Yeh's example, two-sided: sums over all arrangements in fractions (docs/yeh.md)
+    assert abs(found["n_extreme"] / found["of"] - p) < 4 * (p * (1 - p) / found["of"]) ** 0.5

@@ -1,6 +1,7 @@
 """The site: everything that can be used stands in its reference, it builds without a warning and needs no network."""
 
 import doctest
+import json
 import re
 import shlex
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 import sigdask
 from docs import conf, from_code
-from sigdask import rankings
+from sigdask import figures, rankings
 from sigdask.cli import commands
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
@@ -71,7 +72,9 @@ def test_the_python_of_a_how_to_runs(page, monkeypatch):
 
 def test_every_public_name_stands_in_the_reference():
     page = reference("python")
-    for module, names in (("sigdask", sigdask.__all__), ("sigdask.rankings", rankings.__all__)):
+    drawn = [name for name in figures.__all__ if callable(getattr(figures, name))]
+    of_modules = {"sigdask": sigdask.__all__, "sigdask.rankings": rankings.__all__, "sigdask.figures": drawn}
+    for module, names in of_modules.items():
         for name in names:
             assert re.search(rf"^\.\. auto(function|class):: {re.escape(module)}\.{name}$", page, re.MULTILINE), name
 
@@ -88,10 +91,13 @@ def test_every_metric_and_format_stands_in_the_reference():
     assert all(f"| `{name}` |" in page for name in [*METRICS, *FORMATS])
 
 
-def test_every_key_of_results_is_explained():
-    page = reference("results")
-    for key in from_code.lines.KEYS:
-        assert re.search(rf"^\| `{key}` \| \S\S", page, re.MULTILINE), key
+def test_every_key_of_the_json_stands_in_the_reference_and_those_of_a_result_are_explained():
+    page, whole = reference("results"), json.loads(from_code.results_schema())
+    for part in (whole, *whole["$defs"].values()):
+        for key in part.get("properties", {}):
+            assert re.search(rf"^\| `{key}` \| \S", page, re.MULTILINE), key
+    for key in whole["$defs"]["result"]["properties"]:
+        assert re.search(rf"^\| `{key}` \| [^|]+ \| \S\S", page, re.MULTILINE), key
 
 
 def test_every_setting_of_the_environment_stands_in_the_reference():

@@ -47,6 +47,11 @@ def test_commands_share_a_folder_with_the_files_of_the_page():
     transcripts.check(page + console("$ ls", "data", "top"))
 
 
+def test_a_folder_that_is_gone_to_holds_from_then_on():
+    page = console("$ cd data", "$ ls", "scores.csv", before=SCORES)
+    transcripts.check(page + console("$ cd ..", "$ ls", "data"))
+
+
 def test_files_of_the_project_are_put_where_they_are_asked_for():
     before = "<!-- files: relations.tsv=sigdask/examples/yeh2000.tsv LICENSE -->\n<!-- run: touch made -->"
     transcripts.check(console("$ ls", "LICENSE", "made", "relations.tsv", before=before))

@@ -80,8 +80,11 @@ class Index:
     def bm25(self, word: str, name: str) -> float:
         """Return what a word of the query adds to BM25."""
         n, held = self.counts[name][word], len(self.holding[word])
-        return math.log(1 + (self.n - held + 0.5) / (held + 0.5)) * n * 2.2 / (
-            n + 1.2 * (0.25 + 0.75 * self.lengths[name] / self.mean)
+        return (
+            math.log(1 + (self.n - held + 0.5) / (held + 0.5))
+            * n
+            * 2.2
+            / (n + 1.2 * (0.25 + 0.75 * self.lengths[name] / self.mean))
         )
 
     def dirichlet(self, word: str, name: str, mu: float = 50.0) -> float:

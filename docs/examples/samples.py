@@ -2,11 +2,11 @@
 
     python3.11 docs/examples/samples.py
 
-The models predict each letter from the n - 1 before it (Witten and Bell 1991), and learn from the docstrings of one half
-of Python's standard library. Two tasks of four choices are made of the other half: `word_order` asks which is the first
-sentence of a docstring, beside three in which two neighbouring words are exchanged; `word_spelling` asks which is a word
-of a docstring, beside three in which a letter is another. The answer is the choice of the highest probability. A
-sample's subject is its module.
+The models predict each letter from the n - 1 before it (Witten and Bell 1991), and learn from the docstrings of one
+half of Python's standard library. Two tasks of four choices are made of the other half: `word_order` asks which is the
+first sentence of a docstring, beside three in which two neighbouring words are exchanged; `word_spelling` asks which is
+a word of a docstring, beside three in which a letter is another. The answer is the choice of the highest probability.
+A sample's subject is its module.
 
 In `nightly` the production system sees four letters, the candidate of the first night five. That of the second night
 learned from text that lost its blanks, as a faulty reader would leave it.
@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from docs.examples.retrieval import documented  # noqa: E402  # found beside the package
+from docs.examples.retrieval import documented  # found beside the package
 
 TO = Path(__file__).parents[2] / "sigdask" / "examples"
 N_ORDERS, N_WORDS = 240, 160
@@ -59,7 +59,10 @@ class Letters:
     def log_likelihood(self, before: str, text: str) -> float:
         """Return the logarithm of the probability of a text after another."""
         whole = before + text
-        return sum(math.log(self.probability(whole[max(0, k - self.order) : k], whole[k])) for k in range(len(before), len(whole)))  # noqa: E501
+        return sum(
+            math.log(self.probability(whole[max(0, k - self.order) : k], whole[k]))
+            for k in range(len(before), len(whole))
+        )
 
 
 def sentences() -> Iterator[tuple[str, str]]:
@@ -70,7 +73,7 @@ def sentences() -> Iterator[tuple[str, str]]:
 
 def is_test(module: str) -> bool:
     """Say whether a module belongs to the half that is asked about."""
-    return hashlib.md5(module.split(".")[0].encode(), usedforsecurity=False).digest()[0] % 2 == 0
+    return hashlib.md5(module.split(".", maxsplit=1)[0].encode(), usedforsecurity=False).digest()[0] % 2 == 0
 
 
 def orders(texts: list[tuple[str, str]], rng: random.Random) -> Iterator[dict]:
@@ -81,9 +84,8 @@ def orders(texts: list[tuple[str, str]], rng: random.Random) -> Iterator[dict]:
         if 7 <= len(words) <= 14 and len(set(words)) == len(words):
             found.setdefault(tuple(words), module.split(".")[0])
     for subject, words in sorted((found[words], words) for words in rng.sample(sorted(found), N_ORDERS)):
-        others = [
-            " ".join([*words[:k], words[k + 1], words[k], *words[k + 2 :]]) for k in rng.sample(range(len(words) - 1), 3)
-        ]
+        places = rng.sample(range(len(words) - 1), 3)
+        others = [" ".join([*words[:k], words[k + 1], words[k], *words[k + 2 :]]) for k in places]
         yield _doc(subject, "", " ".join(words), others, rng)
 
 
@@ -110,11 +112,10 @@ def _doc(subject: str, query: str, right: str, others: list[str], rng: random.Ra
 def samples(model: Letters, docs: list[dict]) -> Iterator[dict]:
     """Yield the harness's record of each sample."""
     for number, doc in enumerate(docs):
-        found = [round(model.log_likelihood(doc["query"], choice), 4) for choice in doc["choices"]]
+        found = [round(model.log_likelihood(doc["query"], choice), 2) for choice in doc["choices"]]
         yield {
             "doc_id": number, "doc": doc, "target": str(doc["gold"]),
             "filtered_resps": [[own, False] for own in found], "filter": "none", "metrics": ["acc"],
-            "doc_hash": hashlib.sha256(json.dumps(doc, sort_keys=True).encode()).hexdigest()[:16],
             "acc": float(found.index(max(found)) == doc["gold"]),
         }  # fmt: skip
 

@@ -3,10 +3,10 @@
     pip download --no-deps --no-binary :all: usaddress==0.5.16 && tar xzf usaddress-0.5.16.tar.gz
     python docs/examples/tagging.py usaddress-0.5.16/training/labeled.xml
 
-The labels were given by people. Addresses that name a person or a firm are left out. 300 of the rest,
-drawn once, are the test set; the taggers learn from the others: the most frequent label of each word, a hidden Markov
-model of pairs of labels (Viterbi), and an averaged perceptron from left to right (Collins 2002) that sees the word alone
-or its neighbours too.
+The labels were given by people. Addresses that name a person or a firm are left out. 300 of the rest, drawn once, are
+the test set; the taggers learn from the others: the most frequent label of each word, a hidden Markov model of pairs of
+labels (Viterbi), and an averaged perceptron from left to right (Collins 2002) that sees the word alone or its
+neighbours too.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ def hidden_markov(known: list[Address]) -> Tagger:
         best = {"<s>": (0.0, [])}
         for word in words:
             best = {
-                label: max((s + follows(b, label) + emitted(label, word), [*path, label]) for b, (s, path) in best.items())
+                label: max(
+                    (s + follows(b, label) + emitted(label, word), [*path, label]) for b, (s, path) in best.items()
+                )
                 for label in labels
             }
         return max(best.values())[1]
@@ -95,46 +97,49 @@ def hidden_markov(known: list[Address]) -> Tagger:
     return tagged
 
 
-def perceptron(known: list[Address], *, neighbours: bool, rounds: int = 6) -> Tagger:
-    """Weigh what is seen of a word, and of its neighbours, for each label; weights are averaged over all steps."""
-    weights, sums, labels = defaultdict(float), defaultdict(float), sorted({g for a in known for _, g in a})
-    step = 1
+class Perceptron:
+    """A tagger that weighs what it sees of a word for each label; weights are averaged over all steps."""
 
-    def features(words: list[str], k: int, before: str) -> list[str]:
+    def __init__(self, known: list[Address], *, neighbours: bool, rounds: int = 6) -> None:
+        self.neighbours = neighbours
+        self.labels = sorted({label for address in known for _, label in address})
+        self.weights: dict[tuple[str, str], float] = defaultdict(float)
+        sums: dict[tuple[str, str], float] = defaultdict(float)
+        step, order = 1, random.Random(1)  # noqa: S311
+        for _ in range(rounds):
+            for address in order.sample(known, len(known)):
+                words, before = [word for word, _ in address], "<s>"
+                for k, (_, meant) in enumerate(address):
+                    seen = self.features(words, k, before)
+                    before = self.best(seen)
+                    for feature in seen if before != meant else ():
+                        for label, change in ((meant, 1.0), (before, -1.0)):
+                            self.weights[feature, label] += change
+                            sums[feature, label] += change * step
+                    step += 1
+        for key, whole in sums.items():
+            self.weights[key] -= whole / step
+
+    def features(self, words: list[str], k: int, before: str) -> list[str]:
+        """Return what is seen of a word."""
         w = words[k]
         own = ["", f"w={w.lower()}", f"s={shape(w)}", f"e={w.lower()[-2:]}", f"b={before}", f"b={before} s={shape(w)}"]
-        if not neighbours:
+        if not self.neighbours:
             return own
         last, after = words[k - 1] if k else "<s>", words[k + 1] if k + 1 < len(words) else "</s>"
         near = [f"l={last.lower()}", f"a={after.lower()}", f"as={shape(after)}", f"ls={shape(last)}"]
         return [*own, *near, f"b={before} a={after.lower()}", f"w={w.lower()} a={after.lower()}"]
 
-    def best(seen: list[str]) -> str:
-        return max(labels, key=lambda label: (sum(weights[f, label] for f in seen), label))
+    def best(self, seen: list[str]) -> str:
+        """Return the label that weighs most."""
+        return max(self.labels, key=lambda label: (sum(self.weights[f, label] for f in seen), label))
 
-    order = random.Random(1)  # noqa: S311
-    for _ in range(rounds):
-        for address in order.sample(known, len(known)):
-            words, before = [word for word, _ in address], "<s>"
-            for k, (_, meant) in enumerate(address):
-                seen = features(words, k, before)
-                before = best(seen)
-                if before != meant:
-                    for label, change in ((meant, 1.0), (before, -1.0)):
-                        for f in seen:
-                            weights[f, label] += change
-                            sums[f, label] += change * step
-                step += 1
-    for key, whole in sums.items():
-        weights[key] -= whole / step
-
-    def tagged(words: list[str]) -> list[str]:
+    def __call__(self, words: list[str]) -> list[str]:
+        """Tag words from left to right."""
         made: list[str] = []
         for k in range(len(words)):
-            made.append(best(features(words, k, made[-1] if made else "<s>")))
+            made.append(self.best(self.features(words, k, made[-1] if made else "<s>")))
         return made
-
-    return tagged
 
 
 def main(path: Path) -> None:
@@ -145,8 +150,8 @@ def main(path: Path) -> None:
     taggers = {
         "frequent": most_frequent(known),
         "hmm": hidden_markov(known),
-        "perceptron-1": perceptron(known, neighbours=False),
-        "perceptron-3": perceptron(known, neighbours=True),
+        "perceptron-1": Perceptron(known, neighbours=False),
+        "perceptron-3": Perceptron(known, neighbours=True),
     }
     TO.mkdir(parents=True, exist_ok=True)
     _write("gold", test)

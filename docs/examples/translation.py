@@ -19,7 +19,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from docs.examples.catalogues import translated  # noqa: E402  # found beside the package
+from docs.examples.catalogues import translated  # found beside the package
 
 TO = Path(__file__).parents[2] / "sigdask" / "examples" / "translation"
 MOST, LEAST_WORDS, LONGEST, BEAM, SIMILAR = 24, 3, 5, 30, 0.8
@@ -30,7 +30,9 @@ Pairs = list[tuple[list[str], list[str]]]
 def is_test(part: str) -> bool:
     """Say whether a part of a package is a document of the test set."""
     own = part.split("/")
-    return (own[0] == "django" and own[1] == "contrib" and own[2] != "admin") or (own[0] == "wagtail" and own[1:] not in ([], ["admin"]))  # noqa: E501
+    return (own[0] == "django" and own[1] == "contrib" and own[2] != "admin") or (
+        own[0] == "wagtail" and own[1:] not in ([], ["admin"])
+    )
 
 
 def tokens(text: str) -> list[str]:
@@ -118,7 +120,10 @@ def decoded(english: list[str], table: dict, model: Bigrams | None) -> list[str]
 def remembered(english: str, memory: dict[str, str]) -> tuple[float, str]:
     """Return the translation of the most similar text, and how similar it is."""
     words = set(tokens(english.lower()))
-    near = sorted(memory, key=lambda own: (-len(words & set(tokens(own.lower()))) / (len(words | set(tokens(own.lower()))) or 1), own))[:40]  # noqa: E501
+    near = sorted(
+        memory,
+        key=lambda own: (-len(words & set(tokens(own.lower()))) / (len(words | set(tokens(own.lower()))) or 1), own),
+    )[:40]
     similarity, text = max((SequenceMatcher(None, english, own, autojunk=False).ratio(), own) for own in near)
     return similarity, memory[text]
 
@@ -143,7 +148,7 @@ def main(wheels: Path) -> None:
     pairs = [(tokens(english), tokens(german)) for english, german in known.items()]
     pairs = [pair for pair in pairs if 0 < len(pair[0]) <= 40 and 0 < len(pair[1]) <= 40]
     words, table, model = lexicon(pairs), phrases(pairs), Bigrams([german for _, german in pairs])
-    best = {e: max(row, key=lambda g: (row[g], g)) for e, row in words.items() if row}  # noqa: B023
+    best = {e: max(row, key=lambda g: (row[g], g)) for e, row in words.items() if row}
     made: dict[str, list[str]] = {name: [] for name in ("memory", "words", "phrases", "phrases-lm", "combined")}
     for _, english, _ in lines:
         similarity, text = remembered(english, known)

@@ -10,10 +10,23 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import beginning, citing, comparing, labelling, planning, powering, ranking, storing, streams, tools
+from sigdask.cli import (
+    beginning,
+    citing,
+    comparing,
+    demonstrating,
+    labelling,
+    planning,
+    powering,
+    ranking,
+    storing,
+    tools,
+)
 from sigdask.cli.declaring import complete_files
-from sigdask.cli.logs import columns
-from sigdask.cli.showing import LOG
+from sigdask.cli.output import streams
+from sigdask.cli.output.logs import columns
+from sigdask.cli.output.paging import WORDS
+from sigdask.cli.output.showing import LOG
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
 
@@ -32,7 +45,7 @@ COMPLETING = "_SIGDASK_COMPLETE"
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
-    from sigdask.cli.logs import to_stderr
+    from sigdask.cli.output.logs import to_stderr
 
     if COMPLETING in os.environ:  # a shell reads what is written, byte by byte
         sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETING))
@@ -99,6 +112,11 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in self.commands.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words as they were given, for pages that say what makes them again."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
@@ -123,7 +141,7 @@ class Context(click.Context):
 @click.pass_context
 def commands(context: click.Context, *, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
-    from sigdask.cli.logs import to_stderr
+    from sigdask.cli.output.logs import to_stderr
 
     to_stderr(in_json=log_json)
     if context.invoked_subcommand is None:
@@ -139,6 +157,7 @@ for _command in (
     beginning.init,
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
     storing.store,
+    *(demonstrating.demo, demonstrating.examples),
     *(tools.metrics, tools.formats, tools.verify, tools.certificates),
 ):
     commands.add_command(_command)

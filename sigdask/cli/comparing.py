@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli import drawing
-from sigdask.cli.declaring import grouped, option, whole
-from sigdask.cli.progress import Steps, files_of, progress
-from sigdask.cli.showing import (
+from sigdask.cli.declaring import PAPERS, grouped, option, whole
+from sigdask.cli.output import drawing
+from sigdask.cli.output.paging import files_read, write_results
+from sigdask.cli.output.progress import Steps, files_of, progress
+from sigdask.cli.output.showing import (
     LOG,
     be_quiet,
     check_output,
@@ -20,8 +22,10 @@ from sigdask.cli.showing import (
     check_writable,
     note,
     say,
+    say_data,
     width,
     write_csv,
+    write_data,
     write_json,
     write_parquet,
     write_text,
@@ -30,6 +34,7 @@ from sigdask.errors import InputError, UnfinishedError
 
 if TYPE_CHECKING:
     from sigdask.clusters import Cluster
+    from sigdask.comparison.opened.opening import Opened
     from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.formats import Source
@@ -37,9 +42,19 @@ if TYPE_CHECKING:
 
 
 ENDINGS = {
-    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".html": "html", ".htm": "html", ".txt": "txt"
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".html": "html",
+    ".htm": "html", ".txt": "txt",
 }  # fmt: skip
 """Of a file to what it holds."""
+
+
+def _say_schema(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from sigdask.comparison.found.schema import text
+
+        say_data(text())
+        context.exit()
+
 
 GROUPS = {
     "Files": (
@@ -101,18 +116,22 @@ GROUPS = {
         click.option(
             "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
         ),
+        *PAPERS,
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
         *drawing.OPTIONS,
         click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
+        click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_say_schema,
+                     help="Print the JSON schema of what --json writes, and leave."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
 }  # fmt: skip
 
 EXAMPLES = (
     "sigdask compare scores.csv",
+    "sigdask compare a.txt b.txt c.txt --ref reference.txt -m BLEU -m chrF --digits 1 -o table.tex",
     "sigdask compare new.txt old.txt --ref reference.txt -m BLEU -m chrF -o results.json",
     "sigdask compare a.csv b.csv c.csv --gold gold.csv -m macro-f1 --baseline a --adjust holm",
 )
@@ -132,27 +151,48 @@ def compare(**options: Any) -> None:
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
-        results, format_ = _found(how, options, steps)
-    if "-" not in (files["json"], files["csv"], files["parquet"]):
+        found = _found(how, options, steps, is_opened=files["html"] is not None)
+    results = found.results
+    if "-" not in (file for name, file in files.items() if name != "html"):
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
     _warn(results, verbose=options["verbose"])
     write_json(files["json"], results.json_parts)
     write_csv(files["csv"], results.table)
     write_parquet(files["parquet"], results.table)
+    _write_tables(results, files, options)
     if files["txt"] is not None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
-        from sigdask.report.page import write_page
-
-        write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
+        write_results(
+            files["html"], results, found.opened, name=options["name"], files=found.files,
+        )  # fmt: skip
     if options["figures"] is not None:
         from sigdask.report.figures import of_results
 
         drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
 
 
-def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:
-    """Read, compare, and say what is to be said beside; return the results and the format that was read."""
+def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
+    """Write tables for papers, where they are asked for."""
+    from sigdask.comparison.presented import latex, layouts, markdown
+
+    for name, parts in (("markdown", markdown.document_parts), ("latex", latex.document_parts)):
+        if (file := files[name]) is not None:
+            write_data(file, parts(layouts.tables(results, options["layout"], options["digits"])), f"--{name}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found, and for a page what was read and the comparisons that are opened."""
+
+    results: Results
+    format_: str
+    files: Sequence[Path] = ()
+    opened: Sequence[Opened] = ()
+
+
+def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool) -> _Found:
+    """Read, compare, and say what is to be said beside; open comparisons where a page is asked for."""
     counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
     times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
@@ -160,11 +200,13 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Re
     if not options["metrics"]:
         note(f"metric: {', '.join(metrics)} (choose with --metric)")
     try:
-        return _compare(counts, how, options, steps), format_
+        results, opened = _compare(counts, how, options, steps, is_opened=is_opened)
     except InputError:
         for warning in counts.warnings:  # else they stand below the results
             LOG.warning(warning)
         raise
+    sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
+    return _Found(results, format_, files_read(options, sources, counts.files) if is_opened else (), opened)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
@@ -248,22 +290,26 @@ def _sources(text: str, format_: str) -> Iterator[Source]:
 def _how(options: dict[str, Any]) -> WhatCompared:
     """Return what is asked of the comparison; refused before anything is read where it cannot be."""
     from sigdask import clusters
-    from sigdask.options import OPTIONS, WhatCompared, filled
+    from sigdask.options import OPTIONS, PRINTED, WhatCompared, filled
     from sigdask.statistics.classical import names
 
+    for name, printed in PRINTED.items():
+        printed.check(name, options.get(name))
     clusters.check(options["cluster"])
     names.asked(options["tests"])
     given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
-def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps) -> Results:
-    from sigdask.api import compare_all
+def _compare(
+    counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool
+) -> tuple[Results, Sequence[Opened]]:
+    from sigdask.api import compare_all, compare_opened
 
     with _cluster(options) as cluster:
         try:
             how["cluster"], how["progress"] = cluster, steps
-            return compare_all(counts, **how)
+            return compare_opened([counts], **how) if is_opened else (compare_all(counts, **how), ())
         except KeyboardInterrupt:
             raise UnfinishedError("interrupted; nothing was written") from None
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import OPTIONS, POWER, READING, Option
+from sigdask.options import OPTIONS, POWER, PRINTED, READING, Option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DECLARED = {**OPTIONS, **READING, **POWER}
+DECLARED = {**OPTIONS, **READING, **POWER, **PRINTED}
 
 
 def option(
@@ -59,6 +59,22 @@ def option(
 def _help(said: Option, more: str) -> str:
     default = f"  [default: {said.otherwise}]" if said.otherwise else ""
     return f"{said.help}{' ' if more else ''}{more}{default}"
+
+
+PAPERS = (
+    click.option("--markdown", "markdown_file", metavar="FILE|-", help="Write tables for papers as Markdown."),
+    click.option("--latex", "latex_file", metavar="FILE|-", help="Write tables for papers as LaTeX with booktabs."),
+    option("--layout"),
+    option("--digits", type=int, metavar="N"),
+)
+"""Options of tables for papers."""
+
+
+def papers(command: Command) -> Command:
+    """Give a command the options of tables for papers."""
+    for add in reversed(PAPERS):
+        command = add(command)
+    return command
 
 
 def whole(text: str) -> int:

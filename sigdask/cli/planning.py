@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.drawing import check_figures, drawing, write_figures
-from sigdask.cli.progress import files_of, progress
-from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, say_data, say_json, width, write_json
+from sigdask.cli.declaring import papers
+from sigdask.cli.output.drawing import check_figures, drawing, write_figures
+from sigdask.cli.output.progress import files_of, progress
+from sigdask.cli.output.showing import (
+    LOG,
+    be_quiet,
+    check_outputs,
+    note,
+    say,
+    say_data,
+    say_json,
+    width,
+    write_data,
+    write_json,
+)
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.options import PRINTED, Layout
 from sigdask.writing import printable
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome
     from sigdask.plan import Plan
+    from sigdask.store.views import Report
 
 
 @click.command()
@@ -50,6 +65,7 @@ def check(plan: str | None, *, schema: bool) -> None:
 @click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
+@papers
 @drawing
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
 def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, **options: Any) -> int:
@@ -61,7 +77,7 @@ def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, 
     from sigdask.plan import load_plan
 
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
-    check_outputs(json=json_file)
+    tables = _PaperTables.of(options, json_file)
     check_figures(options["figures"], options["figure_format"])
     plan = load_plan(plan_file)
     if options["quiet"]:
@@ -73,7 +89,7 @@ def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, 
         )  # fmt: skip
     from sigdask.report.figures import of_report
 
-    status = _tell(outcome, json_file, everything=everything, verbose=verbose)
+    status = _tell(outcome, json_file, tables, everything=everything, verbose=verbose)
     if outcome.report is not None:
         write_figures(options["figures"], options["figure_format"], of_report(outcome.report))
     return status
@@ -139,6 +155,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 @click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
 @click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
+@papers
 @click.option("--html", "html_file", metavar="FILE", help="Write a page that needs nothing else.")
 @drawing
 def report(
@@ -152,21 +169,57 @@ def report(
     html_file: str | None,
     figures: str | None,
     figure_format: str,
+    **options: Any,
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
     from sigdask.report.figures import of_report
     from sigdask.report.plans import report_json, report_text, write_report
     from sigdask.store import views
 
-    check_outputs(json=json_file, html=html_file)
+    tables = _PaperTables.of(options, json_file, html=html_file)
     check_figures(figures, figure_format)
     found = views.report(*store_and_plan(where, store, name), number)
-    if json_file != "-":
+    if "-" not in (json_file, *tables.files.values()):
         say(report_text(found, everything=everything, verbose=verbose, width=width()))
     write_json(json_file, lambda: report_json(found))
+    tables.write(found)
     if html_file is not None:
         write_report(Path(html_file), found)
     write_figures(figures, figure_format, of_report(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _PaperTables:
+    """Tables for papers that a command writes.
+
+    Attributes
+    ----------
+    files : dict of str to str or None
+        By "markdown" and "latex".
+    layout : str or None
+    digits : int or None
+    """
+
+    files: dict[str, str | None]
+    layout: Layout | None
+    digits: int | None
+
+    @staticmethod
+    def of(options: dict[str, Any], json_file: str | None, **others: str | None) -> _PaperTables:
+        """Take what is asked for, refused where it cannot be written."""
+        files = {name: options[f"{name}_file"] for name in ("markdown", "latex")}
+        check_outputs(json=json_file, **files, **others)
+        for name, printed in PRINTED.items():
+            printed.check(name, options[name])
+        return _PaperTables(files, options["layout"], options["digits"])
+
+    def write(self, found: Report) -> None:
+        """Write what is asked for."""
+        from sigdask.report.plans import report_latex, report_markdown
+
+        for name, parts in (("markdown", report_markdown), ("latex", report_latex)):
+            if (file := self.files[name]) is not None:
+                write_data(file, parts(found, self.layout, self.digits), f"--{name}")
 
 
 def _files(plan: Plan) -> Iterator[Path]:
@@ -196,7 +249,7 @@ def store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str
     return store or kept, name or called
 
 
-def _tell(outcome: Outcome, json_file: str | None, *, everything: bool, verbose: bool) -> int:
+def _tell(outcome: Outcome, json_file: str | None, tables: _PaperTables, *, everything: bool, verbose: bool) -> int:
     """Say how a run ended: the gate, then results and changes as the store has them, or why there are none.
 
     Returns the exit status.
@@ -205,13 +258,15 @@ def _tell(outcome: Outcome, json_file: str | None, *, everything: bool, verbose:
     from sigdask.report.plans import report_json, report_text
 
     unwritten = [*outcome.unwritten]
+    is_piped = "-" in (json_file, *tables.files.values())
     if outcome.gate is not None:
-        say(f"{render(outcome.gate)}\n", beside=json_file == "-")
+        say(f"{render(outcome.gate)}\n", beside=is_piped)
     if (found := outcome.report) is not None:
-        if json_file != "-":
+        if not is_piped:
             say(report_text(found, everything=everything, verbose=verbose, width=width()))
         try:
             write_json(json_file, lambda: report_json(found))
+            tables.write(found)
         except UnfinishedError as error:
             unwritten.insert(0, error)
     for one in unwritten:

@@ -14,9 +14,9 @@ from sigdask.comparison.found import lines
 from sigdask.comparison.found.columns import csv_parts, data_frame, write_parquet
 from sigdask.comparison.found.ranking import Ranking, rankings
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.found.shown import SHOWN, table_text
 from sigdask.comparison.notes import Note, dicts, texts
-from sigdask.comparison.presented import drawn
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.letters import achieved_significance
@@ -156,6 +156,21 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         return table_text(self[:SHOWN], self.alpha, len(self))
 
+    def _repr_html_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_html(notebook.answer(self))
+
+    def _repr_markdown_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_markdown(notebook.answer(self))
+
+    def __rich__(self) -> Any:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_rich(notebook.answer(self))
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the notes say, as it is printed."""
@@ -169,6 +184,7 @@ class Results(Sequence[Result]):
         """Return the object that `--json` writes, but for the results themselves."""
         return {
             "sigdask": made_by(),
+            "schema_version": VERSION,
             "scheme": SCHEME,
             "seed": self.seed,
             "alpha": self.alpha,
@@ -239,6 +255,8 @@ class Results(Sequence[Result]):
         InputError
             Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
         """
+        from sigdask.comparison.presented import drawn
+
         return drawn.forest(drawn.of_one(self.table, test_set, subset, metric))
 
     def plot_matrix(
@@ -248,6 +266,8 @@ class Results(Sequence[Result]):
 
         Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
         """
+        from sigdask.comparison.presented import drawn
+
         return drawn.matrix(drawn.of_one(self.table, test_set, subset, metric))
 
     def plot_critical_difference(
@@ -259,10 +279,14 @@ class Results(Sequence[Result]):
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
         its own. Parameters and errors as in `plot_matrix`.
         """
+        from sigdask.comparison.presented import drawn
+
         return drawn.critical_difference(drawn.of_one(self.table, test_set, subset, metric))
 
     def plot_achieved_significance(self) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
+        from sigdask.comparison.presented import drawn
+
         return drawn.achieved_significance(self.table)
 
     def to_frame(self, library: str = "pandas") -> Any:
@@ -275,6 +299,48 @@ class Results(Sequence[Result]):
             `DataFrame(columns)` or `table(columns)`.
         """
         return data_frame(self.table, library)
+
+    def to_markdown(self, *, layout: str | None = None, digits: int | None = None) -> str:
+        """Return a table for a paper or a page as Markdown, with what is said around it.
+
+        Parameters
+        ----------
+        layout : {"systems", "pairs"}, optional
+            Systems by metrics with the best in bold, or a row a comparison; by default systems where all pairs of
+            three or more were compared (with letters), or all with one baseline (with daggers).
+        digits : int, optional
+            Decimals of scores; by default four, and six digits of large ones.
+        """
+        from sigdask.comparison.presented import layouts, markdown
+
+        return "".join(markdown.document_parts(layouts.tables(self, layout, digits)))
+
+    def to_latex(
+        self,
+        *,
+        layout: str | None = None,
+        digits: int | None = None,
+        caption: str | None = None,
+        label: str = "tab:sigdask",
+    ) -> str:
+        r"""Return a table for a paper as LaTeX, which needs booktabs alone and is taken by `\input`.
+
+        Below it stands the test's full description, with a command that cites its sources: their BibTeX is what
+        `sigdask cite` prints.
+
+        Parameters
+        ----------
+        layout, digits
+            As in `to_markdown`.
+        caption : str, optional
+            As LaTeX, instead of what says what the table shows; what bold type and marks mean follows.
+        label : str
+            For references to it.
+        """
+        from sigdask.comparison.presented import latex, layouts
+
+        made = layouts.tables(self, layout, digits)
+        return "".join(latex.document_parts(made, caption=caption, label=label))
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file, one row a comparison; the columns are those of `to_frame`."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sigdask import addresses, formats, metrics
+from sigdask import formats, metrics
 from sigdask.comparison.stopping.beside import SHARED
 from sigdask.counts.checks import canonical
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, Rule
+from sigdask.machine import addresses
 from sigdask.plan.complaints import nearest, shown
 from sigdask.plan.keys import TestSetKeys
 from sigdask.plan.lines import Key
@@ -126,13 +127,7 @@ def _check_outputs(plan: Plan, complain: Complain) -> None:
 
 
 def _outputs(plan: Plan) -> Iterator[tuple[Key, Path]]:
-    written: list[tuple[Key, Path | None]] = [
-        (("report", "json"), plan.report.json),
-        (("report", "csv"), plan.report.csv),
-        (("report", "parquet"), plan.report.parquet),
-        (("report", "text"), plan.report.text),
-        (("report", "html"), plan.report.html),
-    ]
+    written: list[tuple[Key, Path | None]] = [(("report", name), path) for name, path in plan.report.files.items()]
     if plan.gate is not None:
         written += [(("gate", "junit"), plan.gate.junit), (("gate", "json"), plan.gate.json)]
     if "://" not in plan.store:

@@ -16,6 +16,7 @@ from sigdask.options import (
     CANDIDATES,
     OPTIONS,
     PERMUTING,
+    PRINTED,
     RANKED,
     READING,
     Adjust,
@@ -23,6 +24,7 @@ from sigdask.options import (
     Alternative,
     Decimal,
     IntervalKind,
+    Layout,
     Method,
     Missing,
     Option,
@@ -75,7 +77,7 @@ Pairs = Annotated[
 ]
 
 _PAIRS = '"all", { baseline = NAME }, or a list of [A, B].'
-DECLARED = {**OPTIONS, **READING}
+DECLARED = {**OPTIONS, **READING, **PRINTED}
 DEFAULT: dict[str, Any] = {name: said.default for name, said in DECLARED.items()}
 
 
@@ -228,6 +230,10 @@ class ReportKeys:
     json: Annotated[Text | None, Field(description="All results as JSON.")] = None
     csv: Annotated[Text | None, Field(description="A CSV table, one row a comparison.")] = None
     parquet: Annotated[Text | None, Field(description="The same table as Parquet.")] = None
+    markdown: Annotated[Text | None, Field(description="Tables for papers as Markdown, one a test set.")] = None
+    latex: Annotated[Text | None, Field(description="The same as LaTeX, which needs booktabs.")] = None
+    layout: Annotated[Layout | None, of("layout")] = None
+    digits: Annotated[int | None, of("digits")] = None
     text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
     html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
 

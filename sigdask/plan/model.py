@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from sigdask import formats
 from sigdask.clusters.description import Named
@@ -15,7 +15,7 @@ from sigdask.counts.candidates import Candidates
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import Columns
 from sigdask.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, HowPermuted, IntervalKind, Method
+from sigdask.options import Adjust, Alternative, HowPermuted, IntervalKind, Layout, Method
 from sigdask.rankings.asked import Asked
 from sigdask.statistics.stopping import Stopping
 
@@ -165,14 +165,22 @@ class TestedLabels:
         return (*systems, *(path for path in (self.gold, self.options.group_file) if path is not None))
 
 
+OUTPUTS = ("json", "csv", "parquet", "markdown", "latex", "text", "html")
+"""What a report's files hold, by the keys of a plan."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Files to write when the plan is done; None is not written.
 
     Attributes
     ----------
-    json, text, html, csv, parquet : Path or None
+    json, text, html, csv, parquet, markdown, latex : Path or None
         `{date}` and `{time}` in them stand for the start of the run.
+    layout : {"systems", "pairs"} or None
+        Of the tables for papers.
+    digits : int or None
+        Decimals of their scores.
     """
 
     json: Path | None = None
@@ -180,10 +188,21 @@ class Report:
     html: Path | None = None
     csv: Path | None = None
     parquet: Path | None = None
+    markdown: Path | None = None
+    latex: Path | None = None
+    layout: Layout | None = None
+    digits: int | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """What is written, by what it holds."""
+        named = ((name, getattr(self, name)) for name in OUTPUTS)
+        return {name: path for name, path in named if path is not None}
 
     def at(self, start: datetime) -> Report:
         """Return the files of a run that started then."""
-        return Report(*(dated(path, start) for path in (self.json, self.text, self.html, self.csv, self.parquet)))
+        files: dict[str, Any] = {name: dated(path, start) for name, path in self.files.items()}
+        return replace(self, **files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from sigdask.plan.keys import (
 )
 from sigdask.plan.labellings import tested
 from sigdask.plan.lines import Key
-from sigdask.plan.model import Gate, Plan, Report, Tell, TestSet
+from sigdask.plan.model import OUTPUTS, Gate, Plan, Report, Tell, TestSet
 from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
@@ -100,11 +100,9 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
         workers=keys.workers,
         store=_store(keys.store, path, at),
         report=Report(
-            at.path(("report", "json"), keys.report.json, paths.writable),
-            at.path(("report", "text"), keys.report.text, paths.writable),
-            at.path(("report", "html"), keys.report.html, paths.writable),
-            at.path(("report", "csv"), keys.report.csv, paths.writable),
-            at.path(("report", "parquet"), keys.report.parquet, paths.writable),
+            **{name: at.path(("report", name), getattr(keys.report, name), paths.writable) for name in OUTPUTS},
+            layout=keys.report.layout,
+            digits=keys.report.digits,
         ),
         gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
         rankings=ranked(keys, at.folder, at.complain),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,23 +13,33 @@ from typing import Any
 
 from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
-from sigdask.comparison.presented import verdict
+from sigdask.comparison.opened.opening import Opened
+from sigdask.comparison.presented import layouts, verdict
+from sigdask.comparison.presented.latex import document_parts as to_latex
+from sigdask.comparison.presented.markdown import document_parts as to_markdown
+from sigdask.comparison.presented.paper import PaperTable
 from sigdask.comparison.presented.words import chance
-from sigdask.comparison.results import Results
+from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import UnfinishedError
+from sigdask.options import Layout
 from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
-from sigdask.report.page import write_page
+from sigdask.report.page import details, plan, write_page
+from sigdask.report.page.frame import Part
 from sigdask.report.terminal import render, warnings
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
-from sigdask.writing import Lines, duration, json_parts, plain, printable
+from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
+
+OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
+NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -145,7 +156,7 @@ def evaluations_text(
 def report_dict(report: Report) -> dict[str, Any]:
     """Return what `--json` writes, but for the results themselves: rankings, the run, and what changed."""
     made = [results.around() for results in report.results.values()]
-    whole: dict[str, Any] = {**made[0]} if made else {}
+    whole: dict[str, Any] = {**made[0]} if made else {"sigdask": made_by(), "schema_version": VERSION}
     families = [each["family"] for each in made]
     whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
     whole["families"] = dict(zip(report.results, families, strict=True))
@@ -182,15 +193,34 @@ def report_json(report: Report) -> Iterator[str]:
     return json_parts(report_dict(report) | {"results": Lines(lines)})
 
 
+def report_markdown(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+    """Yield tables for papers as Markdown, those of each test set."""
+    return to_markdown(_paper_tables(report, layout, digits))
+
+
+def report_latex(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+    """Yield tables for papers as LaTeX, those of each test set."""
+    return to_latex(_paper_tables(report, layout, digits))
+
+
+def _paper_tables(report: Report, layout: Layout | None, digits: int | None) -> Iterator[PaperTable]:
+    for results in report.results.values():
+        yield from layouts.tables(results, layout, digits)
+
+
 def write_files(
     report: Report,
     *,
     json: Path | None = None,
     csv: Path | None = None,
     parquet: Path | None = None,
+    markdown: Path | None = None,
+    latex: Path | None = None,
+    layout: Layout | None = None,
+    digits: int | None = None,
     text: Path | None = None,
     html: Path | None = None,
-    gate: str | None = None,
+    opened: Sequence[Opened] = (),
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
 
@@ -198,18 +228,22 @@ def write_files(
     ----------
     report : Report
         What was found.
-    json, csv, parquet, text, html : Path, optional
+    json, csv, parquet, markdown, latex, text, html : Path, optional
         Where to; None is not written.
-    gate : str, optional
-        The verdict of the plan's gate, as text.
+    layout, digits
+        Of the tables for papers, as in `Results.to_markdown`.
+    opened : sequence of Opened
+        Comparisons that the page opens, by their rows of all results.
     """
     tables = [results.table for results in report.results.values()]
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
         (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
+        (markdown, lambda path: write_parts(path, report_markdown(report, layout, digits))),
+        (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
-        (html, lambda path: write_report(path, report, gate)),
+        (html, lambda path: write_report(path, report, opened)),
     ]
     for path, write in writers:
         if path is not None:
@@ -219,10 +253,27 @@ def write_files(
                 yield error
 
 
-def write_report(path: Path, report: Report, gate: str | None = None) -> None:
-    """Write a report as a page."""
+def write_report(path: Path, report: Report, opened: Sequence[Opened] = ()) -> None:
+    """Write a report as a page; comparisons are opened where the data are at hand, as in the run itself."""
     ranked = evaluations_text(report.evaluations)
-    write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report), candidates=ranked)
+    write_page(
+        path,
+        report.results,
+        report.run.plan,
+        inputs=_inputs(report),
+        candidates=ranked,
+        command=shlex.join(["sigdask", "run", report.run.path]),
+        parts={"plan": plan.part(report), **_details(report, opened)},
+    )
+
+
+def _details(report: Report, opened: Sequence[Opened]) -> dict[str, Part]:
+    tables = [results.table for results in report.results.values() if len(results)]
+    if not tables:
+        return {}
+    settings, versions = (report.run.details.get(name, {}) for name in ("settings", "versions"))
+    made_of = {"seed": str(settings.get("seed", "")), **versions}
+    return details.part(Table.joined(tables), opened, why=OPENED if opened else NOT_OPENED, made_of=made_of)
 
 
 def status_dict(status: Status) -> dict[str, Any]:
@@ -297,11 +348,6 @@ def _looks(run: Run) -> Iterator[str]:
 
 def _why(run: Run) -> str:
     return f" ({run.message})" if run.message else ""
-
-
-def clock(seconds: float) -> str:
-    """Write a time in local time."""
-    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def iso(seconds: float) -> str:

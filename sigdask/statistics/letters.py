@@ -70,6 +70,20 @@ def ranking(
     return ranked
 
 
+def best(scores: NDArray[np.float64], *, higher_is_better: bool = True) -> NDArray[np.bool_]:
+    """Say which scores are the best: all that are equal to it but for rounding.
+
+    Examples
+    --------
+    >>> best(np.array([0.1 + 0.2, 0.3, 0.2, np.nan])).tolist()
+    [True, True, False, False]
+    """
+    if np.isnan(scores).all():
+        return np.zeros(len(scores), np.bool_)
+    first = np.nanmax(scores) if higher_is_better else np.nanmin(scores)
+    return np.isclose(scores, first, rtol=2 * TIE, atol=0.0)
+
+
 def letter_groups(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[list[int]]:
     """Return the largest groups of systems of which no two are significantly different; two others share none.
 

@@ -53,7 +53,7 @@ def groups(table: Table) -> Iterator[NDArray[np.int64]]:
     names = {score: score.name for score in table.metric.values}
     places = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
     metric = np.array([places[names[score]] for score in table.metric.values], np.int64)
-    keys = (table.test_set.codes, table.subset.codes, metric[table.metric.codes] if len(table) else metric)
+    keys = (table.test_set.codes, table.subset.codes, metric[table.metric.codes])
     _, first, own = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
     rows = np.argsort(own.reshape(-1), kind="stable")
     ends = np.cumsum(np.bincount(own.reshape(-1)))
@@ -79,21 +79,45 @@ def is_ranked(table: Table) -> bool:
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
 
 
-def ranking_of(table: Table) -> Ranking:
-    """Rank the systems of these comparisons, which are all pairs by one metric."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The systems of comparisons by one metric, each with one score.
+
+    Attributes
+    ----------
+    systems : list of str
+        Their names.
+    scores : float64 array, shape (n_systems,)
+        Of each; where items are missing, as in the pair that has most of them.
+    a, b : int64 array, shape (n,)
+        The place of each row's systems.
+    """
+
+    systems: list[str]
+    scores: NDArray[np.float64]
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+
+
+def scored(table: Table) -> Scored:
+    """Return the systems of these comparisons, which are by one metric, with their scores."""
     names, a, b = systems_of(table)
-    most_items = np.argsort(-table.n_items, kind="stable")  # where items are missing, the pair that has most of them
+    most_items = np.argsort(-table.n_items, kind="stable")
     systems = np.column_stack([a, b])[most_items].reshape(-1)
     scores = np.column_stack([table.score_a, table.score_b])[most_items].reshape(-1)
     first = np.sort(np.unique(systems, return_index=True)[1])
     place = np.zeros(len(names), np.int64)
     place[systems[first]] = np.arange(len(first))
+    return Scored([names[k] for k in systems[first].tolist()], scores[first], place[a], place[b])
+
+
+def ranking_of(table: Table) -> Ranking:
+    """Rank the systems of these comparisons, which are all pairs by one metric."""
+    found = scored(table)
     decision = table.decision
-    apart = np.column_stack([place[a], place[b]])[decision == 1]
+    apart = np.column_stack([found.a, found.b])[decision == 1]
     score = table.metric[0]
-    systems_ranked = ranking(
-        [names[k] for k in systems[first].tolist()], scores[first], apart, higher_is_better=score.higher_is_better
-    )
+    systems_ranked = ranking(found.systems, found.scores, apart, higher_is_better=score.higher_is_better)
     decided = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a rule may decide without p
     subset = table.subset[0]
     return Ranking(

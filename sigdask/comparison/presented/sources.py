@@ -213,6 +213,19 @@ SOURCES = {
 """All of them; the key is the first author's name and the year."""
 
 
+def named(key: str) -> str:
+    """Return a work's authors and year, as a text names it.
+
+    Examples
+    --------
+    >>> named("yeh2000"), named("phipson2010"), named("ding2020")
+    ('Yeh 2000', 'Phipson & Smyth 2010', 'Ding, Gandy & Hahn 2020')
+    """
+    source = SOURCES[key]
+    *others, last = (name.partition(",")[0] for name in source.author.replace('{\\"o}', "ö").split(" and "))
+    return f"{', '.join(others)} & {last} {source.year}" if others else f"{last} {source.year}"
+
+
 def bibtex(keys: Iterable[str]) -> str:
     """Return the BibTeX of sources, an entry after the other.
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sigdask.cli.logs import columns
-from sigdask.cli.streams import exactly
+from sigdask.cli.output.logs import columns
+from sigdask.cli.output.streams import exactly
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.layout import BETWEEN, fitted
 from sigdask.writing import printable_json
@@ -109,14 +109,9 @@ def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
 def write_csv(file: str | None, table: Table) -> None:
     """Write CSV where it is asked for."""
     from sigdask.comparison.found.columns import csv_parts
-    from sigdask.report.files import write_parts
 
-    if file == "-":
-        for part in csv_parts([table]):
-            say_data(part)
-    elif file is not None:
-        with _named("--csv"):
-            write_parts(Path(file), csv_parts([table]))
+    if file is not None:
+        write_data(file, csv_parts([table]), "--csv")
 
 
 def write_parquet(file: str | None, table: Table) -> None:
@@ -131,6 +126,18 @@ def write_parquet(file: str | None, table: Table) -> None:
     elif file is not None:
         with _named("--parquet"):
             files.write_parquet(Path(file), [table])
+
+
+def write_data(file: str, parts: Iterable[str], option: str) -> None:
+    """Write what programs and people read as it is, part after part, where `option` asks for it."""
+    if file == "-":
+        for part in parts:
+            say_data(part)
+        return
+    from sigdask.report.files import write_parts
+
+    with _named(option):
+        write_parts(Path(file), parts)
 
 
 def write_text(file: str, text: str) -> None:

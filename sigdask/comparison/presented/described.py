@@ -1,0 +1,131 @@
+"""The test's full description, for notes below tables and for methods sections, with the works that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.presented.cells import METHODS
+from sigdask.comparison.presented.words import ADJUSTED
+from sigdask.comparison.results import Results, made_by
+from sigdask.comparison.table import Coded, Table, Value
+from sigdask.randomization.shuffles import SCHEME
+
+SIDED = {"two-sided": "two-sided", "greater": "one-sided (A > B)", "less": "one-sided (A < B)"}
+
+OF_ADJUSTING = {
+    "holm": ("holm1979",),
+    "hochberg": ("hochberg1988",),
+    "bh": ("benjamini1995",),
+    "by": ("benjamini2001",),
+    "max-t": ("westfall1993", "romano2005"),
+    "max-t:raw": ("westfall1993", "romano2005"),
+    "single-step-max-t": ("westfall1993",),
+    "tukey": ("carterette2012",),
+}
+OF_INTERVALS = {"bootstrap-bca": "efron1987", "tango": "tango1998", "inversion": "garthwaite1996"}
+OF_STOPPING = {"besag-clifford": ("besag1991",), "confidence-sequence": ("gandy2009", "ding2020")}
+OF_EXACT = {"polynomial": ("pagano1983",), "dp": ("pagano1983", "streitberg1986"),
+            "meet-in-the-middle": ("horowitz1974",)}  # fmt: skip
+
+
+def sentences(results: Results, *, intervals: bool = True) -> Iterator[str]:
+    """Yield what a reader must know to repeat the test: its kind, units, trials, level, family, version and seed.
+
+    Parameters
+    ----------
+    results : Results
+        What was found.
+    intervals : bool
+        Whether intervals are shown, so that it is said how they were had.
+    """
+    table = results.table
+    if not len(table):
+        return
+    sided = " and ".join(SIDED[value] for value in used(table.alternative))
+    yield (
+        f"Approximate randomization (stratified shuffling), {sided}: the outputs of two systems are exchanged by "
+        f"{' or '.join(used(table.unit))}, {_range(table.n_units)} units."
+    )
+    yield f"{_how_p(table)}."
+    yield from _stopping(table)
+    yield f"Significant means {_significant(results)}."
+    yield from _intervals(table) if intervals else ()
+    yield f"sigdask {made_by()}, scheme {SCHEME}, seed {results.seed}."
+
+
+def sources(results: Results, *, intervals: bool = True) -> tuple[str, ...]:
+    """Return the keys of the works that the description rests on; parameters as of `sentences`."""
+    table = results.table
+    found = ["yeh2000", "noreen1989"]
+    if bool((table.n_trials > 0)[~table.exact].any()):
+        found.append("phipson2010")
+    for by in used(table.exact_by):
+        found += OF_EXACT.get(by[0], ()) if by else ()
+    for stops in table.stops:
+        found += OF_STOPPING[stops.rule]
+    found += OF_ADJUSTING[results.family.adjust] if results.family is not None else ()
+    if intervals and table.intervals is not None:
+        found += [OF_INTERVALS[name] for name in used(table.intervals.method) if name in OF_INTERVALS]
+    return tuple(dict.fromkeys(found))
+
+
+def used(column: Coded[Value]) -> list[Value]:
+    """Return the values that rows have, in the column's order."""
+    return [column.values[code] for code in np.unique(column.codes).tolist()]
+
+
+def _how_p(table: Table) -> str:
+    n, n_exact = len(table), int(np.count_nonzero(table.exact))
+    bounded = ~table.exact & (table.n_trials == 0)
+    sampled = table.n_trials[~table.exact & ~bounded]
+    parts = []
+    if n_exact:
+        parts.append("exact p" if n_exact == n else f"exact p of {n_exact:,} of {n:,} comparisons")
+    if bounded.any():
+        parts.append(f"exact p between limits of {np.count_nonzero(bounded):,}")
+    if len(sampled):
+        others = "" if len(sampled) == n else " of the others"
+        parts.append(f"p = (exceedances + 1) / (trials + 1) of {_range(sampled)} random trials{others}")
+    return "; ".join(parts)[0].upper() + "; ".join(parts)[1:]
+
+
+def _stopping(table: Table) -> Iterator[str]:
+    for stops in table.stops:
+        if stops.rule == "besag-clifford":
+            yield f"Counting stopped early by the rule of Besag and Clifford, h = {stops.h}."
+        else:
+            yield f"Counting stopped early by a confidence sequence, resampling risk {stops.epsilon:g}; it gives no p."
+
+
+def _significant(results: Results) -> str:
+    family = results.family
+    if family is None:
+        many = ", not adjusted for their number" if len(results) > 1 else ""
+        return f"p at most {results.alpha:g}{many}"
+    counted = f", {family.n_trials:,} {'arrangements' if family.exact else 'trials'}" if family.n_trials else ""
+    return (
+        f"adjusted p at most {results.alpha:g}, by {ADJUSTED[family.adjust]} over "
+        f"{family.n_comparisons:,} comparisons{counted}"
+    )
+
+
+def _intervals(table: Table) -> Iterator[str]:
+    own = table.intervals
+    if own is None or bool(np.isnan(own.low).all()):
+        return
+    drawn = own.n_resamples[own.n_resamples > 0]
+    resamples = f", {_range(drawn)} resamples" if len(drawn) else ""
+    names = " or ".join(METHODS[name] for name in used(own.method) if name)
+    yield f"{_percent(own.confidence)} intervals of the difference: {names}{resamples}."
+
+
+def _percent(confidence: NDArray[np.float64]) -> str:
+    return " and ".join(f"{100 * share:.4g} %" for share in np.unique(confidence[~np.isnan(confidence)]).tolist())
+
+
+def _range(numbers: NDArray[np.int64]) -> str:
+    low, high = int(numbers.min()), int(numbers.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,88 @@
+"""A table of a paper as values: columns of texts, with what is bold and marked, for every writer alike.
+
+Texts are as they are printed; names are as users gave them, and each writer escapes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    header : str
+        Its name.
+    texts : sequence of str
+        Of each row; empty where it has none.
+    is_name : bool
+        Words, which stand to the left; else numbers.
+    bold : bool array or None
+        Which are the best.
+    marks : sequence of str or None
+        Raised behind the texts.
+    """
+
+    header: str
+    texts: Sequence[str]
+    is_name: bool = False
+    bold: NDArray[np.bool_] | None = None
+    marks: Sequence[str] | None = None
+
+    def rows(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield text, whether it is bold, and mark of each row."""
+        n = len(self.texts)
+        bold = [False] * n if self.bold is None else self.bold.tolist()
+        return zip(self.texts, bold, [""] * n if self.marks is None else self.marks, strict=True)
+
+    def chosen(self, rows: Sequence[int]) -> Column:
+        """Return some rows."""
+        bold = None if self.bold is None else self.bold[list(rows)]
+        marks = None if self.marks is None else [self.marks[k] for k in rows]
+        return replace(self, texts=[self.texts[k] for k in rows], bold=bold, marks=marks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """Rows under a heading, which may be empty; all sections of a table have the same headers."""
+
+    heading: str
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0].texts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaperTable:
+    """A table with what is said around it.
+
+    Attributes
+    ----------
+    title : str
+        What it shows.
+    sections : tuple of Section
+        Its rows.
+    legend : tuple of str
+        Sentences on bold type, letters and marks.
+    method : tuple of str
+        The test's full description, in sentences.
+    sources : tuple of str
+        Keys of the works that it rests on.
+    warnings : tuple of str
+        On the results.
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+    legend: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

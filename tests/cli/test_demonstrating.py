@@ -1,0 +1,128 @@
+"""Examples are copied whole, and the demonstration shows what it says."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import zlib
+
+import pytest
+from command import called
+from terminals import shown
+
+from sigdask.cli.demonstrating import NEXT, STEPS
+from sigdask.examples import SETS, copy
+
+RESULTS = {"table.tex", "report.html", "results.json"}
+
+
+def in_a_terminal(tmp_path):
+    return shown("demo", "--yes", "--keep", str(tmp_path / "kept"), columns=80)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_an_example_is_copied_with_its_source_and_licence(name, tmp_path):
+    listed = copy(name, tmp_path / "here")
+    assert {"SOURCE.md"} < set(listed)
+    assert any(path.startswith("LICENSE") for path in listed)
+    assert not any("__pycache__" in path for path in listed)
+
+
+def test_examples_are_listed_and_copied_by_the_command(tmp_path):
+    assert [line.split()[0] for line in called("examples", cwd=tmp_path).stdout.splitlines()] == list(SETS)
+    copied = called("examples", "nightly", cwd=tmp_path)
+    assert copied.stdout == "nightly: LICENSE.txt, SOURCE.md, logs/, night-2/, nightly.toml\n"
+    assert (tmp_path / "nightly" / "logs" / "candidate").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["examples", "parsing"], "'parsing': there is no such example; there are translation, retrieval"),
+        (["examples", "tagging", "full"], "full: exists already; name another folder, or remove it"),
+        (["examples", "tagging", "full/file"], "full/file: exists already"),
+        (["examples", "tagging", "full/file/below"], "full/file/below: cannot be written (Not a directory)"),
+        (["demo", "--keep", "full"], "full: exists already"),
+    ],
+)
+def test_what_cannot_be_copied_is_said(arguments, said, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    ended = called(*arguments, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
+def test_all_examples_together_are_small(tmp_path):
+    for name in SETS:
+        copy(name, tmp_path / name)
+    files = (path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert sum(len(zlib.compress(data)) for data in files) < 500_000  # as in a wheel
+
+
+@pytest.fixture(scope="module")
+def piped(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("empty")
+    ended = called("demo", cwd=folder)
+    assert ended.returncode == 0
+    assert not any(folder.iterdir())
+    return ended.stdout
+
+
+def test_the_demonstration_runs_in_a_pipe_without_asking_and_says_what_comes_next(piped):
+    assert all(f"\n$ {step.command}\n" in piped for step in STEPS)
+    assert piped.endswith(f"{NEXT}\n")
+
+
+def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
+    _, labels, two, several, power, table, words = re.split(r"^\$ ", piped, flags=re.MULTILINE)
+    assert "61 B-NUMBER" in labels
+    assert re.search(r"0\.9129 .*0\.8878|91\.29.*88\.78", two)
+    assert "0.0313" in two
+    assert "+0.0027 to +0.0480" in two or "[0.3, 4.8]" in two or "[0.27, 4.80]" in two
+    assert re.search(r"accuracy.*0\.624", two)
+    letters = re.findall(r"(?:hmm|perceptron-[13]|frequent) +[\d.]+ +.*?([a-d]+)$", several, flags=re.MULTILINE)
+    assert sorted(letters) == ["a", "b", "c", "d"]
+    needed, found = re.search(r"you need about ([\d,]+) items", power)[1], re.search(r"with power (0\.\d+) ±", power)
+    assert 2_800 < int(needed.replace(",", "")) < 3_500
+    assert found
+    assert re.search(r"\| hmm +\| \*\*0\.9129\*\* a \|", table)
+    assert "tested by approximate randomization" in words
+    assert 0.5 < float(re.findall(r"by 300 with power (0\.\d+)", " ".join(power.split()))[0]) < 0.65
+
+
+@pytest.mark.slow
+def test_the_demonstration_fits_a_terminal_and_leaves_its_files_where_it_is_told(tmp_path):
+    seen = in_a_terminal(tmp_path)
+    assert seen.status == 0
+    assert max(map(len, seen.screen)) <= 80
+    assert "Enter goes on" not in seen.written
+    left = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert RESULTS | {"gold.conll", "hmm.conll", "SOURCE.md"} <= left
+
+
+@pytest.mark.slow
+def test_at_a_terminal_enter_goes_on(tmp_path):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sigdask", "demo"],
+        cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
+    )  # fmt: skip
+    os.close(theirs)
+    asked, written = 0, b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # nobody holds the other side
+            break
+        if not part:
+            break
+        written += part
+        while written.count(b"Enter goes on, Ctrl-C ends ") > asked:
+            asked += 1
+            os.write(ours, b"\n")
+    os.close(ours)
+    assert process.wait() == 0
+    assert asked == len(STEPS)

@@ -1,0 +1,244 @@
+"""Tables for papers: what stands in them is what JSON has, names are text, and what is long goes on."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import called
+from conftest import YEH
+from markdown_it import MarkdownIt
+from papers import HOSTILE, found_of, parsed
+
+from sigdask.api import compare_all
+from sigdask.comparison.presented import described, latex, layouts
+from sigdask.comparison.presented.sources import SOURCES, bibtex
+from sigdask.comparison.table import Coded, Score
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+
+
+def test_a_table_of_systems_has_scores_of_the_json_with_the_best_in_bold_and_the_letters_of_the_ranking():
+    found = found_of("abcdef", step=0.1)
+    [[header, *rows]] = parsed(found.to_markdown())
+    [ranking] = found.rankings()
+    assert [text for text, _ in header] == ["system", "mean"]
+    assert [name for (name, _), _ in rows] == [one.system for one in ranking.systems]
+    assert [score.split() for _, (score, _) in rows] == [
+        [f"{s.score:.4f}", "".join(s.letters)] for s in ranking.systems
+    ]
+    assert [bold for _, (_, bold) in rows] == [s.rank == 1 for s in ranking.systems]
+    assert len({s.letters for s in ranking.systems}) > 1
+
+
+def test_equal_best_scores_are_both_bold():
+    scores = {"a": [1, 0, 1, 1], "b": [1, 1, 0, 1], "c": [0, 0, 0, 1]}
+    found = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=99)
+    [[_, *rows]] = parsed(found.to_markdown())
+    assert [(name, bold) for (name, _), (_, bold) in rows] == [("a", True), ("b", True), ("c", False)]
+
+
+def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
+    found = found_of("wxyz", step=0.2, baseline="y", adjust="none")
+    [[_, *rows]] = parsed(found.to_markdown())
+    marks = {name: score.split()[1:] for (name, _), (score, _) in rows}
+    by_name = {r.a: [{True: "†", False: "‡"}[r.difference > 0]] if r.decision(0.05) else [] for r in found}
+    assert rows[0][0][0] == "y"
+    assert marks == {"y": []} | by_name
+    assert {"†", "‡"} <= {mark for own in marks.values() for mark in own}
+    assert "†, ‡: significantly better, worse than y at 0.05" in found.to_markdown()
+
+
+def test_of_a_metric_of_which_less_is_better_the_least_is_bold_and_better_than_the_baseline():
+    found = found_of("abc", baseline="a", step=0.2, adjust="none")
+    table = replace(found.table, metric=Coded.same(Score("TER", False), len(found)))
+    [[header, *rows]] = parsed(replace(found, table=table).to_markdown())
+    assert header[1][0] == "TER ↓"
+    assert [(name, score.split()[1:], bold) for (name, _), (score, bold) in rows] == [
+        ("a", [], True), ("b", ["‡"], False), ("c", ["‡"], False),
+    ]  # fmt: skip
+
+
+def test_a_row_a_comparison_has_the_numbers_of_the_json():
+    found = found_of("abc", step=0.15, interval="bootstrap", resamples=200)
+    [[header, *rows]] = parsed(found.to_markdown(layout="pairs", digits=6))
+    assert [text for text, _ in header] == [
+        "A", "B", "score A", "score B", "A - B", "95 % interval", "p", "adjusted p",
+    ]  # fmt: skip
+    for row, r in zip(rows, found.to_dict()["results"], strict=True):
+        texts = [text for text, _ in row]
+        low, high = map(float, re.findall(r"[-\d.]+", texts[5]))
+        numbers = [float(text.split()[0]) for text in (*texts[2:5], *texts[6:])]
+        assert texts[:2] == [r["a"], r["b"]]
+        assert numbers[:3] == pytest.approx([r["score_a"], r["score_b"], r["difference"]], abs=5.1e-7)
+        assert [low, high] == pytest.approx([r["interval"]["low"], r["interval"]["high"]], abs=5.1e-7)
+        for written, p in zip(numbers[3:], (r["p_value"], r["p_adjusted"]), strict=True):
+            assert p <= written <= p * 1.01
+        assert ("*" in texts[-1]) == (r["p_adjusted"] <= 0.05)
+        assert [bold for _, bold in row[2:4]] == [r["difference"] > 0, r["difference"] < 0]
+
+
+def test_subsets_are_sections_and_test_sets_tables_of_all_verdicts():
+    rng = np.random.default_rng(5)
+    scores = {name: rng.integers(0, 2, 60) for name in "abc"}
+    counts = Counts.from_scores(scores, groups={"genre": ["news", "web"] * 30})
+    found = compare_all(counts, metrics=["mean"], by="genre", trials=99, together=True)
+    text = found.to_markdown()
+    assert re.findall(r"^\*(genre: \w+)\*$", text, re.MULTILINE) == ["genre: news", "genre: web"]
+    news, web, together = parsed(text)
+    assert [len(table) for table in (news, web, together)] == [4, 4, 4]
+    by_pair = {(v.a, v.b): v for v in found.together}
+    for row in together[1:]:
+        (a, _), (b, _), _, (n_sets, _), (mean, _), *_ = row
+        assert (int(n_sets), mean) == (2, f"{by_pair[a, b].difference:+.4f}")
+
+
+def test_hostile_names_are_text_in_markdown():
+    found = found_of(HOSTILE, adjust="none")
+    for layout in ("systems", "pairs"):
+        [[_, *rows]] = parsed(found.to_markdown(layout=layout))
+        names = {text for row in rows for text, _ in row[: 1 if layout == "systems" else 2]}
+        assert names == {name.replace("\x1b", "\N{REPLACEMENT CHARACTER}") for name in HOSTILE}
+    assert "<script>" not in MarkdownIt("gfm-like", {"linkify": False}).render(found.to_markdown())
+
+
+def test_every_word_of_a_name_is_escaped_for_latex():
+    assert latex.escaped("\\input{x}") == r"\textbackslash{}input\{x\}"
+    assert latex.escaped("a_b & 50 % #1 $x$ ~^") == r"a\_b \& 50 \% \#1 \$x\$ \textasciitilde{}\textasciicircum{}"
+    assert latex.escaped("日") == r"\sigdaskchar{日}{65E5}"
+    assert latex.escaped("[a] -- ``b''") == r"{[}a{]} -{}- \symbol{96}\symbol{96}b'{}'"
+
+
+def test_a_layout_or_digits_that_there_are_not_are_refused():
+    found = found_of("ab")
+    with pytest.raises(InputError, match="layout = 'wide': must be one of systems, pairs"):
+        found.to_latex(layout="wide")
+    with pytest.raises(InputError, match="digits = 99: must be at most 15"):
+        found.to_markdown(digits=99)
+
+
+def test_the_description_names_test_unit_trials_level_adjustment_version_and_seed():
+    found = found_of("abcd", method="randomization", seed=7, adjust="holm")
+    text = found.to_latex()
+    for part in (
+        "two-sided", "exchanged by item, 80 units", "(exceedances + 1) / (trials + 1) of 199 random trials",
+        "adjusted p at most 0.05, by Holm over 6 comparisons", "scheme 1, seed 7",
+        r"\cite{yeh2000,noreen1989,phipson2010,holm1979,piepho2004}",
+    ):  # fmt: skip
+        assert part in text
+    exact = found_of("ab", alternative="greater").to_latex()
+    assert "one-sided (A \\textgreater{} B)" in exact
+    assert "Exact p." in exact
+
+
+def test_every_key_that_is_cited_has_bibtex():
+    keys = {"yeh2000", "noreen1989", "phipson2010", "piepho2004", "benjamini2008", *described.OF_INTERVALS.values()}
+    for table in (described.OF_ADJUSTING, described.OF_STOPPING, described.OF_EXACT):
+        keys |= {key for own in table.values() for key in own}
+    assert keys <= SOURCES.keys()
+
+
+def test_thousands_of_comparisons_are_all_in_the_tables():
+    rng = np.random.default_rng(1)
+    scores = {f"s{k}": rng.integers(0, 2, 30) for k in range(60)}
+    found = compare_all(Counts.from_scores(scores), metrics=["mean"], adjust="none", trials=19, interval="none")
+    tex = found.to_latex(layout="pairs")
+    assert len(re.findall(r"^s\d+ & s\d+ &", tex, re.MULTILINE)) == len(found) == 1770
+    assert tex.count(r"\begin{tabular}") == -(-1770 // latex.MOST_ROWS)
+    assert tex.count("(continued)") == tex.count(r"\clearpage") == tex.count(r"\begin{tabular}") - 1
+    [[_, *rows]] = parsed(found.to_markdown(layout="pairs"))
+    assert len(rows) == 1770
+
+
+def test_metrics_of_more_than_a_line_go_on_in_another_table():
+    scores = {name: np.random.default_rng(3).integers(0, 2, 20) for name in "abc"}
+    found = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=19, interval="none")
+    [table] = layouts.tables(found, "systems")
+    [own] = table.sections
+    [name, score] = own.columns
+    wide = replace(
+        table, sections=(replace(own, columns=(name, *[replace(score, header=f"m{k}") for k in range(11)])),)
+    )
+    tex = "".join(latex.document_parts([wide]))
+    assert [len(re.findall(r"m\d+", line)) for line in tex.splitlines() if line.startswith("system &")] == [8, 3]
+
+
+def test_files_end_as_what_they_hold_and_a_pipe_has_the_table_alone(tmp_path):
+    found = called("compare", YEH, "-m", "recall", "-m", "f1", "-o", "t.tex", "-o", "t.md", "-q", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert r"\begin{tabular}" in (tmp_path / "t.tex").read_text()
+    piped = called("compare", YEH, "-m", "recall", "-m", "f1", "--latex", "-", cwd=tmp_path)
+    assert piped.stdout == (tmp_path / "t.tex").read_text()
+    piped = called("compare", YEH, "-m", "recall", "-m", "f1", "--markdown", "-", cwd=tmp_path)
+    assert piped.stdout == (tmp_path / "t.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--latex", "nowhere/t.tex"), "--latex nowhere/t.tex: cannot be written"),
+        (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex"),
+        (("--latex", "-", "--markdown", "-"), "--markdown - and --latex -: standard output takes one of them"),
+        (("--latex", "t.tex", "-o", "u.tex"), "-o u.tex: t.tex is to hold the same"),
+        (("--latex", "-", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
+        (("--latex", "-", "--digits", "16"), "digits = 16: must be at most 15"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_is_read(tmp_path, arguments, text):
+    found = called("compare", "there_is_no_such_file.csv", *arguments, cwd=tmp_path)
+    assert found.returncode == 2
+    assert text in found.stderr
+    assert not found.stdout
+
+
+PAPER = r"""
+\documentclass{article}
+\usepackage{booktabs}
+\begin{document}
+%s
+\bibliographystyle{plain}
+\bibliography{sources}
+\end{document}
+"""
+
+
+def compiled(folder, tables):
+    """What pdflatex says of a paper of these tables, with BibTeX of every source."""
+    if shutil.which("pdflatex") is None or shutil.which("bibtex") is None:
+        pytest.skip("pdflatex and bibtex (texlive-latex-recommended) are not installed")
+    (folder / "sources.bib").write_text(bibtex(SOURCES))
+    for k, text in enumerate(tables):
+        (folder / f"t{k}.tex").write_text(text)
+    (folder / "paper.tex").write_text(PAPER % "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))
+    tex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper")
+    return [ran(*command, cwd=folder) for command in (tex, ("bibtex", "paper"), tex, tex)][-1]
+
+
+def ran(*command, cwd):
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
+
+
+def test_pdflatex_takes_the_tables_whatever_names_are_and_bibtex_the_sources(tmp_path):
+    found = found_of(HOSTILE, adjust="none", interval="bootstrap", resamples=50, trials=99)
+    tables = [found.to_latex(), found.to_latex(layout="pairs", label="tab:pairs", caption=r"A \emph{caption}.")]
+    tables.append(found_of("wxyz", baseline="y").to_latex(label="tab:baseline"))
+    said = compiled(tmp_path, tables)
+    assert "undefined" not in said
+    assert "Missing character" not in (tmp_path / "paper.log").read_text(errors="replace")
+    assert "There were undefined" not in said
+    assert len(re.findall(r"\\bibcite", (tmp_path / "paper.aux").read_text())) > 5
+
+
+def test_what_latex_prints_is_what_the_json_has(tmp_path):
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext (poppler-utils) is not installed")
+    found = found_of("abcd", step=0.1)
+    compiled(tmp_path, [found.to_latex()])
+    printed = ran("pdftotext", "-layout", "paper.pdf", "-", cwd=tmp_path)
+    [ranking] = found.rankings()
+    for system in ranking.systems:
+        assert re.search(rf"{system.system}\s+{system.score:.4f}\s*{''.join(system.letters)}", printed)

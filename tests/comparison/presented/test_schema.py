@@ -1,0 +1,93 @@
+"""The schema of the JSON of results: it knows every key, and every kind of result keeps it (conftest holds all JSON against it)."""
+
+import copy
+import json
+from typing import get_args
+
+import jsonschema
+import numpy as np
+import pytest
+from command import called
+from conftest import validator
+from nights import write_plan
+
+from sigdask.api import compare_all, compare_sets
+from sigdask.comparison.found import lines, schema
+from sigdask.comparison.notes import Kind
+from sigdask.counts import Counts
+from sigdask.overnight import run_plan
+from sigdask.plan import load_plan
+
+RNG = np.random.default_rng(4)
+SCORES = {name: RNG.integers(0, 5, 60) / 4 for name in "abc"}
+GROUPS = {"genre": ["news", "web"] * 30, "document": [f"d{k // 4}" for k in range(60)]}
+KINDS = {
+    "plain": {},
+    "by": {"by": "genre", "together": True},
+    "unit": {"unit": "document"},
+    "tests": {"tests": "all", "interval": "bootstrap", "resamples": 50},
+    "inversion": {"interval": "inversion", "method": "randomization"},
+    "besag": {"stop": "besag-clifford:h=5", "method": "randomization", "adjust": "holm"},
+    "confidence": {"stop": "confidence:epsilon=0.1", "method": "randomization", "adjust": "none"},
+    "tukey": {"adjust": "tukey", "method": "randomization"},
+    "baseline": {"baseline": "c", "alternative": "greater", "second_run": False},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_result_keeps_the_schema(kind):
+    how = {"trials": 99, "interval": "none", "metrics": ["mean"]} | KINDS[kind]
+    found = compare_all(Counts.from_scores(SCORES, groups=GROUPS), **how)
+    validator().validate(json.loads(found.to_json()))
+    validator().validate(found.to_dict())
+
+
+def test_several_sets_keep_it():
+    sets = [Counts.from_scores(SCORES, name=name) for name in ("one", "two")]
+    found = compare_sets(sets, metrics=["mean"], trials=99, together=True, interval="none")
+    validator().validate(found.to_dict())
+
+
+def test_the_report_of_a_plan_keeps_it_and_what_it_writes_for_papers_is_that_of_its_test_sets(tmp_path):
+    more = '[report]\njson = "r.json"\nlatex = "r.tex"\nmarkdown = "r-{date}.md"\ndigits = 2\nlayout = "systems"\n'
+    plan = write_plan(tmp_path / "p", sets=2, systems=3, trials=99, more="")
+    plan.write_text(plan.read_text() + more)
+    outcome = run_plan(load_plan(plan))
+    folder = tmp_path / "p"
+    written = json.loads((folder / "r.json").read_text())
+    validator().validate(written)
+    assert written["schema_version"] == schema.VERSION
+    expected = [results.to_markdown(layout="systems", digits=2) for results in outcome.results.values()]
+    [markdown] = folder.glob("r-*.md")
+    assert markdown.read_text() == "\n".join(expected)
+    tex = (folder / "r.tex").read_text()
+    assert tex.count(r"\begin{table}") == 2
+    assert r"\label{tab:sigdask-2}" in tex
+    again = called("report", plan, "--latex", "-", "--layout", "systems", "--digits", "2", cwd=folder)
+    assert again.stdout == tex
+
+
+def test_an_unknown_key_or_kind_of_value_is_refused():
+    found = compare_all(Counts.from_scores(SCORES), metrics=["mean"], trials=19).to_dict()
+    for change in ({"more": 1}, {"seed": "0"}, {"schema_version": 2}):
+        with pytest.raises(jsonschema.ValidationError):
+            validator().validate(found | change)
+    for key, value in (("more", 1), ("p_value", 1.5), ("method", "guessed")):
+        wrong = copy.deepcopy(found)
+        wrong["results"][0][key] = value
+        with pytest.raises(jsonschema.ValidationError):
+            validator().validate(wrong)
+
+
+def test_the_schema_is_one_and_names_the_keys_that_lines_have():
+    whole = json.loads(schema.text())
+    jsonschema.Draft202012Validator.check_schema(whole)
+    assert whole["properties"]["schema_version"]["const"] == schema.VERSION
+    own = whole["$defs"]["result"]
+    assert own["properties"].keys() == {*own["required"]} == {*lines.KEYS}
+    assert {*whole["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(Kind)}
+
+
+def test_compare_prints_it_without_any_file(tmp_path):
+    found = called("compare", "--schema", cwd=tmp_path)
+    assert (found.returncode, found.stdout) == (0, schema.text())
