@@ -90,7 +90,7 @@ def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[Column]:
     )
     yield Column("method", by_rows(table, counted, how), is_aside=True)
     units = by_rows(table, (table.n_discordant, table.n_units), _units)
-    yield Column("units that differ", units, is_number=True, is_aside=True)
+    yield Column("discordant units", units, is_number=True, is_aside=True)
     if sure is not None:
         yield Column("paired d", coded(sure.paired_d, _effect), is_number=True, is_aside=True)
         how_sure = by_rows(table, (sure.confidence, sure.method.codes), _how_sure)
