@@ -31,6 +31,7 @@ from sigdask.cli.showing import (
     write_text,
 )
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.writing import listed
 
 if TYPE_CHECKING:
     from sigdask.clusters import Cluster
@@ -164,7 +165,7 @@ def compare(**options: Any) -> None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
         write_results(
-            files["html"], results, found.opened, name=options["name"], title=options["name"] or found.format_,
+            files["html"], results, found.opened, name=options["name"], title=options["name"] or _systems(results),
             files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
@@ -182,12 +183,16 @@ def _write_tables(results: Results, files: dict[str, str | None], options: dict[
             write_data(file, parts(layouts.tables(results, options["layout"], options["digits"])), f"--{name}")
 
 
+def _systems(results: Results) -> str:
+    """Name what was compared."""
+    return listed([*dict.fromkeys([*results.table.a.values, *results.table.b.values])])
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What was found, and for a page what was read and the comparisons that are opened."""
 
     results: Results
-    format_: str
     files: Sequence[Path] = ()
     opened: Sequence[Opened] = ()
 
@@ -207,7 +212,7 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
             LOG.warning(warning)
         raise
     sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
-    return _Found(results, format_, files_read(options, sources, counts.files) if is_opened else (), opened)
+    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
