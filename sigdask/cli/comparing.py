@@ -188,7 +188,6 @@ class _Found:
     """What was found, and for a page what was read and the comparisons that are opened."""
 
     results: Results
-    format_: str
     files: Sequence[Path] = ()
     opened: Sequence[Opened] = ()
 
@@ -208,7 +207,7 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
             LOG.warning(warning)
         raise
     sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
-    return _Found(results, format_, files_read(options, sources, counts.files) if is_opened else (), opened)
+    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
