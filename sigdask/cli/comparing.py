@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli import drawing
-from sigdask.cli.declaring import PAPERS, grouped, option, whole
+from sigdask.cli.declaring import FIGURES, PAPERS, grouped, option, whole
 from sigdask.cli.progress import Steps, files_of, progress
 from sigdask.cli.showing import (
     LOG,
     be_quiet,
+    check_figures,
     check_output,
     check_outputs,
     check_writable,
@@ -24,6 +24,7 @@ from sigdask.cli.showing import (
     width,
     write_csv,
     write_data,
+    write_figures,
     write_json,
     write_parquet,
     write_text,
@@ -117,7 +118,7 @@ GROUPS = {
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
-        *drawing.OPTIONS,
+        *FIGURES,
         click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
         click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_say_schema,
@@ -144,7 +145,7 @@ def compare(**options: Any) -> None:
     """
     how = _how(options)
     files = _files(options)
-    drawing.check_figures(options["figures"], options["figure_format"])
+    check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
@@ -165,7 +166,7 @@ def compare(**options: Any) -> None:
     if options["figures"] is not None:
         from sigdask.report.figures import of_results
 
-        drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
+        write_figures(options["figures"], options["figure_format"], of_results([results]))
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:

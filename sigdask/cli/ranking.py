@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli import declaring, drawing
-from sigdask.cli.declaring import grouped, whole
+from sigdask.cli import declaring
+from sigdask.cli.declaring import FIGURES, grouped, whole
 from sigdask.cli.progress import progress
-from sigdask.cli.showing import be_quiet, check_outputs, note, say, say_data, width, write_json, write_text
+from sigdask.cli.showing import (
+    be_quiet,
+    check_figures,
+    check_outputs,
+    note,
+    say,
+    say_data,
+    width,
+    write_figures,
+    write_json,
+    write_text,
+)
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import CANDIDATES, RANKED
 
@@ -63,7 +74,7 @@ GROUPS = {
         click.option("--json", "json_file", metavar="FILE|-", help="Write all that was found as JSON."),
         click.option("--csv", "csv_file", metavar="FILE|-", help="Write precision and recall as a CSV table."),
         click.option("--text", "text_file", metavar="FILE", help="Write what a pipe would get."),
-        *drawing.OPTIONS,
+        *FIGURES,
         click.option("--all", "everything", is_flag=True, help="Show every n and every difference."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
@@ -87,7 +98,7 @@ def rankings(**options: Any) -> None:
     """
     files = {"json": options["json_file"], "csv": options["csv_file"], "text": options["text_file"]}
     check_outputs(**files)
-    drawing.check_figures(options["figures"], options["figure_format"])
+    check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     found = _validated(options) if options["validate"] else _evaluated(options)
@@ -101,7 +112,7 @@ def rankings(**options: Any) -> None:
     if options["figures"] is not None:
         from sigdask.report.figures import of_evaluations
 
-        drawing.write_figures(options["figures"], options["figure_format"], of_evaluations({options["name"]: found}))
+        write_figures(options["figures"], options["figure_format"], of_evaluations({options["name"]: found}))
 
 
 def _evaluated(options: dict[str, Any]) -> Evaluation:
