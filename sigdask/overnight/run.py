@@ -251,7 +251,8 @@ class _Driver:
         """Write the plan's reports of a run."""
         found = views.report(self.store.location, self.plan.name, outcome.number)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        unwritten = tuple(write_files(found, **files.files, layout=files.layout, digits=files.digits))
+        how = {name: getattr(files, name) for name in ("layout", "digits", "figures", "figure_format")}
+        unwritten = tuple(write_files(found, **files.files, **how))
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:
