@@ -26,6 +26,7 @@ from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
 from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
 from sigdask.overnight.ledger import Ledger
+from sigdask.overnight.opened import opened_for
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
 from sigdask.overnight.ranked import Ranked, read_rankings
@@ -251,8 +252,19 @@ class _Driver:
         """Write the plan's reports of a run."""
         found = views.report(self.store.location, self.plan.name, outcome.number)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        how = {name: getattr(files, name) for name in ("layout", "digits", "figures", "figure_format")}
-        unwritten = tuple(write_files(found, **files.files, **how))
+        is_opened = (files.html is not None or files.figures is not None) and not outcome.stopped
+        looked_into = opened_for(self.batches, found, outcome.gate) if is_opened else ()
+        unwritten = tuple(
+            write_files(
+                found,
+                **files.files,
+                layout=files.layout,
+                digits=files.digits,
+                figures=files.figures,
+                figure_format=files.figure_format,
+                opened=looked_into,
+            )
+        )
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from sigdask.statistics.rounding import high_text
 from sigdask.writing import listed, printable
 
 MOST_PASSED = 5
-"""Comparisons that passed which are listed; failures all are."""
+"""Comparisons that passed which are listed, of a rule that passed; failures all are."""
 
 MOST_KEPT = 50
 """Comparisons of a rule that a run's record keeps, failures first."""
@@ -43,11 +43,13 @@ def _compared(finding: Finding) -> str:
 def _rule(rule: RuleVerdict) -> Iterator[str]:
     failed = [f for f in rule.findings if not f.passed]
     passed = [f for f in rule.findings if f.passed]
+    n_shown = MOST_PASSED if rule.passed else 0
     yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}"
-    for finding in failed + passed[:MOST_PASSED]:
+    for finding in failed + passed[:n_shown]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
-    if len(passed) > MOST_PASSED:
-        yield f"      and {len(passed) - MOST_PASSED:,} more that passed{_largest(passed[MOST_PASSED:])}"
+    if len(passed) > n_shown:
+        largest = _largest(passed[n_shown:]) if isinstance(rule.rule, NotWorse) else ""
+        yield f"      and {len(passed) - n_shown:,} more that passed{largest}"
     for note in rule.notes:
         yield f"      note: {note}"
     yield f"      false alarms expected a year: {alarms(rule)}"
