@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.declaring import FIGURES, PAPERS, grouped, option, whole
-from sigdask.cli.paging import files_read, write_results
-from sigdask.cli.progress import Steps, files_of, progress
-from sigdask.cli.showing import (
+from sigdask.cli.declaring import PAPERS, grouped, option, whole
+from sigdask.cli.output import drawing
+from sigdask.cli.output.paging import files_read, write_results
+from sigdask.cli.output.progress import Steps, files_of, progress
+from sigdask.cli.output.showing import (
     LOG,
     be_quiet,
-    check_figures,
     check_output,
     check_outputs,
     check_writable,
@@ -26,7 +26,6 @@ from sigdask.cli.showing import (
     width,
     write_csv,
     write_data,
-    write_figures,
     write_json,
     write_parquet,
     write_text,
@@ -121,7 +120,7 @@ GROUPS = {
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
-        *FIGURES,
+        *drawing.OPTIONS,
         click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
         click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_say_schema,
@@ -148,7 +147,7 @@ def compare(**options: Any) -> None:
     """
     how = _how(options)
     files = _files(options)
-    check_figures(options["figures"], options["figure_format"])
+    drawing.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
@@ -165,14 +164,13 @@ def compare(**options: Any) -> None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
         write_results(
-            files["html"], results, found.opened, name=options["name"], title=options["name"] or found.format_,
-            files=found.files,
+            files["html"], results, found.opened, name=options["name"], files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
         from sigdask.report.figures import of_opened, of_results
 
         drawn = (*of_results([results]), *of_opened(results.table, found.opened))
-        write_figures(options["figures"], options["figure_format"], drawn)
+        drawing.write_figures(options["figures"], options["figure_format"], drawn)
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:

@@ -162,21 +162,3 @@ def grouped(
         return command
 
     return made
-
-
-FIGURES = (
-    click.option(
-        "--figures", metavar="DIR", help="Draw all figures that fit what was found into this folder: sigdask[report]."
-    ),
-    click.option(
-        "--figure-format", default="svg,pdf", show_default=True, metavar="FORMAT,...",
-        help="Of --figures: svg, pdf, png.",
-    ),
-)  # fmt: skip
-
-
-def with_figures(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of figures."""
-    for option in reversed(FIGURES):
-        command = option(command)
-    return command

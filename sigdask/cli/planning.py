@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.declaring import papers, with_figures
-from sigdask.cli.progress import files_of, progress
-from sigdask.cli.showing import (
+from sigdask.cli.declaring import papers
+from sigdask.cli.output.drawing import check_figures, drawing, write_figures
+from sigdask.cli.output.progress import files_of, progress
+from sigdask.cli.output.showing import (
     LOG,
     be_quiet,
-    check_figures,
     check_outputs,
     note,
     say,
@@ -23,7 +23,6 @@ from sigdask.cli.showing import (
     say_json,
     width,
     write_data,
-    write_figures,
     write_json,
 )
 from sigdask.errors import InputError, UnfinishedError
@@ -67,7 +66,7 @@ def check(plan: str | None, *, schema: bool) -> None:
 @click.option("--all", "everything", is_flag=True, help="Show every comparison.")
 @click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
 @papers
-@with_figures
+@drawing
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
 def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, **options: Any) -> int:
     """Run a plan: count what is missing, and report.
@@ -158,7 +157,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 @click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
 @papers
 @click.option("--html", "html_file", metavar="FILE", help="Write a page that needs nothing else.")
-@with_figures
+@drawing
 def report(
     where: str,
     store: str | None,

@@ -10,20 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sigdask.cli import declaring
-from sigdask.cli.declaring import FIGURES, grouped, whole
-from sigdask.cli.progress import progress
-from sigdask.cli.showing import (
-    be_quiet,
-    check_figures,
-    check_outputs,
-    note,
-    say,
-    say_data,
-    width,
-    write_figures,
-    write_json,
-    write_text,
-)
+from sigdask.cli.declaring import grouped, whole
+from sigdask.cli.output import drawing
+from sigdask.cli.output.progress import progress
+from sigdask.cli.output.showing import be_quiet, check_outputs, note, say, say_data, width, write_json, write_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import CANDIDATES, RANKED
 
@@ -74,7 +64,7 @@ GROUPS = {
         click.option("--json", "json_file", metavar="FILE|-", help="Write all that was found as JSON."),
         click.option("--csv", "csv_file", metavar="FILE|-", help="Write precision and recall as a CSV table."),
         click.option("--text", "text_file", metavar="FILE", help="Write what a pipe would get."),
-        *FIGURES,
+        *drawing.OPTIONS,
         click.option("--all", "everything", is_flag=True, help="Show every n and every difference."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
@@ -98,7 +88,7 @@ def rankings(**options: Any) -> None:
     """
     files = {"json": options["json_file"], "csv": options["csv_file"], "text": options["text_file"]}
     check_outputs(**files)
-    check_figures(options["figures"], options["figure_format"])
+    drawing.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     found = _validated(options) if options["validate"] else _evaluated(options)
@@ -112,7 +102,7 @@ def rankings(**options: Any) -> None:
     if options["figures"] is not None:
         from sigdask.report.figures import of_evaluations
 
-        write_figures(options["figures"], options["figure_format"], of_evaluations({options["name"]: found}))
+        drawing.write_figures(options["figures"], options["figure_format"], of_evaluations({options["name"]: found}))
 
 
 def _evaluated(options: dict[str, Any]) -> Evaluation:

@@ -14,20 +14,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sigdask.cli.logs import columns
-from sigdask.cli.streams import exactly
-from sigdask.errors import InputError, UnfinishedError, missing_extra
+from sigdask.cli.output.logs import columns
+from sigdask.cli.output.streams import exactly
+from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.layout import BETWEEN, fitted
-from sigdask.writing import listed, printable, printable_json
+from sigdask.writing import printable_json
 
 if TYPE_CHECKING:
-    from sigdask.comparison.presented.drawn import Picture
     from sigdask.comparison.table import Table
 
 LOG = logging.getLogger("sigdask")
-
-MOST_FILES = 6
-"""Figures' files that are named."""
 
 
 def note(text: str) -> None:
@@ -159,35 +155,3 @@ def _named(option: str) -> Iterator[None]:
         yield
     except UnfinishedError as error:
         raise UnfinishedError(f"{option} {error}") from None
-
-
-def check_figures(folder: str | None, formats: str) -> None:
-    """Refuse figures that cannot be drawn or written, before anything is counted."""
-    from sigdask.report.figures import asked_formats
-
-    asked_formats(formats)
-    if folder is None:
-        return
-    if Path(folder).exists() and not Path(folder).is_dir():
-        raise InputError(f"--figures {folder}: is no folder")
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise missing_extra("matplotlib", "report", "--figures")
-
-
-def write_figures(folder: str | None, formats: str, found: Iterable[Picture]) -> None:
-    """Draw figures where they are asked for, and say which files were written."""
-    if folder is None:
-        return
-    from sigdask.report.figures import MOST_FIGURES, asked_formats
-    from sigdask.report.figures import write_figures as write
-
-    written, n_left = write(Path(folder), found, asked_formats(formats))
-    if not written:
-        note(printable(f"--figures {folder}: nothing that was found can be drawn"))
-        return
-    names = listed([path.name for path in written], most=MOST_FILES)
-    note(printable(f"{len(written):,} files in {folder}: {names}"))
-    if n_left:
-        note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")
