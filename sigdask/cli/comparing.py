@@ -153,7 +153,7 @@ def compare(**options: Any) -> None:
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
-        found = _found(how, options, steps, is_opened=files["html"] is not None)
+        found = _found(how, options, steps, is_opened=files["html"] is not None or options["figures"] is not None)
     results = found.results
     if "-" not in (file for name, file in files.items() if name != "html"):
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
@@ -169,9 +169,10 @@ def compare(**options: Any) -> None:
             files["html"], results, found.opened, name=options["name"], files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
-        from sigdask.report.figures import of_results
+        from sigdask.report.figures import of_opened, of_results
 
-        drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
+        drawn = (*of_results([results]), *of_opened(results.table, found.opened))
+        drawing.write_figures(options["figures"], options["figure_format"], drawn)
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
