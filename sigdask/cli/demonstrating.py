@@ -88,10 +88,16 @@ STEPS = (
         " good to know before the experiment.",
     ),
     Step(
-        "The results as a page to open in a browser, and as data for other programs.",
-        "sigdask compare hmm.conll perceptron-3.conll --gold gold.conll -m f1 \\\n    -q -o report.html -o results.csv",
-        "The same numbers are in report.html and results.csv, with the checks that were made and what is"
-        " needed to repeat the test.",
+        "The table for a paper, here as Markdown; table.tex is the same for LaTeX, report.html a page to open in"
+        " a browser, results.json for programs.",
+        "sigdask compare hmm.conll perceptron-3.conll perceptron-1.conll \\\n    "
+        "frequent.conll --gold gold.conll -m f1 -q --markdown - -o table.tex \\\n    -o report.html -o results.json",
+        "The best score is in bold, and what stands below the table says how the differences were tested.",
+    ),
+    Step(
+        "What was done, in words for the paper.",
+        "sigdask cite results.json --text",
+        "Without --text the works that are named follow as BibTeX.",
     ),
 )
 
@@ -100,7 +106,7 @@ NEXT = """Now your own files: sigdask recognises what your field produces.
   sigdask compare a.conll b.conll --gold gold.conll        taggers
   sigdask compare a.txt b.txt --ref reference.txt -m BLEU  translations
   sigdask compare a.run b.run --qrels qrels.txt -m AP      retrieval runs
-  sigdask compare out/model-a out/model-b                  logs of language models
+  sigdask compare out/model-a out/model-b                  logs of samples
   sigdask compare scores.csv                               a score an item
 
 `sigdask formats` lists what is read, `sigdask examples` more data to try, and

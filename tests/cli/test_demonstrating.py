@@ -14,7 +14,7 @@ from terminals import shown
 from sigdask.cli.demonstrating import NEXT, STEPS
 from sigdask.examples import SETS, copy
 
-RESULTS = {"report.html", "results.csv"}
+RESULTS = {"table.tex", "report.html", "results.json"}
 
 
 def in_a_terminal(tmp_path):
@@ -76,7 +76,7 @@ def test_the_demonstration_runs_in_a_pipe_without_asking_and_says_what_comes_nex
 
 
 def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
-    _, labels, two, several, power, _ = re.split(r"^\$ ", piped, flags=re.MULTILINE)
+    _, labels, two, several, power, table, words = re.split(r"^\$ ", piped, flags=re.MULTILINE)
     assert "61 B-NUMBER" in labels
     assert re.search(r"0\.9129 .*0\.8878|91\.29.*88\.78", two)
     assert "0.0313" in two
@@ -87,9 +87,12 @@ def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
     needed, found = re.search(r"you need about ([\d,]+) items", power)[1], re.search(r"with power (0\.\d+) ±", power)
     assert 2_800 < int(needed.replace(",", "")) < 3_500
     assert found
+    assert re.search(r"\| hmm +\| \*\*0\.9129\*\* a \|", table)
+    assert "tested by approximate randomization" in words
     assert 0.5 < float(re.findall(r"by 300 with power (0\.\d+)", " ".join(power.split()))[0]) < 0.65
 
 
+@pytest.mark.slow
 def test_the_demonstration_fits_a_terminal_and_leaves_its_files_where_it_is_told(tmp_path):
     seen = in_a_terminal(tmp_path)
     assert seen.status == 0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.presented import verdict
+from sigdask.comparison.presented import signature, verdict
 from sigdask.comparison.presented.answering.amounts import in_points
 from sigdask.comparison.presented.verdict import Verdict
 from sigdask.comparison.presented.words import citation, is_adjusted
@@ -66,9 +66,8 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
         parts += list(trials_text(results))
     else:
         parts += list(stopping_text(results))
-    parts.append(
-        "\n".join([*remarks.lines(results, found, shown, verbose=verbose), *_signatures(results), citation(results)])
-    )
+    said = remarks.lines(results, found, shown, verbose=verbose)
+    parts.append("\n".join([*said, *_signatures(results), citation(results), *_shared(results, verbose=verbose)]))
     return "\n\n".join(part.strip("\n") for part in parts)
 
 
@@ -111,6 +110,12 @@ def _classical(results: Results, shown: Sequence[Result], width: int | None, *, 
     if len(results) <= FEW or everything:
         return classical.text(shown, results.alpha, width)
     return [classical.ELSEWHERE] if results.table.tests else []
+
+
+def _shared(results: Results, *, verbose: bool) -> list[str]:
+    """Return what the signatures of all tests have in common, where details do not give each of them."""
+    found = None if verbose else signature.shared(results.table)
+    return [] if found is None else [f"signature: {found}"]
 
 
 def _signatures(results: Results) -> list[str]:
