@@ -47,7 +47,7 @@ html_theme = "furo"
 html_static_path, html_css_files = ["_static"], ["site.css"]
 html_copy_source = html_show_sourcelink = False
 html_show_search_summary = False  # it would fetch pages, which browsers refuse where they are files
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_permalinks_icon = "#"
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"
 

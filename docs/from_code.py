@@ -6,6 +6,7 @@ copied by hand, and the page can be no older than the program.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -18,8 +19,8 @@ from numpydoc.docscrape import NumpyDocString
 import sigdask
 from sigdask import errors, figures, rankings
 from sigdask.cli import commands as all_commands
-from sigdask.comparison.found import lines
 from sigdask.comparison.found.result import Result
+from sigdask.comparison.found.schema import text as results_schema
 from sigdask.comparison.results import made_by
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
@@ -118,8 +119,8 @@ def heading(name: str) -> str:
     return TABLES.get(name, name)
 
 
-def typed(said: Mapping[str, Any]) -> str:
-    """Return what a key may be, in words.
+def typed(said: Mapping[str, Any], keyed: str = "table") -> str:
+    """Return what a key may be, in words; `keyed` is the word for what has keys of its own.
 
     Examples
     --------
@@ -127,27 +128,29 @@ def typed(said: Mapping[str, Any]) -> str:
     'number, above 0, below 1'
     >>> typed({"anyOf": [{"const": "all", "type": "string"}, {"type": "array", "items": {"type": "string"}}]})
     '`"all"`, or list of text'
+    >>> typed({"anyOf": [{"$ref": "#/$defs/exact"}, {"type": "null"}]}, "object")
+    'object `exact`, or null'
     """
     if several := said.get("anyOf", said.get("oneOf")):
-        kinds = [typed(one) for one in several if one.get("type") != "null"]
-        return ", or ".join(dict.fromkeys(kinds))
+        return ", or ".join(dict.fromkeys(typed(one, keyed) for one in several))
     if "const" in said:
-        return f'`"{said["const"]}"`'
+        return code(json.dumps(said["const"]))
     if "enum" in said:
-        return ", ".join(f'`"{word}"`' for word in said["enum"])
+        return ", ".join(code(json.dumps(word)) for word in said["enum"])
     if "$ref" in said:
-        return f"table: {code(heading(said['$ref'].rpartition('/')[2]))}"
-    kind = KINDS[said.get("type", "object")]
+        return f"{keyed} {code(heading(said['$ref'].rpartition('/')[2]))}"
+    types = said.get("type", "object")
+    kind = " or ".join(KINDS.get(name, keyed) for name in ([types] if isinstance(types, str) else types))
     if kind == "list":
-        parts = [said["items"]] if "items" in said else said.get("prefixItems", [])[:1]
-        return f"list of {typed(parts[0])}" if parts else kind
+        parts = [said["items"]] if isinstance(said.get("items"), dict) else said.get("prefixItems", [])[:1]
+        return f"list of {typed(parts[0], keyed)}" if parts else kind
     bounds = [f"{word} {said[key]:,}" for key, word in BOUNDS.items() if key in said]
     return ", ".join([kind, *bounds])
 
 
 KINDS = {
     "string": "text", "integer": "whole number", "number": "number", "boolean": "`true`, `false`", "array": "list",
-    "object": "table",
+    "null": "null",
 }  # fmt: skip
 BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 
@@ -194,20 +197,18 @@ def statuses() -> str:
 
 
 def json_keys() -> str:
-    """Return the keys of a result in JSON, with those of the objects in it."""
-    said = attributes(Result)
-    inside = {
-        "second_run": lines.RUN, "exact": lines.EXACT, "checks": lines.CHECK, "dependence": lines.DEPENDENCE,
-        "beside": lines.BESIDE, "tests": lines.TEST, "interval": lines.INTERVAL, "stopped": lines.STOPPED,
-    }  # fmt: skip
-    rows = [
-        (
-            code(key),
-            prose(said.get(key, "")) + (f" Keys: {', '.join(map(code, inside[key]))}." if key in inside else ""),
-        )
-        for key in lines.KEYS
-    ]
-    return table(("key", "meaning"), rows)
+    """Return the keys of the JSON of results, object by object, as its schema has them."""
+    whole = json.loads(results_schema())
+    said = {"result": attributes(Result), "": {}}
+    parts = []
+    for name, part in {"": whole, **whole["$defs"]}.items():
+        about = said.get(name, {})
+        rows = [
+            (code(key), typed(one, "object"), prose(described(one) or about.get(key, "")))
+            for key, one in part.get("properties", {}).items()
+        ]
+        parts += [f"### {name}" if name else "", prose(described(part)), table(("key", "value", "meaning"), rows)]
+    return "\n\n".join(filter(None, parts))
 
 
 def attributes(of: type) -> dict[str, str]:

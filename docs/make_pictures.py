@@ -1,6 +1,6 @@
 """Draw the pictures of README and of the statistics for readers, from the examples that come with the program.
 
-    python docs/make_pictures.py     # writes docs/figures/forest.svg and chance.svg, and prints what pages say of them
+    python docs/make_pictures.py     # writes docs/figures/forest.svg and chance.svg, and what pages say of them
 
 It needs sigdask[mt,report].
 """
@@ -8,8 +8,9 @@ It needs sigdask[mt,report].
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,7 @@ def answer() -> str:
     return verdict.of(translations()).headline
 
 
+@cache
 def forest() -> Picture:
     """Draw all differences of the example with their intervals."""
     found = [
@@ -74,6 +76,7 @@ def forest() -> Picture:
     return Picture(FOREST, alt, figures.rendered(translations().plot_forest(), "svg", json.dumps(found)))
 
 
+@cache
 def chance() -> Picture:
     """Draw what chance makes of a difference: F1 of Yeh's two systems, their answers exchanged at random."""
     kinds = np.array([one[:3] for one in COUNTS for _ in range(one[3])])
@@ -103,12 +106,27 @@ def _f1(given: NDArray[np.int64], gold: NDArray[np.int64]) -> NDArray[np.float64
     return np.asarray(found, np.float64)
 
 
+PAGES = (HERE.parent / "README.md", HERE / "index.md", HERE / "statistics-for-readers.md")
+
+
+def told(page: str) -> str:
+    """Return a page with what is to be said of its pictures, and with the sentence that answers."""
+    for picture in (forest(), chance()):
+        link = rf"!\[[^\]\n]*(?:\[[^\]\n]*\][^\]\n]*)*\]\(((?:docs/)?figures/{picture.path.name})\)"
+        page = re.sub(link, partial(_linked, picture.alt), page)
+    return re.sub(r"^> .*$", f"> {answer()}", page, flags=re.MULTILINE)
+
+
+def _linked(alt: str, found: re.Match[str]) -> str:
+    return f"![{alt}]({found[1]})"
+
+
 def main() -> None:
-    """Draw both; print what their pages must say."""
+    """Draw both pictures and write what their pages say of them."""
     for picture in (forest(), chance()):
         picture.path.write_bytes(picture.svg)
-        print(f"![{picture.alt}](figures/{picture.path.name})")
-    print(answer())
+    for page in PAGES:
+        page.write_text(told(page.read_text()))
 
 
 if __name__ == "__main__":

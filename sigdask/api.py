@@ -29,6 +29,7 @@ from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import Stopping, named
 
 if TYPE_CHECKING:
+    from sigdask.comparison.opened.opening import Opened
     from sigdask.comparison.power.answers import Powers
 
 
@@ -219,6 +220,31 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         In the order of test sets, subsets, pairs and metrics.
     """
     every = filled(options)
+    rule = _rule(every)
+    return _results(_study(test_sets, every, rule), every, rule)
+
+
+def compare_opened(
+    test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompared]
+) -> tuple[Results, tuple[Opened, ...]]:
+    """Compare systems as `compare_sets` does, and open the comparisons that a reader looks into.
+
+    All where they are few, else the close ones: null distribution, how p came about, the units that decide. What is
+    compared is at hand here; of results alone it would have to be read and counted again.
+    """
+    from sigdask.comparison.opened.chosen import chosen
+    from sigdask.comparison.opened.opening import opened
+    from sigdask.comparison.presented import verdict
+
+    every = filled(options)
+    rule = _rule(every)
+    study = _study(test_sets, every, rule)
+    results = _results(study, every, rule)
+    return results, opened(study, results.table, chosen(len(results), verdict.of(results).close))
+
+
+def _study(test_sets: Sequence[Counts | Any], every: WhatCompared, rule: Stopping | None) -> Study:
+    """List what is asked of some test sets."""
     unit, given = every["unit"], every["metrics"]
     metrics = given if isinstance(given, (list, tuple)) else () if given is None else (given,)
     if given is not None and not metrics:
@@ -236,15 +262,18 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         tests=classical_tests(every["tests"]),
         sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
     )
-    rule = _rule(every)
     grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
     sets = [given if isinstance(given, Counts) else as_counts(given, groups=grouping) for given in test_sets]
     asked = [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts))) for counts in sets]
     found = extracted([(counts, own.found(counts)) for counts, own in asked], _source(every))
-    study = prepare(
+    return prepare(
         [(one.counts, own, every["alternative"]) for one, (_, own) in zip(found, asked, strict=True)],
         alpha=every["alpha"], adjust=_adjust(every, rule), together=every["together"], second_run=every["second_run"],
     )  # fmt: skip
+
+
+def _results(study: Study, every: WhatCompared, rule: Stopping | None) -> Results:
+    """Count and judge."""
     return study.results(_count(study.jobs, every)) if rule is None else _stopped(study, rule, every)
 
 

@@ -1,7 +1,7 @@
 """What can be asked of a comparison: each option once, with its type, default, help and bounds.
 
 The command line, Python and plans all take them from here. A declaration stands in the annotation:
-`alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]`. Nothing heavy is
+`alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]`. Nothing heavy is
 imported, so that a command can say what it takes at once.
 """
 
@@ -113,7 +113,7 @@ def _choices(hint: Any) -> tuple[str, ...]:
 class HowCompared(TypedDict, total=False):
     """How two systems or more are compared; typed keyword arguments of `compare`."""
 
-    alternative: Annotated[Alternative, Option("Of score A - score B.", "two-sided")]
+    alternative: Annotated[Alternative, Option("Alternative hypothesis on score A - score B.", "two-sided")]
     method: Annotated[
         Method,
         Option(
@@ -131,11 +131,11 @@ class HowCompared(TypedDict, total=False):
             why=" (the stream has 2**48)",
         ),
     ]
-    seed: Annotated[int, Option("Of the random stream.", 0, least=0)]
-    alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]
+    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
+    alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
     adjust: Annotated[
         Adjust | None,
-        Option("For many comparisons.", otherwise="max-t for three systems and more, else none"),
+        Option("How p is adjusted for many comparisons.", otherwise="max-t for three systems and more, else none"),
     ]
     beside: Annotated[
         bool, Option("Show p with finer units exchanged, and with coarser ones where differences depend on them.", True)
@@ -162,7 +162,7 @@ class HowCompared(TypedDict, total=False):
             otherwise="auto for 100 comparisons or fewer, else none",
         ),
     ]
-    confidence: Annotated[float, Option("Of the intervals.", 0.95, above=0, below=1)]
+    confidence: Annotated[float, Option("Confidence level of the intervals.", 0.95, above=0, below=1)]
     resamples: Annotated[
         int | None,
         Option(
@@ -200,8 +200,8 @@ class HowPermuted(TypedDict, total=False):
         int | None,
         Option("Random permutations.", otherwise="1048576", least=1, most=MOST_TRIALS, why=" (the stream has 2**48)"),
     ]
-    seed: Annotated[int, Option("Of the random stream.", 0, least=0)]
-    alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]
+    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
+    alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
     second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
     cluster: Annotated[str | Any, Option("As for `compare`.", "auto")]
     workers: Annotated[
@@ -224,7 +224,9 @@ class WhatCompared(HowCompared, total=False):
     baseline: Annotated[str | None, Option("Compare every other system with this one only, which becomes B.")]
     unit: Annotated[
         str | Sequence[str] | None,
-        Option("What is exchanged as a whole; of several nested ones the coarsest.", otherwise="item"),
+        Option(
+            "What is exchanged as a whole, such as document; of several nested ones the coarsest.", otherwise="item"
+        ),
     ]
     by: Annotated[str | None, Option("Compare within each value of a column.")]
     together: Annotated[
@@ -269,7 +271,7 @@ class HowRead(TypedDict, total=False):
     label_map: Annotated[Sequence[tuple[str, tuple[str, ...]]], Option("Labels read as another.", ())]
     align: Annotated[Align, Option("How rows of several files belong together.", "auto")]
     decimal: Annotated[
-        Decimal | None, Option("What parts the decimals of scores.", otherwise="found where it cannot be mistaken")
+        Decimal | None, Option("Decimal separator of scores.", otherwise="found where it cannot be mistaken")
     ]
     missing: Annotated[
         Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
@@ -322,8 +324,8 @@ class HowRanked(TypedDict, total=False):
         ),
     ]
     trials: Annotated[int, Option("Random exchanges of ranks.", RANKED_TRIALS, least=1, most=MOST_TRIALS)]
-    seed: Annotated[int, Option("Of the random stream.", 0, least=0)]
-    alpha: Annotated[float, Option("Level of the verdicts.", 0.05, above=0, below=1)]
+    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
+    alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
     confidence: Annotated[float, Option("Of intervals.", 0.95, above=0, below=1)]
     samples: Annotated[
         int | None, Option("Random samples to draw, as if they alone had been judged.", least=1, most=100_000)
@@ -355,7 +357,7 @@ class HowCandidatesRead(TypedDict, total=False):
     ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
     partial: Annotated[bool, Option("Gold is empty but for a random sample of the candidates.", False)]
     decimal: Annotated[
-        Decimal | None, Option("What parts the decimals of scores.", otherwise="found where it cannot be mistaken")
+        Decimal | None, Option("Decimal separator of scores.", otherwise="found where it cannot be mistaken")
     ]
     most_unpacked: Annotated[
         int | None,

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -142,6 +143,11 @@ def duration(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size} {name} {whole % size // smaller} {lesser}"
     return f"{whole} s"
+
+
+def clock(seconds: float) -> str:
+    """Write a time in local time."""
+    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def listed(names: Sequence[str], most: int = 3, between: str = ", ") -> str:

@@ -1,6 +1,7 @@
 """The site: everything that can be used stands in its reference, it builds without a warning and needs no network."""
 
 import doctest
+import json
 import re
 import shlex
 import subprocess
@@ -90,10 +91,13 @@ def test_every_metric_and_format_stands_in_the_reference():
     assert all(f"| `{name}` |" in page for name in [*METRICS, *FORMATS])
 
 
-def test_every_key_of_results_is_explained():
-    page = reference("results")
-    for key in from_code.lines.KEYS:
-        assert re.search(rf"^\| `{key}` \| \S\S", page, re.MULTILINE), key
+def test_every_key_of_the_json_stands_in_the_reference_and_those_of_a_result_are_explained():
+    page, whole = reference("results"), json.loads(from_code.results_schema())
+    for part in (whole, *whole["$defs"].values()):
+        for key in part.get("properties", {}):
+            assert re.search(rf"^\| `{key}` \| \S", page, re.MULTILINE), key
+    for key in whole["$defs"]["result"]["properties"]:
+        assert re.search(rf"^\| `{key}` \| [^|]+ \| \S\S", page, re.MULTILINE), key
 
 
 def test_every_setting_of_the_environment_stands_in_the_reference():

@@ -24,6 +24,7 @@ from sigdask.cli import (
 )
 from sigdask.cli.declaring import complete_files
 from sigdask.cli.logs import columns
+from sigdask.cli.paging import WORDS
 from sigdask.cli.showing import LOG
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
@@ -109,6 +110,11 @@ class Commands(click.Group):
         """Write what each is for, to its end."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in self.commands.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words as they were given, for pages that say what makes them again."""
+        ctx.meta[WORDS] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 
 from sigdask.cli import drawing
 from sigdask.cli.declaring import PAPERS, grouped, option, whole
+from sigdask.cli.paging import files_read, write_results
 from sigdask.cli.progress import Steps, files_of, progress
 from sigdask.cli.showing import (
     LOG,
@@ -32,6 +34,7 @@ from sigdask.errors import InputError, UnfinishedError
 
 if TYPE_CHECKING:
     from sigdask.clusters import Cluster
+    from sigdask.comparison.opened.opening import Opened
     from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.formats import Source
@@ -148,7 +151,8 @@ def compare(**options: Any) -> None:
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
-        results, format_ = _found(how, options, steps)
+        found = _found(how, options, steps, is_opened=files["html"] is not None)
+    results = found.results
     if "-" not in (file for name, file in files.items() if name != "html"):
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
     _warn(results, verbose=options["verbose"])
@@ -159,9 +163,10 @@ def compare(**options: Any) -> None:
     if files["txt"] is not None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
-        from sigdask.report.page import write_page
-
-        write_page(Path(files["html"]), {options["name"]: results}, options["name"] or format_)
+        write_results(
+            files["html"], results, found.opened, name=options["name"], title=options["name"] or found.format_,
+            files=found.files,
+        )  # fmt: skip
     if options["figures"] is not None:
         from sigdask.report.figures import of_results
 
@@ -177,8 +182,18 @@ def _write_tables(results: Results, files: dict[str, str | None], options: dict[
             write_data(file, parts(layouts.tables(results, options["layout"], options["digits"])), f"--{name}")
 
 
-def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Results, str]:
-    """Read, compare, and say what is to be said beside; return the results and the format that was read."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found, and for a page what was read and the comparisons that are opened."""
+
+    results: Results
+    format_: str
+    files: Sequence[Path] = ()
+    opened: Sequence[Opened] = ()
+
+
+def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool) -> _Found:
+    """Read, compare, and say what is to be said beside; open comparisons where a page is asked for."""
     counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
     times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
@@ -186,11 +201,13 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps) -> tuple[Re
     if not options["metrics"]:
         note(f"metric: {', '.join(metrics)} (choose with --metric)")
     try:
-        return _compare(counts, how, options, steps), format_
+        results, opened = _compare(counts, how, options, steps, is_opened=is_opened)
     except InputError:
         for warning in counts.warnings:  # else they stand below the results
             LOG.warning(warning)
         raise
+    sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
+    return _Found(results, format_, files_read(options, sources, counts.files) if is_opened else (), opened)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
@@ -285,13 +302,15 @@ def _how(options: dict[str, Any]) -> WhatCompared:
     return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
 
 
-def _compare(counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps) -> Results:
-    from sigdask.api import compare_all
+def _compare(
+    counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool
+) -> tuple[Results, Sequence[Opened]]:
+    from sigdask.api import compare_all, compare_opened
 
     with _cluster(options) as cluster:
         try:
             how["cluster"], how["progress"] = cluster, steps
-            return compare_all(counts, **how)
+            return compare_opened([counts], **how) if is_opened else (compare_all(counts, **how), ())
         except KeyboardInterrupt:
             raise UnfinishedError("interrupted; nothing was written") from None
 

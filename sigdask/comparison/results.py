@@ -17,7 +17,6 @@ from sigdask.comparison.found.result import Result
 from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.found.shown import SHOWN, table_text
 from sigdask.comparison.notes import Note, dicts, texts
-from sigdask.comparison.presented import drawn
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.letters import achieved_significance
@@ -157,6 +156,21 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         return table_text(self[:SHOWN], self.alpha, len(self))
 
+    def _repr_html_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_html(notebook.answer(self))
+
+    def _repr_markdown_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_markdown(notebook.answer(self))
+
+    def __rich__(self) -> Any:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_rich(notebook.answer(self))
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the notes say, as it is printed."""
@@ -241,6 +255,8 @@ class Results(Sequence[Result]):
         InputError
             Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
         """
+        from sigdask.comparison.presented import drawn
+
         return drawn.forest(drawn.of_one(self.table, test_set, subset, metric))
 
     def plot_matrix(
@@ -250,6 +266,8 @@ class Results(Sequence[Result]):
 
         Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
         """
+        from sigdask.comparison.presented import drawn
+
         return drawn.matrix(drawn.of_one(self.table, test_set, subset, metric))
 
     def plot_critical_difference(
@@ -261,10 +279,14 @@ class Results(Sequence[Result]):
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
         its own. Parameters and errors as in `plot_matrix`.
         """
+        from sigdask.comparison.presented import drawn
+
         return drawn.critical_difference(drawn.of_one(self.table, test_set, subset, metric))
 
     def plot_achieved_significance(self) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
+        from sigdask.comparison.presented import drawn
+
         return drawn.achieved_significance(self.table)
 
     def to_frame(self, library: str = "pandas") -> Any:

@@ -21,13 +21,14 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
 from sigdask.counts.label_sets import LabelSetFields, joined, known_labels, sets_of
 from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
+from sigdask.counts.shown import Telling
 from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing
 
 
-@known_as("Outputs", "systems gold")
+@known_as("Outputs", "systems gold", apart_from="asked")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Outputs:
     """Whole outputs, for metrics that need them.
@@ -38,16 +39,19 @@ class Outputs:
         What each system gave for each item.
     gold : object array, shape (n_items,), or None
         What was right.
+    asked : sequence, length n_items, or None
+        What was asked, to be shown: source texts, prompts; no metric takes it.
     """
 
     systems: Sequence[Array]
     gold: Array | None = None
+    asked: Sequence[Any] | None = None
 
 
 @known_as(
     "Counts",
     "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
-    apart_from="held files extracted",
+    apart_from="held files extracted telling",
 )
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -94,6 +98,8 @@ class Counts:
         together, or those of all, one after the other.
     extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
         What metrics have taken from the outputs, by what it is (`sigdask.metrics.extraction`).
+    telling : Telling or None
+        Where texts of the items are found, to be shown, where the outputs are none.
     """
 
     systems: tuple[str, ...]
@@ -113,6 +119,7 @@ class Counts:
     files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
     extracted: Mapping[str, Array] = field(default_factory=dict)
+    telling: Telling | None = None
 
     def __post_init__(self) -> None:
         check_names(self.systems, least=1)
@@ -252,7 +259,8 @@ class Counts:
         outputs = self.outputs
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
-            outputs = Outputs(Made(self.n_systems, partial(_in_order, outputs.systems, order)), gold)
+            asked = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
+            outputs = Outputs(Made(self.n_systems, partial(_in_order, outputs.systems, order)), gold, asked)
         return replace(
             self,
             fields=Reordered(self.fields, order),

@@ -18,7 +18,7 @@ from sigdask.overnight.work import left_out
 from sigdask.plan import Plan, TestSet
 from sigdask.plan.model import dated
 from sigdask.report.files import write_whole
-from sigdask.report.gate import junit
+from sigdask.report.gate import junit, record
 from sigdask.store import Run, Store
 
 NO_HISTORY: Mapping[str, Sequence[float]] = {}
@@ -119,7 +119,7 @@ def judge_night(
     )
     if verdict is None:
         return None, []
-    store.amend(number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}})
+    store.amend(number, {"gate": {rule.name: rule.p_value for rule in verdict.rules}, "verdict": record(verdict)})
     return verdict, list(publish(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
 
 

@@ -26,6 +26,7 @@ from sigdask.overnight.counting import Counting, Note
 from sigdask.overnight.gate import judge_night
 from sigdask.overnight.interrupt import DEADLINE, Stop, Stopped
 from sigdask.overnight.ledger import Ledger
+from sigdask.overnight.opened import opened_for
 from sigdask.overnight.progress import Watch
 from sigdask.overnight.provenance import provenance
 from sigdask.overnight.ranked import Ranked, read_rankings
@@ -35,7 +36,6 @@ from sigdask.plan import Plan
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.rankings.found import Evaluation
-from sigdask.report.gate import render
 from sigdask.report.plans import write_files
 from sigdask.store import Found, Store, history, open_store, views
 from sigdask.store.views import Report
@@ -251,9 +251,12 @@ class _Driver:
     def reported(self, outcome: Outcome) -> Outcome:
         """Write the plan's reports of a run."""
         found = views.report(self.store.location, self.plan.name, outcome.number)
-        gate = None if outcome.gate is None else render(outcome.gate)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        unwritten = tuple(write_files(found, **files.files, layout=files.layout, digits=files.digits, gate=gate))
+        is_opened = files.html is not None and not outcome.stopped
+        looked_into = opened_for(self.batches, found, outcome.gate) if is_opened else ()
+        unwritten = tuple(
+            write_files(found, **files.files, layout=files.layout, digits=files.digits, opened=looked_into)
+        )
         return replace(outcome, report=found, unwritten=unwritten)
 
     def _fail(self, error: SigdaskError, details: dict[str, Any]) -> None:

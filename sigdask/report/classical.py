@@ -15,6 +15,9 @@ ELSEWHERE = "classical tests: --all shows them, --json FILE and --csv FILE keep 
 """Said of those of many comparisons, unless all are asked for."""
 
 
+CONTRAST = "for contrast"
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One test of one comparison, in words.
@@ -34,6 +37,11 @@ class Line:
     n: str
     remark: str
 
+    @property
+    def is_contrast(self) -> bool:
+        """Whether the test takes the two systems for independent."""
+        return self.remark.startswith(CONTRAST)
+
 
 def lines(results: Sequence[Result], alpha: float) -> Iterator[Line]:
     """Yield the tests of comparisons, those that fit their scores."""
@@ -50,7 +58,7 @@ def remark(r: Result, test: ClassicalTest) -> str:
     if not test.assumes_independence:
         return test.detail
     _, reserve, aside = test.detail.partition("; ")
-    return f"for contrast, as if independent{_cost(r)}{reserve}{aside}"
+    return f"{CONTRAST}, as if independent{_cost(r)}{reserve}{aside}"
 
 
 def _number(statistic: float | None) -> str:

@@ -7,14 +7,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sigdask import figures
-from sigdask.comparison.presented.drawn import Picture, pictures
+from sigdask.comparison.found.ranking import groups
+from sigdask.comparison.presented.drawn import Picture, of, pictures
 from sigdask.comparison.results import Results
+from sigdask.comparison.table import Table
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.rankings.found import Evaluation
 from sigdask.report.files import whole
-from sigdask.store.views import Report
+from sigdask.report.looked_at import first
+from sigdask.store.views import Nights, Report, nights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_LINES = 12
+"""Comparisons whose p is drawn over the nights, of each test set, subset and metric."""
 
 MOST_FIGURES = 60
 """Figures of one folder; beside them it is said how many more there could be."""
@@ -44,6 +57,34 @@ def of_report(report: Report) -> Iterator[Picture]:
     """Yield the pictures that fit what a plan has found."""
     yield from of_results(report.results.values())
     yield from of_evaluations(report.evaluations)
+    yield from of_nights(report)
+
+
+def of_nights(report: Report) -> Iterator[Picture]:
+    """Yield scores and p over the runs of a plan, for each test set, subset and metric; nothing of a first run."""
+    tables = [results.table for results in report.results.values()]
+    of_metrics = [table.take(rows) for table in tables for rows in groups(table)][:MOST_FIGURES]
+    looked = [own.take(first(report, own, MOST_LINES)[0]) for own in of_metrics]
+    if not looked:
+        return
+    seen = nights(report.store, report.run, Table.joined(looked))
+    if len(seen.runs) > 1:
+        ends = np.cumsum([len(own) for own in looked])
+        for own, stop in zip(looked, ends.tolist(), strict=True):
+            yield Picture("nights", of(own), partial(_nights, own, seen.take(slice(stop - len(own), stop))))
+
+
+def _nights(table: Table, seen: Nights) -> Figure:
+    """Draw what runs found of some comparisons by one metric, those that are looked at first."""
+    scores: dict[str, NDArray[np.float64]] = {}
+    for names, values in ((table.a, seen.score_a), (table.b, seen.score_b)):
+        for name, own in zip(names.listed(), values, strict=True):
+            known = scores.get(name, own)
+            scores[name] = np.where(np.isnan(known), own, known)
+    pairs = [f"{a} and {b}" for a, b in zip(table.a.listed(), table.b.listed(), strict=True)]
+    runs = [str(run.number) for run in seen.runs]
+    p = dict(zip(pairs, seen.p, strict=True))
+    return figures.nights(runs, scores, p, table.alpha, title=", ".join(of(table)), score=table.metric[0].name)
 
 
 def asked_formats(text: str) -> tuple[str, ...]:
@@ -94,7 +135,7 @@ def file_names(found: Sequence[Picture]) -> list[str]:
     What a file's name cannot hold becomes a line; such a name, and one that differs from another in its case alone,
     ends in some digits of what it stands for.
     """
-    plain = ["-".join(map(_safe, (picture.kind, *picture.of))) for picture in found]
+    plain = ["-".join([picture.kind, *map(_safe, picture.of)]) for picture in found]
     lowered = [name.lower() for name in plain]
     return [
         name if _is_itself(picture) and lowered.count(name.lower()) == 1 else f"{name}-{_digits(picture)}"
@@ -103,7 +144,7 @@ def file_names(found: Sequence[Picture]) -> list[str]:
 
 
 def _safe(part: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.+=]+", "_", part)[:MOST_CHARACTERS].strip(".")
+    return re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MOST_CHARACTERS]
 
 
 def _is_itself(picture: Picture) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
@@ -11,7 +12,10 @@ from sigdask.statistics.rounding import high_text
 from sigdask.writing import listed, printable
 
 MOST_PASSED = 5
-"""Comparisons that passed which are listed; failures all are."""
+"""Comparisons that passed which are listed, of a rule that passed; failures all are."""
+
+MOST_KEPT = 50
+"""Comparisons of a rule that a run's record keeps, failures first."""
 
 
 def render(verdict: GateVerdict) -> str:
@@ -39,14 +43,39 @@ def _compared(finding: Finding) -> str:
 def _rule(rule: RuleVerdict) -> Iterator[str]:
     failed = [f for f in rule.findings if not f.passed]
     passed = [f for f in rule.findings if f.passed]
+    n_shown = MOST_PASSED if rule.passed else 0
     yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}"
-    for finding in failed + passed[:MOST_PASSED]:
+    for finding in failed + passed[:n_shown]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
-    if len(passed) > MOST_PASSED:
-        yield f"      and {len(passed) - MOST_PASSED:,} more that passed{_largest(passed[MOST_PASSED:])}"
+    if len(passed) > n_shown:
+        largest = _largest(passed[n_shown:]) if isinstance(rule.rule, NotWorse) else ""
+        yield f"      and {len(passed) - n_shown:,} more that passed{largest}"
     for note in rule.notes:
         yield f"      note: {note}"
     yield f"      false alarms expected a year: {alarms(rule)}"
+
+
+def record(verdict: GateVerdict) -> dict[str, Any]:
+    """Return what a run's record keeps of the verdict, as values of JSON: each rule with its first comparisons."""
+    return {"passed": verdict.passed, "rules": [_recorded(rule) for rule in verdict.rules]}
+
+
+def _recorded(rule: RuleVerdict) -> dict[str, Any]:
+    failed = [f for f in rule.findings if not f.passed]
+    passed = [f for f in rule.findings if f.passed]
+    return {
+        "name": rule.name,
+        "passed": rule.passed,
+        "alarms": alarms(rule),
+        "notes": list(rule.notes),
+        "n_failed": len(failed),
+        "n_passed": len(passed),
+        "findings": [
+            {"key": list(f.key), "system": f.system, "baseline": f.baseline, "gain": f.gain, "p_value": f.p_value,
+             "passed": f.passed, "text": f.text}
+            for f in (failed + passed)[:MOST_KEPT]
+        ],
+    }  # fmt: skip
 
 
 def _largest(findings: list[Finding]) -> str:

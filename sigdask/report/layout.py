@@ -20,8 +20,8 @@ NUMBERS = frozenset((
 BETWEEN = 2
 """Blanks between columns, and before what continues a line."""
 
-WORDS = re.compile("(?<!=) (?![=%])")
-"""Where a line may be broken: not about an equals sign nor before a percent sign: `p = 0.05`, `99 %` stay whole."""
+WORDS = re.compile(r"(?<!=) (?![=%]|-?(?:[\d.]+|inf)\])")
+"""Where a line may be broken: `p = 0.05`, `99 %` and `[-0.5, 29.1]` stay whole."""
 
 JOINTS = re.compile(r"[^|/,;]+[|/,;]*|[|/,;]+"), re.compile(r"[^\W_]+[\W_]*|[\W_]+")
 """Of a word that is wider than a line: the members of a list or path, and what punctuation divides."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -15,6 +16,7 @@ from sigdask.comparison.found.result import Result
 from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
+from sigdask.comparison.opened.opening import Opened
 from sigdask.comparison.presented import layouts, verdict
 from sigdask.comparison.presented.latex import document_parts as to_latex
 from sigdask.comparison.presented.markdown import document_parts as to_markdown
@@ -28,12 +30,16 @@ from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
-from sigdask.report.page import write_page
+from sigdask.report.page import details, plan, write_page
+from sigdask.report.page.frame import Part
 from sigdask.report.terminal import render, warnings
 from sigdask.statistics.rounding import p_equals
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
-from sigdask.writing import Lines, duration, json_parts, plain, printable
+from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
+
+OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
+NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
 
 SHOWN = 20
 """Changes listed unless all are asked for."""
@@ -214,7 +220,7 @@ def write_files(
     digits: int | None = None,
     text: Path | None = None,
     html: Path | None = None,
-    gate: str | None = None,
+    opened: Sequence[Opened] = (),
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
 
@@ -226,8 +232,8 @@ def write_files(
         Where to; None is not written.
     layout, digits
         Of the tables for papers, as in `Results.to_markdown`.
-    gate : str, optional
-        The verdict of the plan's gate, as text.
+    opened : sequence of Opened
+        Comparisons that the page opens, by their rows of all results.
     """
     tables = [results.table for results in report.results.values()]
     writers: list[tuple[Path | None, Callable[[Path], None]]] = [
@@ -237,7 +243,7 @@ def write_files(
         (markdown, lambda path: write_parts(path, report_markdown(report, layout, digits))),
         (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
-        (html, lambda path: write_report(path, report, gate)),
+        (html, lambda path: write_report(path, report, opened)),
     ]
     for path, write in writers:
         if path is not None:
@@ -247,10 +253,27 @@ def write_files(
                 yield error
 
 
-def write_report(path: Path, report: Report, gate: str | None = None) -> None:
-    """Write a report as a page."""
+def write_report(path: Path, report: Report, opened: Sequence[Opened] = ()) -> None:
+    """Write a report as a page; comparisons are opened where the data are at hand, as in the run itself."""
     ranked = evaluations_text(report.evaluations)
-    write_page(path, report.results, report.run.plan, gate=gate, inputs=_inputs(report), candidates=ranked)
+    write_page(
+        path,
+        report.results,
+        report.run.plan,
+        inputs=_inputs(report),
+        candidates=ranked,
+        command=shlex.join(["sigdask", "run", report.run.path]),
+        parts={"plan": plan.part(report), **_details(report, opened)},
+    )
+
+
+def _details(report: Report, opened: Sequence[Opened]) -> dict[str, Part]:
+    tables = [results.table for results in report.results.values() if len(results)]
+    if not tables:
+        return {}
+    settings, versions = (report.run.details.get(name, {}) for name in ("settings", "versions"))
+    made_of = {"seed": str(settings.get("seed", "")), **versions}
+    return details.part(Table.joined(tables), opened, why=OPENED if opened else NOT_OPENED, made_of=made_of)
 
 
 def status_dict(status: Status) -> dict[str, Any]:
@@ -325,11 +348,6 @@ def _looks(run: Run) -> Iterator[str]:
 
 def _why(run: Run) -> str:
     return f" ({run.message})" if run.message else ""
-
-
-def clock(seconds: float) -> str:
-    """Write a time in local time."""
-    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def iso(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +69,11 @@ def listed(connection: Connection, plan: str, where: str = "") -> Iterator[Any]:
         yield row
 
 
-def blocks_of(connection: Connection, plan: str, where: str) -> Iterator[Block]:
-    """Yield the blocks of a plan's results that a condition holds of, in the order in which they were found."""
+def blocks_of(connection: Connection, plan: str, where: str, names: Container[Name] | None = None) -> Iterator[Block]:
+    """Yield the blocks of a plan's results that a condition holds of, in the order in which they were found.
+
+    Of a few names, blocks have these columns alone.
+    """
     query = f"SELECT ended.* FROM ended JOIN found ON id = block WHERE plan = :plan {where}"  # noqa: S608
     ended: dict[int, list[tuple[int, bytes]]] = {}
     for own in connection.execute(text(query), {"plan": plan}).mappings():
@@ -78,7 +81,7 @@ def blocks_of(connection: Connection, plan: str, where: str) -> Iterator[Block]:
             raise DamagedError([f"ended: what run {own['run']} ended of block {own['block']}"])
         ended.setdefault(own["block"], []).append((own["run"], own["places"]))
     for row in listed(connection, plan, where):
-        columns = unpacked(row["columns"])
+        columns = unpacked(row["columns"], names)
         until = np.full(size_of(columns), HOLDS)
         for run, places in ended.get(row["id"], ()):
             until[np.asarray(unpacked(places)[PLACES])] = run

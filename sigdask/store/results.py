@@ -7,7 +7,7 @@ one in which fifty results of a hundred thousand change adds these fifty.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,8 +113,8 @@ class Changed:
 
 def record(connection: Connection, plan: str, number: int, found: Sequence[Found]) -> int:
     """Keep what a run found: rows that hold stay, others end. Return how many are new, otherwise or gone."""
-    now, live = _of_run(found), _Live.of(list(_blocks(connection, plan, "AND until IS NULL")))
-    before = matches(_identity(live.columns), _identity(now))  # of each row, the one that it succeeds
+    now, live = _of_run(found), _Live.of(list(kept_blocks(connection, plan, "AND until IS NULL")))
+    before = matches(identity_of(live.columns), identity_of(now))  # of each row, the one that it succeeds
     rows = np.flatnonzero(before >= 0)
     old = before[rows]
     is_same = _same(live.columns, now, old, rows)
@@ -136,7 +136,7 @@ def results_at(connection: Connection, plan: str, number: int | None) -> Columns
     """Return the results that held after a run (None: that hold now), in order: the columns of a table, and `OWN`."""
     after = HOLDS - 1 if number is None else number
     holding = f"AND since <= {after} AND (until IS NULL OR until > {after})"
-    return _in_order(only(block.columns, block.until > after) for block in _blocks(connection, plan, holding))
+    return _in_order(only(block.columns, block.until > after) for block in kept_blocks(connection, plan, holding))
 
 
 def found_at(connection: Connection, plan: str, alpha: float) -> Found:
@@ -150,10 +150,10 @@ def changes(connection: Connection, plan: str, after: int, upto: int) -> Changed
     """Return the results that are otherwise after run `upto` than after run `after`."""
     ended = f"SELECT block FROM ended WHERE run > {after} AND run <= {upto}"  # noqa: S608  # integers
     touched = f"AND (since > {after} AND since <= {upto} OR id IN ({ended}))"
-    blocks = list(_blocks(connection, plan, touched))
+    blocks = list(kept_blocks(connection, plan, touched))
     was = _in_order(only(b.columns, (b.until > after) & (b.until <= upto)) for b in blocks if b.since <= after)
     now = _in_order(only(b.columns, b.until > upto) for b in blocks if after < b.since <= upto)
-    before = matches(_identity(was), _identity(now))
+    before = matches(identity_of(was), identity_of(now))
     rows = np.flatnonzero(before >= 0)
     alike = rows[_same(was, now, before[rows], rows)]  # changed, and back
     gone = np.setdiff1d(np.arange(size_of(was)), before)
@@ -232,7 +232,7 @@ def _same(was: Columns, now: Columns, rows: Integers, others: Integers) -> Truth
     return np.asarray(is_same & (is_unknown | same(was, now, of_origins, rows, others)))
 
 
-def _identity(columns: Columns) -> Columns:
+def identity_of(columns: Columns) -> Columns:
     """Return what makes a result the successor of another."""
     found = {name: column for name, column in columns.items() if name in IDENTITY}
     metric: Any = found.get(METRIC)
@@ -248,10 +248,11 @@ def _in_order(parts: Iterable[Columns]) -> Columns:
     return taken(whole, np.argsort(np.asarray(whole[POSITION]), kind="stable")) if whole else {}
 
 
-def _blocks(connection: Connection, plan: str, where: str) -> Iterator[Block]:
+def kept_blocks(connection: Connection, plan: str, where: str, names: Container[Name] | None = None) -> Iterator[Block]:
+    """Return the blocks of a plan's results that a condition holds of, whichever version kept them."""
     if version_of(connection) < COLUMNAR:
         return earlier.blocks_of(connection, plan)
-    return blocks_of(connection, plan, where)
+    return blocks_of(connection, plan, where, names)
 
 
 def _of_blocks(live: _Live, rows: Integers) -> Iterator[tuple[Block, Integers]]:

@@ -1,5 +1,6 @@
 """Standard output and error that are closed, full or read by nobody; and what is written on them commands nothing."""
 
+import io
 import os
 import pty
 import re
@@ -14,6 +15,7 @@ from command import called
 from conftest import YEH
 
 from sigdask.cli.comparing import compare
+from sigdask.cli.streams import Harmless
 
 SIGDASK = f"{sys.executable} -m sigdask"
 COMPARE = f"{SIGDASK} compare {YEH} --metric recall --trials 1000"
@@ -153,3 +155,14 @@ def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
     assert not re.search(r"Traceback|KeyboardInterrupt|Process", written.decode())
     assert "interrupted" in written.decode()
+
+
+def test_marks_that_an_encoding_lacks_are_others_and_not_question_marks():
+    own = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    Harmless(own).write("p  *  ✓\n─── … ä\n")
+    own.flush()
+    assert own.buffer.getvalue().decode() == "p  *  +\n--- . ?\n"
+    wide = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    Harmless(wide).write("✓ ä")
+    wide.flush()
+    assert wide.buffer.getvalue().decode() == "✓ ä"

@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from sigdask.api import compare_all
+from sigdask.counts.shown import Told
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
@@ -391,3 +392,22 @@ def test_times_and_seeds_are_no_metrics_by_default(tmp_path):
     counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", format="samples")
     assert counts.suggested == ("score",)
     assert set(counts.fields) == {"score[score]", "score[eval_time]", "items"}
+
+
+def test_what_was_asked_right_and_answered_is_read_again_for_those_who_look(tmp_path):
+    rows = [
+        {"doc_id": k, "doc": {"question": f"q{k}?"}, "target": f"t{k}", "filtered_resps": [f"{{}} says {k}"],
+         "metrics": ["exact_match"], "exact_match": float(k % 2)} for k in range(4)
+    ]  # fmt: skip
+    for name in "xy":
+        (tmp_path / name).mkdir()
+        for task in ("one", "two"):
+            lines = [json.dumps(row).replace("{}", f"{name} in {task}") for row in rows]
+            (tmp_path / name / f"samples_{task}_2026-05-04T01-30-00.000000.jsonl").write_text("\n".join(lines) + "\n")
+    counts = read(tmp_path / "x", tmp_path / "y")
+    found = counts.telling.told({"one:1", "two:3"}, {"y"})
+    assert found == {
+        ("y", "one:1"): Told("q1?", "t1", "y in one says 1"), ("y", "two:3"): Told("q3?", "t3", "y in two says 3")
+    }  # fmt: skip
+    (tmp_path / "y" / "samples_one_2026-05-04T01-30-00.000000.jsonl").unlink()
+    assert [*counts.telling.told({"one:1", "two:3"}, {"y"})] == [("y", "two:3")]

@@ -238,7 +238,9 @@ def test_the_page_of_a_plan_says_how_its_gate_ended(folder):
     scores(folder, -0.9)
     (folder / "plan.toml").write_text(PLAN.replace('text = "night.txt"', 'html = "night.html"'))
     run_plan(load_plan(folder / "plan.toml"), cluster="none")
-    assert "gate: FAILED" in (folder / "night.html").read_text()
+    text = (folder / "night.html").read_text()
+    assert "✗ Gate FAILED" in text
+    assert "new is significantly worse than base" in text
 
 
 def test_a_gate_that_raises_leaves_results_reported_and_its_reason_said(folder, monkeypatch):

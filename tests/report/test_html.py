@@ -4,12 +4,16 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 from panel_of import rng_of
 
+import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.cli import commands
+from sigdask.comparison.presented.cells import p_cell
 from sigdask.counts import Counts
+from sigdask.report import page as of_page
 from sigdask.report.page import page, ranked
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
@@ -98,3 +102,35 @@ def test_the_command_line_writes_it(tmp_path):
     )
     assert found.exit_code == 0, found.output
     assert out.read_text().startswith("<!DOCTYPE html>")
+
+
+@sigdask.metric(higher_is_better=False, name="errors")
+def errors(score, items):
+    return score / items
+
+
+@pytest.mark.parametrize("metric", ["mean", errors])
+def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric):
+    """Against each comparison's own numbers, whichever of the two is A, and for a score of which less is better too."""
+    scores = {f"s{k}": np.round(rng_of(k).normal(k % 3, 1, 40), 2) for k in range(5)}
+    found = compare_all(Counts.from_scores(scores), metrics=[metric], trials=99, interval="auto", resamples=200)
+    [section], n_left_out = ranked.sections(found.table, 100, is_first=True, all_listed=True)
+    assert n_left_out == 0
+    best, *others = section.places
+    for place in others:
+        [r] = [r for r in found if {r.a, r.b} == {best.system, place.system}]
+        sign = -1 if r.a == best.system else 1
+        ends = sorted([sign * r.interval.low, sign * r.interval.high])
+        assert place.difference == f"{sign * r.difference:+.4f}"
+        assert place.interval == f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"
+        assert (place.p, place.verdict) == (p_cell(r.p_adjusted, 0.05), r.verdict(0.05))
+        drawn = [place.mark.low, place.mark.at, place.mark.high, section.zero]
+        numbers = [ends[0], sign * r.difference, ends[1], 0.0]
+        assert np.corrcoef(drawn, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths
+
+
+def test_rankings_of_all_sets_share_the_room(monkeypatch):
+    monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 6)
+    text = page({name: results() for name in ("news", "talks", "books")}, title="t")
+    assert text.count('<article class="ranking"') == 2
+    assert "And 1 more ranking; the JSON has all." in text

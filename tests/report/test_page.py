@@ -126,6 +126,7 @@ def test_rankings_are_sorted_and_filtered_too(opened, file, sets):
 
 def test_a_matrix_names_systems_on_both_axes_and_has_every_p(opened, file, sets):
     shown = opened(file)
+    shown.locator(".pairs").first.scroll_into_view_if_needed()
     matrix = shown.locator(".matrix table").first
     systems = [s.system for s in sets["news"].rankings()[0].systems]
     assert matrix.locator("thead th").all_text_contents() == systems
@@ -197,7 +198,8 @@ def test_print_has_the_rows_that_the_filters_leave(opened, file):
     shown.evaluate("dispatchEvent(new Event('beforeprint'))")
     shown.emulate_media(media="print")
     assert len(rows(shown)) == 28
-    assert not shown.locator(".filters").first.is_visible()
+    assert not shown.get_by_label("find").first.is_visible()
+    assert "28 of 56 rows" in shown.locator("body").inner_text()
     shown.evaluate("dispatchEvent(new Event('afterprint'))")
 
 

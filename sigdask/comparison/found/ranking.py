@@ -53,7 +53,7 @@ def groups(table: Table) -> Iterator[NDArray[np.int64]]:
     names = {score: score.name for score in table.metric.values}
     places = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
     metric = np.array([places[names[score]] for score in table.metric.values], np.int64)
-    keys = (table.test_set.codes, table.subset.codes, metric[table.metric.codes] if len(table) else metric)
+    keys = (table.test_set.codes, table.subset.codes, metric[table.metric.codes])
     _, first, own = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
     rows = np.argsort(own.reshape(-1), kind="stable")
     ends = np.cumsum(np.bincount(own.reshape(-1)))

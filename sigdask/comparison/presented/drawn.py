@@ -53,11 +53,11 @@ def pictures(table: Table) -> Iterator[Picture]:
     """Yield the pictures that fit: of each test set, subset and metric, then of each test set."""
     for rows in groups(table):
         own = table.take(rows)
-        yield Picture("forest", _of(own), partial(forest, own))
+        yield Picture("forest", of(own), partial(forest, own))
         if is_ranked(own):
-            yield Picture("critical-difference", _of(own), partial(critical_difference, own))
+            yield Picture("critical-difference", of(own), partial(critical_difference, own))
             if len(ranking_of(own).systems) <= MOST_IN_MATRIX:
-                yield Picture("matrix", _of(own), partial(matrix, own))
+                yield Picture("matrix", of(own), partial(matrix, own))
     for code in np.unique(table.test_set.codes).tolist():
         own = table.take(np.flatnonzero(table.test_set.codes == code))
         if np.count_nonzero(~np.isnan(own.p_value)) >= FEWEST_IN_CURVE:
@@ -148,9 +148,9 @@ def achieved_significance(table: Table) -> Figure:
     curves = {}
     for rows in groups(table):
         own = table.take(rows)
-        name = ", ".join(_of(own)) if several else own.metric[0].name
+        name = ", ".join(of(own)) if several else own.metric[0].name
         curves[name] = own.p_value
-    return figures.achieved_significance(curves, table.alpha, title="" if several else ", ".join(_of(table)[:-1]))
+    return figures.achieved_significance(curves, table.alpha, title="" if several else ", ".join(of(table)[:-1]))
 
 
 def null(table: Table, row: int, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> Figure:
@@ -222,12 +222,13 @@ def _key(table: Table) -> tuple[str, str, str]:
     return table.test_set[0], "" if subset is None else subset.value, table.metric[0].name
 
 
-def _of(table: Table) -> tuple[str, ...]:
+def of(table: Table) -> tuple[str, ...]:
+    """Return test set, value of the subset and metric, as far as they have names."""
     return tuple(part for part in _key(table) if part)
 
 
 def _title(table: Table) -> str:
-    return ", ".join(_of(table))
+    return ", ".join(of(table))
 
 
 def _fits(table: Table, asked: dict[str, Any]) -> bool:

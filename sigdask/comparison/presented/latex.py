@@ -123,20 +123,26 @@ def _floats(table: PaperTable, caption: str | None, label: str) -> Iterator[str]
     """Yield the lines of a table, in parts that fit a page each."""
     title = escaped(table.title) if caption is None else caption
     said = " ".join([title, *map(escaped, table.legend)])
-    parts = [(own[0].columns, rows) for own in _narrow(table.sections) for rows in _pages(own)]
+    forms = [(_form(own[0].columns), own) for own in _narrow(table.sections)]
+    parts = [(*form, rows) for form, own in forms for rows in _pages(own)]
     yield from (f"% note: {printable(note)}" for note in table.warnings)
-    for k, (columns, rows) in enumerate(parts):
+    for k, (size, opening, header, rows) in enumerate(parts):
         yield from (r"\clearpage", "") if k else ()
-        yield from (r"\begin{table}", rf"\centering{_size(columns)}")
+        yield from (r"\begin{table}", rf"\centering{size}")
         if k:
             yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
         else:
             yield from (rf"\caption{{{said}}}", rf"\label{{{label}}}")
-        yield rf"\begin{{tabular}}{{{''.join(map(_aligned, columns))}}}"
-        yield from (r"\toprule", _line(map(_header, columns)), r"\midrule", *rows, r"\bottomrule", r"\end{tabular}")
+        yield from (opening, r"\toprule", header, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}")
         if k == len(parts) - 1 and table.method:
             yield from ("", r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize {_method(table)}}}")
         yield from (r"\end{table}", "")
+
+
+def _form(columns: Sequence[Column]) -> tuple[str, str, str]:
+    """Return the size of type, what opens the tabular, and its header."""
+    opening = rf"\begin{{tabular}}{{{''.join(map(_aligned, columns))}}}"
+    return _size(columns), opening, _line(map(_header, columns))
 
 
 def _size(columns: Sequence[Column]) -> str:

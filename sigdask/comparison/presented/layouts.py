@@ -14,7 +14,7 @@ from sigdask.comparison.presented.described import sentences, sources, used
 from sigdask.comparison.presented.paper import Column, PaperTable, Section
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Coded, Subset, Table, Value
-from sigdask.options import PRINTED
+from sigdask.options import PRINTED, Layout
 from sigdask.statistics.letters import best
 from sigdask.statistics.rounding import limits_text, p_text
 
@@ -50,11 +50,15 @@ def tables(results: Results, layout: str | None = None, digits: int | None = Non
     PRINTED["digits"].check("digits", digits)
     table = results.table
     own = _Groups.of(table)
-    if layout is None:
-        layout = "systems" if own.design and own.n_systems > 2 else "pairs"
+    layout = layout or own.layout
     by_system = layout == "systems" and len(table)
     made = _by_system(results, own, digits) if by_system else _by_pair(results, digits)
     return [made, *([_together(results, digits)] if results.together else [])]
+
+
+def natural(table: Table) -> Layout:
+    """Return the layout that comparisons have by themselves."""
+    return _Groups.of(table).layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,10 +69,10 @@ class _Groups:
     ----------
     tables : list of Table
         One of each.
+    scores : list of Scored
+        Their systems.
     design : {"letters", "baseline", ""}
         All pairs were compared, two-sided, or all systems with one; or neither.
-    n_systems : int
-        Of the largest group.
     """
 
     tables: list[Table]
@@ -84,8 +88,8 @@ class _Groups:
         return _Groups(own, scores, "baseline" if own and all(map(_has_baseline, scores)) else "")
 
     @property
-    def n_systems(self) -> int:
-        return max(len(each.systems) for each in self.scores)
+    def layout(self) -> Layout:
+        return "systems" if self.design and max(len(each.systems) for each in self.scores) > 2 else "pairs"
 
 
 def _has_baseline(own: Scored) -> bool:

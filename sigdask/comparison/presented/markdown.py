@@ -80,5 +80,5 @@ def _cells(column: Column) -> list[str]:
     if column.marks is None:
         return texts
     marks = {mark: mark and f" {escaped(mark)}" for mark in dict.fromkeys(column.marks)}
-    widest = max(map(len, marks.values()))
+    widest = max(map(len, marks.values()), default=0)
     return [text + marks[mark].ljust(widest) for text, mark in zip(texts, column.marks, strict=True)]

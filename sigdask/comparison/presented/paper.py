@@ -5,7 +5,7 @@ Texts are as they are printed; names are as users gave them, and each writer esc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +35,12 @@ class Column:
     is_name: bool = False
     bold: NDArray[np.bool_] | None = None
     marks: Sequence[str] | None = None
+
+    def rows(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield text, whether it is bold, and mark of each row."""
+        n = len(self.texts)
+        bold = [False] * n if self.bold is None else self.bold.tolist()
+        return zip(self.texts, bold, [""] * n if self.marks is None else self.marks, strict=True)
 
     def chosen(self, rows: Sequence[int]) -> Column:
         """Return some rows."""

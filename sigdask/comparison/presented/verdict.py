@@ -62,6 +62,8 @@ class Verdict:
         Rows of the table that another seed, or a few more or fewer units, could turn; the closest first.
     n_significant, n_undecided, n_comparisons : int
         Comparisons that are significant, undecided, and all.
+    is_ranking : bool
+        Whether all systems were compared with each other, three or more, two-sided.
     best : tuple of Best
         Of each test set, subset and metric; none where the comparisons give no order.
     """
@@ -74,6 +76,7 @@ class Verdict:
     n_significant: int
     n_undecided: int
     n_comparisons: int
+    is_ranking: bool
     best: tuple[Best, ...]
 
 
@@ -89,6 +92,7 @@ def of(results: Results) -> Verdict:
     decision = table.decision
     is_checked = not bool(table.disagrees.any())
     answer, sentences = _answer(results)
+    contests = Contests.of(table)
     return Verdict(
         headline=_full(answer if is_checked else DOUBT + answer),
         sentences=tuple(map(_full, sentences)),
@@ -98,7 +102,8 @@ def of(results: Results) -> Verdict:
         n_significant=int(np.count_nonzero(decision == 1)),
         n_undecided=int(np.count_nonzero(decision == -1)),
         n_comparisons=len(table),
-        best=tuple(_best(results)),
+        is_ranking=len(table) > 0 and contests.shape == ALL,
+        best=tuple(_best(results, contests)),
     )
 
 
@@ -114,9 +119,8 @@ def _full(text: str) -> str:
     return f"{text}."
 
 
-def _best(results: Results) -> list[Best]:
+def _best(results: Results, c: Contests) -> list[Best]:
     table = results.table
-    c = Contests.of(table)
     if not len(table) or c.shape not in {PAIR, BASELINE, ALL}:
         return []
     names = _leaders(c) if c.shape != BASELINE else _above_baseline(c)

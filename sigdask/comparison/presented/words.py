@@ -113,7 +113,8 @@ def _family(results: Results) -> str:
     if note is None:
         return ""
     counted = "" if note.n_trials is None else f", {note.n_trials:,} {'arrangements' if note.exact else 'trials'}"
-    return f"; p adjusted by {ADJUSTED[note.adjust]} over {note.n_comparisons:,} comparisons{counted}"
+    n = f"{note.n_comparisons:,} comparison{'s' * (note.n_comparisons != 1)}"
+    return f"; p adjusted by {ADJUSTED[note.adjust]} over {n}{counted}"
 
 
 def is_adjusted(table: Table) -> bool:

@@ -30,6 +30,7 @@ from sigdask.formats.samples import harness, inspect
 from sigdask.formats.samples.files import files_of, named_logs
 from sigdask.formats.samples.newest import LOGS, chosen
 from sigdask.formats.samples.sample import Log, Sample
+from sigdask.formats.samples.told import FromLogs
 
 CLOCK = re.compile(
     r"(.*[_. -])?(t_?stamp|time_?stamp|date_?time|(start|end|run|wall)?_?time|date|created|updated|seed)"
@@ -56,7 +57,9 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
             found.add(log.system or sample.system, sample)
             if apart is not None:
                 found.check_log(apart, sample)
-    return replace(found.counts(), files=tuple(log.path for log in logs))
+    counts = found.counts()
+    telling = FromLogs(tuple(logs), options, one_task=len({*counts.group("task").levels}) == 1)
+    return replace(counts, files=tuple(log.path for log in logs), telling=telling)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001

@@ -26,6 +26,7 @@ def text_counts(
     groups: Mapping[str, Sequence[str]] | None = None,
     suggested: tuple[str, ...],
     warnings: Sequence[str] = (),
+    asked: Texts | None = None,
 ) -> Counts:
     """Make counts of texts.
 
@@ -40,6 +41,8 @@ def text_counts(
         this system leave out, or ("zero") an empty text.
     ids, groups, suggested, warnings
         As in `Counts`.
+    asked : sequence of str, optional
+        A source text an item, to be shown.
     """
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
@@ -59,6 +62,7 @@ def text_counts(
         outputs=Outputs(
             tuple(objects([text or "" for text in texts]) for texts in systems.values()),
             objects(list(zip(*references, strict=True))),
+            asked,
         ),
         suggested=suggested,
         warnings=tuple(warnings),

@@ -38,6 +38,7 @@ class Document:
 
     attributes: dict[str, str]
     order: dict[str, None] = field(default_factory=dict)
+    source: Texts = field(default_factory=dict)
     references: dict[str, Texts] = field(default_factory=dict)
     outputs: dict[str, Texts] = field(default_factory=dict)
 
@@ -102,6 +103,7 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
         groups=_groups(documents, items),
         suggested=suggested,
         warnings=warnings,
+        asked=[documents[d].source.get(s) for d, s in items] if any(d.source for d in documents.values()) else None,
     )
 
 
@@ -141,7 +143,9 @@ def _add_sgml(documents: dict[str, Document], sources: Sequence[Source]) -> None
             name = (own if len(written) == 1 else None) or part.name or stem(source.path)
             document = documents.setdefault(part.document, Document({"collection": "", **part.attributes}))
             document.order.update(dict.fromkeys(part.texts))
-            if part.kind != "src":
+            if part.kind == "src":
+                document.source.update(part.texts)
+            else:
                 given = document.references if part.kind == "ref" else document.outputs
                 if part.texts.keys() & given.get(name, {}).keys():
                     place = f"{source.path}, document {part.document!r}"
@@ -207,6 +211,7 @@ def _add(document: Document, element: Any, place: str) -> None:
         texts = _segments(part, place)
         document.order.update(dict.fromkeys(texts))
         if part.tag == "src":
+            document.source.update(texts)
             continue
         given = document.references if part.tag == "ref" else document.outputs
         name = part.get("translator", UNNAMED) if part.tag == "ref" else part.get("system")

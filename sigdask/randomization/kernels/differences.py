@@ -85,6 +85,24 @@ def add_scores(a, b, slack, weight, out, tie):
 
 
 @compiled()
+def mark_extreme(differences, tie, observed, extreme):
+    """Say of each difference of one pair whether it is an exceedance.
+
+    Parameters
+    ----------
+    differences, tie : float64 array, shape (n_trials,)
+        As `add_linear` and its like make them.
+    observed : float
+    extreme : bool array, shape (n_trials, 3)
+        Filled: T >= t, T <= t, |T| >= |t|.
+    """
+    size = abs(observed)
+    for k in range(differences.shape[0]):
+        high, low, far = tails(np.float64, differences[k], observed, size, tie[k])
+        extreme[k, 0], extreme[k, 1], extreme[k, 2] = high, low, far
+
+
+@compiled()
 def raise_maxima(differences, tie, observed, scales, own, side, largest, counts):
     """Count hypotheses, given in ascending order of their observed statistic.
 

@@ -148,19 +148,19 @@ class OutputsPanel:
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count exceedances of the pair; the same guarantees as `Panel.tally`."""
-        a, b = self._shuffled(run=run, first=first, n_trials=n_trials)
+        [(a, b)] = self.shuffled(run=run, first=first, n_trials=n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
         observed = self.scores[0, 0] - self.scores[1, 0]
         count_scores(a, b, np.zeros_like(a), observed, counts[0, 0])
         return Tally(n_trials, counts)
 
-    def _shuffled(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
-        """Return the scores of both pseudo-systems, shape (2, n_trials)."""
-        found = np.empty((2, n_trials))
+    def shuffled(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
+        """Return the scores of both pseudo-systems, shape (1, 2, n_trials)."""
+        found = np.empty((1, 2, n_trials))
         for start in range(0, n_trials, SWAPS):
             here = min(SWAPS, n_trials - start)
             for k, swapped in enumerate(self.swaps(run=run, first=first + start, n_trials=here)):
-                found[:, start + k] = self.score(swapped)
+                found[0, :, start + k] = self.score(swapped)
         return found
 
     def digests(self) -> Digests:
@@ -173,7 +173,7 @@ class OutputsPanel:
 
     def swap_deviations(self) -> NDArray[np.float64]:
         """Return the standard deviation of the shuffled difference over the first trials of the first run."""
-        a, b = self._shuffled(run=0, first=0, n_trials=DEVIATION_TRIALS)
+        [(a, b)] = self.shuffled(run=0, first=0, n_trials=DEVIATION_TRIALS)
         return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # about 0, the mean of shuffled differences
 
     @property

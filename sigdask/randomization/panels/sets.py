@@ -91,6 +91,13 @@ class PresencePanel:
                 count_scores(a, b, np.zeros_like(a), observed[p, m], counts[p, m])
         return Tally(n_trials, counts)
 
+    def shuffled(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
+        """Return the scores of both pseudo-systems of each pair under the first metric, (n_pairs, 2, n_trials)."""
+        parts: list[list[NDArray[np.float64]]] = [[] for _ in self.pairs]
+        for p, found in distinct_terms(self, run=run, first=first, n_trials=n_trials):
+            parts[p].append(scores_of(found, int(self.totals[0, 2]), self.metrics[0].form))
+        return np.stack([np.concatenate(own, axis=1) for own in parts])
+
     def digests(self) -> Digests:
         """Return digests of pairs of sets: of each term, which units hold it, whatever numbers terms have."""
         units = mixed(self.addresses.astype(np.uint64))

@@ -19,7 +19,7 @@ from sigdask.report.page import behind, comparisons
 from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, answer, close
 from sigdask.report.page.frame import Part, framed
 from sigdask.report.page.grids import Grid
-from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, Section, sections
+from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, Section, sections
 from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.trials import trials_text
 
@@ -138,6 +138,7 @@ def page(
         "adjusted": is_adjusted(table),
         "most_in_matrix": MOST_IN_MATRIX,
         "most_open": MOST_OPEN,
+        "drawing": WIDTH,
         "citations": list(dict.fromkeys(citation(results) for results in shown.values())),
         "curve": behind.curve(table),
     }
@@ -148,7 +149,7 @@ def page(
 def _of_sets(sets: Mapping[str, Results], *, all_listed: bool) -> Iterator[OfSet]:
     n_left = MOST_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
-        found, n_left_out = sections(results.table, n_left, all_listed=all_listed)
+        found, n_left_out = sections(results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed)
         n_left -= sum(len(own.places) for own in found)
         together = behind.over_sets(f"together-{k}", results) if results.together else None
         yield OfSet(name, found, n_left_out, together, [*trials_text(results)])

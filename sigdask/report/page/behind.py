@@ -56,7 +56,9 @@ def classical_tests(table: Table) -> Classical:
     left_out = ""
     if len(tested) > MOST_TESTED:
         left_out = f"Of {MOST_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
-    return Classical(Grid("tests", "Classical tests of the same comparisons", columns, left_out), misfits)
+    contrast = "".join("1" if line.is_contrast else "0" for line in lines)
+    more = {"quiet": contrast}
+    return Classical(Grid("tests", "Classical tests of the same comparisons", columns, left_out, more), misfits)
 
 
 def over_sets(name: str, results: Results) -> Grid:

@@ -85,14 +85,16 @@ def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[Column]:
     yield Column("calls", coded(close, lambda is_close: "close" if is_close else ""), is_filter=True, is_hidden=True)
     yield Column("checks", _checks(table), is_filter=True)
     counted = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _stopped(table))
-    yield Column("interval of p", by_rows(table, counted, lambda r: _limits(r, table.alpha)), is_number=True)
-    yield Column("method", by_rows(table, counted, how))
+    yield Column(
+        "interval of p", by_rows(table, counted, lambda r: _limits(r, table.alpha)), is_number=True, is_aside=True
+    )
+    yield Column("method", by_rows(table, counted, how), is_aside=True)
     units = by_rows(table, (table.n_discordant, table.n_units), _units)
-    yield Column("units that differ", units, is_number=True)
+    yield Column("discordant units", units, is_number=True, is_aside=True)
     if sure is not None:
-        yield Column("paired d", coded(sure.paired_d, _effect), is_number=True)
+        yield Column("paired d", coded(sure.paired_d, _effect), is_number=True, is_aside=True)
         how_sure = by_rows(table, (sure.confidence, sure.method.codes), _how_sure)
-        yield Column("method of the interval", how_sure)
+        yield Column("method of the interval", how_sure, is_aside=True)
 
 
 def _p_heads(table: Table) -> list[str]:

@@ -32,6 +32,8 @@ class Column:
         Whether a choice of its values narrows the table.
     is_hidden : bool
         Whether it is for the script alone.
+    is_aside : bool
+        Whether it says how a number was had: paper has no room for it.
     """
 
     head: str
@@ -39,6 +41,7 @@ class Column:
     is_number: bool = False
     is_filter: bool = False
     is_hidden: bool = False
+    is_aside: bool = False
 
     def data(self) -> dict[str, Any]:
         """Return what the script reads: distinct texts, and each row's place among them where texts repeat."""
@@ -46,7 +49,7 @@ class Column:
         own: dict[str, Any] = {"head": self.head, "values": self.texts.values}
         if codes != [*range(len(codes))]:
             own["codes"] = codes
-        marks = {"number": self.is_number, "filter": self.is_filter, "hidden": self.is_hidden}
+        marks = {"number": self.is_number, "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside}
         return own | {name: True for name, is_so in marks.items() if is_so}
 
 

@@ -76,16 +76,12 @@ const sigdask = (() => {
       ...selects.map(([, label]) => label), make("label", {}, make("span", {}, "find"), search), status);
     bar.addEventListener("input", tell);
     bar.addEventListener("submit", (event) => event.preventDefault());
-    return { bar, status, set: (head, value) => {
-      selects.forEach(([select]) => { select.value = select.name in head ? `=${head[select.name]}` : ""; });
-      search.value = value;
-      tell();
-    } };
+    return { bar, status, tell };
   };
 
   /* ---- grids: tables whose rows are drawn as they scroll ---- */
 
-  const MOST_PRINTED = 2000;
+  const MOST_PRINTED = 500;
   const BEYOND = 12; // rows that are drawn above and below what is seen
   const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree" };
 
@@ -116,7 +112,7 @@ const sigdask = (() => {
       const visible = this.columns.filter((own) => !own.hidden);
       this.layout = visible.flatMap((own) => (own.head === "A − B" && this.plot ? [own, null] : [own]));
       this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : sortingHead(
-        own.head, { class: own.number ? "n" : null }, () => this.heads, (down) => this.sort(own, down)));
+        own.head, { class: this.kind(own) }, () => this.heads, (down) => this.sort(own, down)));
       this.body = make("tbody");
       this.table = make("table", {}, make("caption", {}, this.caption),
         make("colgroup", {}, ...this.layout.map((own) => this.width(own))),
@@ -126,16 +122,21 @@ const sigdask = (() => {
       this.filters = filterBar(this.caption, choices, (chosen, words) => this.filter(chosen, words));
       this.place.replaceChildren(this.filters.bar, this.scroll);
       this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()));
-      new ResizeObserver(() => this.draw()).observe(this.scroll);
+      new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.scroll);
       this.filter({}, []);
     }
 
     /** A column as wide as its longest text, within limits, so that rows may come and go. */
     width(own) {
-      const made = make("col");
+      const made = make("col", { class: own?.aside ? "aside" : null });
       if (own === null) made.className = "drawn";
       else made.style.width = `${Math.min(own.values.reduce((most, text) => Math.max(most, text.length), own.head.length + 2), 38) + 2.5}ch`;
       return made;
+    }
+
+    /** The classes of a column's cells. */
+    kind(own, more = null) {
+      return [own.number && "n", own.aside && "aside", more].filter(Boolean).join(" ") || null;
     }
 
     filter(chosen, words) {
@@ -160,9 +161,18 @@ const sigdask = (() => {
     refresh() {
       this.shown = this.order.filter((row) => this.tests.every((test) => test(row)));
       this.table.setAttribute("aria-rowcount", this.shown.length + 1);
-      this.filters.status.textContent = some(this.shown.length, this.n, "row");
       this.scroll.scrollTop = 0;
+      this.tell();
       this.draw();
+    }
+
+    tell(more = "") {
+      this.filters.status.textContent = some(this.shown.length, this.n, "row") + more;
+    }
+
+    print() {
+      this.tell(this.shown.length > MOST_PRINTED ? `, of which the first ${MOST_PRINTED} are printed` : "");
+      this.draw(MOST_PRINTED);
     }
 
     /** Draw the rows that are seen, or so many of all of them. */
@@ -191,12 +201,12 @@ const sigdask = (() => {
         if (own === null) return make("td", { class: "drawn" }, this.picture(row));
         const text = own.values[own.at(row)];
         const wins = (own.head === "A" && better === "1") || (own.head === "B" && better === "2");
-        const kind = own.number ? "n" : own.head === "verdict" || own.head === "checks" ? `mark ${MARKS[text] ?? "open"}` : wins ? "wins" : null;
+        const mark = own.head === "verdict" || own.head === "checks" ? `mark ${MARKS[text] ?? "open"}` : wins && "wins";
         const title = own.head === "verdict" && this.notes.has(row) ? `${text}; ${this.notes.get(row)}` : text;
         const button = own.head === "A" && this.opened.rows.has(row) ? this.button(row) : null;
-        return make("td", { class: kind, title: title.length > 12 ? title : null }, button, text);
+        return make("td", { class: this.kind(own, mark), title: title.length > 12 ? title : null }, button, text);
       });
-      const found = this.cell("verdict", row) === "significant" ? "found" : null;
+      const found = this.cell("verdict", row) === "significant" ? "found" : this.held.quiet?.[row] === "1" ? "quiet" : null;
       return make("tr", { "aria-rowindex": k + 2, "data-row": row, class: found }, ...cells);
     }
 
@@ -241,8 +251,8 @@ const sigdask = (() => {
   const grids = new Map([...document.querySelectorAll(".grid")].map((place) => [place.dataset.grid, new Grid(place)]));
   const comparisons = grids.get("comparisons");
 
-  addEventListener("beforeprint", () => grids.forEach((grid) => grid.draw(MOST_PRINTED)));
-  addEventListener("afterprint", () => grids.forEach((grid) => grid.draw()));
+  addEventListener("beforeprint", () => grids.forEach((grid) => grid.print()));
+  addEventListener("afterprint", () => grids.forEach((grid) => grid.refresh()));
 
   /* ---- rankings: tables that stand in the page ---- */
 
@@ -276,7 +286,7 @@ const sigdask = (() => {
     const made = filterBar("rankings", [["test set", values("set")], ["subset", values("subset")], ["metric", values("metric")]],
       filterRankings(() => made.status));
     document.querySelector("#rankings .bar").replaceWith(made.bar);
-    made.set({}, "");
+    made.tell();
   }
 
   /* ---- matrices: every pair of a ranking ---- */
@@ -318,11 +328,14 @@ const sigdask = (() => {
       make("table", {}, caption, make("thead", {}, head), make("tbody", {}, ...rows))));
   };
 
-  for (const own of rankings) {
-    const place = own.querySelector(".pairs");
-    if (place?.open) drawMatrix(own);
-    place?.addEventListener("toggle", () => { if (place.open && !place.querySelector("table")) drawMatrix(own); });
-  }
+  const near = new IntersectionObserver((seen) => seen.filter((own) => own.isIntersecting).forEach(({ target }) => {
+    near.unobserve(target);
+    drawMatrix(target.closest(".ranking"));
+  }), { rootMargin: "600px" });
+  document.querySelectorAll(".matrix").forEach((place) => near.observe(place));
+  addEventListener("beforeprint", () => rankings.forEach((own) => {
+    if (own.querySelector(".pairs")?.open && !own.querySelector(".matrix table")) drawMatrix(own);
+  }));
 
   performance.mark("sigdask:ready");
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
 from sigdask.comparison.presented.cells import letters_text, p_cell, score_text, signed
 from sigdask.comparison.table import Table
+from sigdask.statistics.letters import Ranked
 
 MOST_IN_MATRIX = 150
 """Systems up to which every pair is drawn."""
@@ -18,17 +20,17 @@ MOST_IN_MATRIX = 150
 MOST_IN_RANKINGS = 5000
 """Systems listed in all rankings together, but for the first."""
 
-WIDTH, PAD = 240, 6
+WIDTH, PAD = 340, 14
 """Of the drawing of differences, and what stays free at its sides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a difference and the ends of its interval stand in the drawing; an arrow where an end is beyond it."""
+    """Where a difference and the ends of its interval, if it has one, stand in the drawing."""
 
     at: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Section:
         return self.ranking.metric + (f" ({subset['column']} {subset['value']})" if subset else "")
 
 
-def sections(table: Table, n_left: int, *, all_listed: bool) -> tuple[list[Section], int]:
+def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[Section], int]:
     """Return the rankings of a test set that the page has room for, and how many it leaves out.
 
     Parameters
@@ -103,6 +105,8 @@ def sections(table: Table, n_left: int, *, all_listed: bool) -> tuple[list[Secti
         Of the test set.
     n_left : int
         Systems that there is room for.
+    is_first : bool
+        Whether no ranking stands before them: the first has room always.
     all_listed : bool
         Whether the page has every comparison, of which matrices are drawn.
     """
@@ -110,70 +114,89 @@ def sections(table: Table, n_left: int, *, all_listed: bool) -> tuple[list[Secti
     n_left_out = 0
     for own in ranked(table):
         ranking = ranking_of(own)
-        n_left -= len(ranking.systems)
-        if n_left < 0 and found:
+        if n_left < len(ranking.systems) and not is_first:
             n_left_out += 1
         else:
             found.append(_section(own, ranking, all_listed=all_listed))
+            n_left -= len(ranking.systems)
+        is_first = False
     return found, n_left_out
 
 
 def _section(table: Table, ranking: Ranking, *, all_listed: bool) -> Section:
     """Draw each system's difference from the best."""
-    best = ranking.systems[0].system
-    rows, signs = _against(table, best)
-    difference = signs * table.difference[rows]
-    low, high = _ends(table, rows, signs)
-    scale = _Scale.of(np.concatenate([difference, low, high]))
-    verdicts = [r.verdict(table.alpha) for r in table.take(rows).results()]
-    p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)[rows].tolist()
-    others = {table.b[row] if table.a[row] == best else table.a[row]: k for k, row in enumerate(rows.tolist())}
-    places = []
-    for own in ranking.systems:
-        k = others.get(own.system)
-        named = (own.rank, own.system, score_text(own.score), letters_text(own.letters))
-        if k is None:
-            places.append(Place(*named, mark=Mark(scale.at(0.0), None, None)))
-            continue
-        has = bool(np.isfinite(low[k]) and np.isfinite(high[k]))
-        places.append(
-            Place(
-                *named,
-                signed(float(difference[k])),
-                f"[{signed(float(low[k]))}, {signed(float(high[k]))}]" if has else "",
-                p_cell(p[k], table.alpha),
-                verdicts[k],
-                Mark(
-                    scale.at(float(difference[k])),
-                    scale.at(float(low[k])) if has else None,
-                    scale.at(float(high[k])) if has else None,
-                ),
-            )
-        )
-    sure = table.intervals
-    confidence = f"{100 * sure.confidence[rows[0]]:.4g} %" if sure is not None and len(rows) else ""
+    found = _Against.best(table, ranking.systems[0].system)
+    scale = _Scale.of(np.concatenate([found.difference, found.low, found.high]))
+    places = [_place(own, found, scale, table.alpha) for own in ranking.systems]
     fits = all_listed and len(places) <= MOST_IN_MATRIX
-    return Section(ranking, places, scale.at(0.0), scale.ticks(), fits, confidence)
+    return Section(ranking, places, scale.at(0.0), scale.ticks(), fits, found.confidence)
 
 
-def _against(table: Table, best: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the rows of a system's comparisons, and the sign that makes of A - B the other's score less its own."""
-    is_a = np.array([name == best for name in table.a.values], np.bool_)[table.a.codes]
-    is_b = np.array([name == best for name in table.b.values], np.bool_)[table.b.codes]
-    rows = np.flatnonzero(is_a | is_b)
-    return rows, np.where(is_a[rows], -1.0, 1.0)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Against:
+    """The comparisons of a ranking's best system with the others, each difference that of the other's score from its.
+
+    Attributes
+    ----------
+    rows : mapping of str to int
+        By the other system, its place in the arrays.
+    difference, low, high, p : float64 array
+        The ends of intervals are NaN where there is none, or no bound.
+    verdicts : sequence of str
+        In words.
+    confidence : str
+        Of the intervals; empty without them.
+    """
+
+    rows: Mapping[str, int]
+    difference: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p: NDArray[np.float64]
+    verdicts: Sequence[str]
+    confidence: str
+
+    @staticmethod
+    def best(table: Table, best: str) -> _Against:
+        """Find the comparisons with the best."""
+        a, b = (np.array([name == best for name in c.values], np.bool_)[c.codes] for c in (table.a, table.b))
+        own = table.take(np.flatnonzero(a | b))
+        is_a = a[a | b]
+        others = [own.b[k] if first else own.a[k] for k, first in enumerate(is_a.tolist())]
+        low, high, confidence = _ends(own)
+        return _Against(
+            {name: k for k, name in enumerate(others)},
+            np.where(is_a, -own.difference, own.difference),
+            np.where(is_a, -high, low),
+            np.where(is_a, -low, high),
+            np.where(np.isnan(own.p_adjusted), own.p_value, own.p_adjusted),
+            [r.verdict(table.alpha) for r in own.results()],
+            confidence,
+        )
 
 
-def _ends(
-    table: Table, rows: NDArray[np.int64], signs: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of the intervals of these differences."""
+def _ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+    """Return the ends of intervals that have both, and how sure they are."""
     sure = table.intervals
     if sure is None:
-        nothing = np.full(len(rows), np.nan)
-        return nothing, nothing
-    low, high = sure.low[rows], sure.high[rows]
-    return np.where(signs < 0, -high, low), np.where(signs < 0, -low, high)
+        nothing = np.full(len(table), np.nan)
+        return nothing, nothing, ""
+    has = np.isfinite(sure.low) & np.isfinite(sure.high)
+    found = np.unique(sure.confidence[has])
+    confidence = f"{100 * found[0]:.4g} %" if len(found) else ""
+    return np.where(has, sure.low, np.nan), np.where(has, sure.high, np.nan), confidence
+
+
+def _place(own: Ranked, found: _Against, scale: _Scale, alpha: float) -> Place:
+    named = (own.rank, own.system, score_text(own.score), letters_text(own.letters))
+    k = found.rows.get(own.system)
+    if k is None:
+        return Place(*named, mark=Mark(scale.at(0.0)))
+    difference, low, high = (float(column[k]) for column in (found.difference, found.low, found.high))
+    has = not math.isnan(low)
+    interval = f"[{signed(low)}, {signed(high)}]" if has else ""
+    mark = Mark(scale.at(difference), *(map(scale.at, (low, high)) if has else ()))
+    return Place(*named, signed(difference), interval, p_cell(found.p[k], alpha), found.verdicts[k], mark)
 
 
 @dataclass(frozen=True, slots=True)

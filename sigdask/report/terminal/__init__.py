@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.presented import verdict
+from sigdask.comparison.presented import signature, verdict
+from sigdask.comparison.presented.answering.amounts import in_points
 from sigdask.comparison.presented.verdict import Verdict
 from sigdask.comparison.presented.words import citation, is_adjusted
 from sigdask.comparison.results import Results
@@ -51,13 +52,12 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
     parts = [answer(found)]
     if not len(results):
         return parts[0]
-    rankings = results.rankings()
-    parts += ranked.text(rankings, results.alpha, width, everything=everything, verbose=verbose)
+    parts += ranked.text(results, found, width, everything=everything, verbose=verbose)
     parts += together.text(results, width, everything=everything)
-    rows = _shown(results, found, ranked=bool(rankings), everything=everything, verbose=verbose)
+    rows = _shown(results, found, ranked=found.is_ranking, everything=everything, verbose=verbose)
     shown = [*results.table.take(rows).results()]
-    title = remarks.title(found) if rankings and len(rows) < len(results) else ""
-    parts += tables.text(shown, results.alpha, width, title=title)
+    title = remarks.title(found) if found.is_ranking and len(rows) < len(results) else ""
+    parts += tables.text(shown, results.alpha, width, points=in_points(results.table), title=title)
     parts += _rest(results, found, len(rows))
     parts += _classical(results, shown, width, everything=everything)
     if verbose or everything:
@@ -66,9 +66,8 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
         parts += list(trials_text(results))
     else:
         parts += list(stopping_text(results))
-    parts.append(
-        "\n".join([*remarks.lines(results, found, shown, verbose=verbose), *_signatures(results), citation(results)])
-    )
+    said = remarks.lines(results, found, shown, verbose=verbose)
+    parts.append("\n".join([*said, *_signatures(results), citation(results), *_shared(results, verbose=verbose)]))
     return "\n\n".join(part.strip("\n") for part in parts)
 
 
@@ -103,7 +102,7 @@ def _rest(results: Results, found: Verdict, n_shown: int) -> Iterator[str]:
     text += f", {n_not:,} not significant" if n_not else ""
     if is_adjusted(results.table) and results.family is not None:
         text += f" (p adjusted by {results.family.adjust})"
-    yield f"{text}; {remarks.which(results, found, n_shown)} (--all shows all, --json FILE keeps them)"
+    yield f"{text}; {remarks.which(found, n_shown)} (--all shows all, --json FILE keeps them)"
 
 
 def _classical(results: Results, shown: Sequence[Result], width: int | None, *, everything: bool) -> list[str]:
@@ -111,6 +110,12 @@ def _classical(results: Results, shown: Sequence[Result], width: int | None, *, 
     if len(results) <= FEW or everything:
         return classical.text(shown, results.alpha, width)
     return [classical.ELSEWHERE] if results.table.tests else []
+
+
+def _shared(results: Results, *, verbose: bool) -> list[str]:
+    """Return what the signatures of all tests have in common, where details do not give each of them."""
+    found = None if verbose else signature.shared(results.table)
+    return [] if found is None else [f"signature: {found}"]
 
 
 def _signatures(results: Results) -> list[str]:

@@ -38,3 +38,5 @@ def _lines(r: Result, alpha: float) -> Iterator[str]:
         yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: {beside_text(b, alpha)}")
     for note in r.warnings:
         yield printable(f"    note: {note}")
+    if r.test_signature is not None:
+        yield f"    signature: {r.test_signature}"

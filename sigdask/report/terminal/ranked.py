@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sigdask.comparison.found.ranking import Ranking
 from sigdask.comparison.presented.cells import MOST_LETTERS, letters_text, score_text
+from sigdask.comparison.presented.verdict import Verdict
+from sigdask.comparison.results import Results
 from sigdask.report.layout import lay_out
 from sigdask.writing import printable
 
@@ -16,45 +16,54 @@ MOST = 6
 """Rankings that are shown unless all are asked for."""
 
 
-def text(found: Sequence[Ranking], alpha: float, width: int | None, *, everything: bool, verbose: bool) -> list[str]:
-    """Return the rankings, a part each."""
-    shown = found if everything else found[:MOST]
+def text(results: Results, found: Verdict, width: int | None, *, everything: bool, verbose: bool) -> list[str]:
+    """Return the rankings of some results, a part each.
+
+    Parameters
+    ----------
+    results : Results
+        What was found.
+    found : Verdict
+        On these.
+    width : int or None
+        Columns of the terminal; unlimited when None (a pipe).
+    everything, verbose : bool
+        Whether all are shown, and with what is told of all pairs.
+    """
+    rankings = results.rankings()
+    shown = rankings if everything else rankings[:MOST]
     most = None if everything else SHOWN
-    parts = ["\n".join(_ranking(ranking, alpha, width, most, verbose=verbose or everything)) for ranking in shown]
-    more = len(found) - len(shown)
+    best = {(one.test_set, str(one.subset), one.metric): {*one.names} for one in found.best}
+    parts = []
+    for ranking in shown:
+        own = best.get((ranking.test_set, str(ranking.subset), ranking.metric), set())
+        parts.append("\n".join(_ranking(ranking, own, width, most)))
+        if verbose or everything:
+            power = f"{ranking.discriminative_power:.1%}"
+            parts[-1] += f"\ndiscriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
+    more = len(rankings) - len(shown)
     return [*parts, f"and {more:,} more rankings (--all shows all, --json FILE keeps them)"] if more else parts
 
 
-def _ranking(ranking: Ranking, alpha: float, width: int | None, most: int | None, *, verbose: bool) -> list[str]:
+def _ranking(ranking: Ranking, best: set[str], width: int | None, most: int | None) -> list[str]:
     where = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
-    names, how, cells = _groups(ranking)
+    header, how, cells = _groups(ranking, best)
     shown = zip(ranking.systems[:most], cells[:most], strict=True)
     rows = [[str(s.rank), s.system, score_text(s.score), cell] for s, cell in shown]
     lines = [
         printable(f"{name}ranking by {ranking.metric}{where}; {how}"),
-        lay_out(["rank", "system", "score", names], rows, width),
+        lay_out(["rank", "system", "score", header], rows, width),
     ]
-    if len(ranking.systems) > len(rows):
-        lines.append(f"and {len(ranking.systems) - len(rows):,} more (--all shows all)")
-    if verbose:
-        power = f"{ranking.discriminative_power:.1%}"
-        lines.append(f"discriminative power {power}: pairs with unadjusted p at most {alpha:g}")
-    return lines
+    more = len(ranking.systems) - len(rows)
+    return [*lines, f"and {more:,} more (--all shows all)"] if more else lines
 
 
-def _groups(ranking: Ranking) -> tuple[str, str, list[str]]:
+def _groups(ranking: Ranking, best: set[str]) -> tuple[str, str, list[str]]:
     """Return the header, the meaning and the cells of a column that tells which systems are significantly different."""
-    systems = ranking.systems
-    if not any(s.letters for s in systems):
-        return (
-            "groups",
-            "no letters, since too many groups of systems are not significantly different",
-            [""] * len(systems),
-        )
-    if max(len(s.letters) for s in systems) <= MOST_LETTERS:
+    letters = [s.letters for s in ranking.systems]
+    if all(letters) and (not best or max(map(len, letters)) <= MOST_LETTERS):
         how = "systems that share a letter are not significantly different"
-        return "groups", how, [letters_text(s.letters) for s in systems]
-    best = {*systems[0].letters}
-    cells = ["" if best.isdisjoint(s.letters) else "=" for s in systems]
-    return "", "= not significantly different from the best (--json FILE has the letters of all groups)", cells
+        return "groups", how, [*map(letters_text, letters)]
+    cells = ["=" if s.system in best else "" for s in ranking.systems]
+    return "", "= not significantly different from the best (groups are too many for letters)", cells

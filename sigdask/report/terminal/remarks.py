@@ -53,11 +53,11 @@ def title(found: Verdict) -> str:
     return f"close calls, which {TURNED}" if len(found.close) else ""
 
 
-def which(results: Results, found: Verdict, n_shown: int) -> str:
+def which(found: Verdict, n_shown: int) -> str:
     """Say which of many comparisons are shown, and how many of them are close."""
     n = len(found.close)
     close = f"{n:,} close {'call' if n == 1 else 'calls'}" if n else "no close calls"
-    if not results.rankings():
+    if not found.is_ranking:
         return f"{close}; the {n_shown} smallest p are shown"
     return close if n_shown == n else f"{close}, the {n_shown} closest shown"
 

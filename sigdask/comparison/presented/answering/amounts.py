@@ -6,7 +6,6 @@ import math
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.comparison.table import Table
 
@@ -18,18 +17,20 @@ SHARES = re.compile(
 MOST_DECIMALS = 10
 
 
-def in_points(table: Table) -> NDArray[np.bool_]:
-    """Return of which metrics differences are told in points of 100, one of each value of `table.metric`.
+def in_points(table: Table) -> frozenset[str]:
+    """Return the metrics whose differences are told in points of 100.
 
     A column of scores may be called accuracy and stand in per cent: where a score is above 1 it is no share.
     """
     largest = np.zeros(len(table.metric.values))
     for scores in (table.score_a, table.score_b):
         np.fmax.at(largest, table.metric.codes, np.abs(scores))
-    named = [
-        SHARES.fullmatch(re.split(r"[\[:]", score.name, maxsplit=1)[0]) is not None for score in table.metric.values
-    ]
-    return np.array(named, np.bool_) & (largest <= 1)
+    large = {score.name for score, most in zip(table.metric.values, largest.tolist(), strict=True) if most > 1}
+    return frozenset(score.name for score in table.metric.values if _is_share(score.name)) - large
+
+
+def _is_share(name: str) -> bool:
+    return SHARES.fullmatch(re.split(r"[\[:]", name, maxsplit=1)[0]) is not None
 
 
 def amount(difference: float, ends: tuple[float, float] | None = None, *, points: bool) -> str:
@@ -54,17 +55,22 @@ def amount(difference: float, ends: tuple[float, float] | None = None, *, points
     places = _decimals(scale * difference, scale * (high - low))
     size = _written(scale * difference, places)
     size += "" if not points else " point" if float(size) == 1 else " points"
-    return size if ends is None else f"{size} {bracketed(scale * low, scale * high, places)}"
+    return size if ends is None else f"{size} {_bracketed(scale * low, scale * high, places)}"
 
 
-def bracketed(low: float, high: float, places: int) -> str:
-    """Write the ends of an interval, each infinite where there is no bound.
+def ends_text(difference: float, low: float, high: float, *, points: bool) -> str:
+    """Write the ends of an interval in the metric's units, to the digits that `amount` writes.
 
     Examples
     --------
-    >>> bracketed(-math.inf, 2.25, 1), bracketed(-math.inf, math.inf, 1)
-    ('[-inf, 2.2]', '[no bounds]')
+    >>> ends_text(0.1226, 0.019, 0.2338, points=True), ends_text(-1.5, -math.inf, math.inf, points=False)
+    ('[0.019, 0.234]', '[no bounds]')
     """
+    scale, more = (100, 2) if points else (1, 0)
+    return _bracketed(low, high, _decimals(scale * difference, scale * (high - low)) + more)
+
+
+def _bracketed(low: float, high: float, places: int) -> str:
     if math.isinf(low) and math.isinf(high):
         return "[no bounds]"
     return f"[{_written(low, places)}, {_written(high, places)}]"

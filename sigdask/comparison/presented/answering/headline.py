@@ -86,12 +86,12 @@ def _baseline(told: Told, g: int) -> str:
     base = c.names[int(c.b[rows[0]])]
     rows = rows[np.argsort(-np.nan_to_num(c.ahead[rows], nan=-np.inf), kind="stable")]
     better, worse, same, undecided = _outcomes(told, rows)
-    text = f"{_systems(len(better), len(rows))} better than {base} {told.places[g]}"
+    text = f"{_systems(len(better), len(rows))} significantly better than {base} {told.places[g]}"
     names = [c.names[int(c.a[row])] for row in better]
     if names:
         others = f"; also {listed(names[1:], NAMED)}" if len(names) > 1 else ""
         text += f": {names[0]} by {told.size(better[0])}, {told.p(better[0])}{others}"
-    rest = _rest(("worse", worse), ("not significantly different", same), ("undecided", undecided))
+    rest = _rest(("significantly worse", worse), ("not significantly different", same), ("undecided", undecided))
     closest = ""
     if not names and not np.isnan(c.ahead[rows[0]]) and c.ahead[rows[0]] != 0:
         side = "ahead" if c.ahead[rows[0]] > 0 else "behind"
@@ -127,9 +127,9 @@ def _baselines(told: Told) -> str:
     if c.n_groups <= MOST_TOLD:
         n = np.bincount(c.group[better], minlength=c.n_groups).tolist()
         counts = [f" ({k or 'none'} of {m:,})" for k, m in zip(n, np.bincount(c.group).tolist(), strict=True)]
-        return f"Systems better than {base}: {told.among(range(c.n_groups), counts)}"
+        return f"Systems significantly better than {base}: {told.among(range(c.n_groups), counts)}"
     outcomes = _outcomes(told, np.arange(len(c.group)))
-    names = ("better", "worse", "not significantly different", "undecided")
+    names = ("significantly better", "significantly worse", "not significantly different", "undecided")
     parts = [f"{len(rows):,} {name}" for name, rows in zip(names, outcomes, strict=True) if rows]
     across = f"over {c.n_groups:,} {told.noun}"
     return f"Of {len(c.group):,} comparisons with {base} {across}, {joined(parts)}"
@@ -147,9 +147,12 @@ def _ranking(told: Told, g: int) -> str:
         lead = f"{rival} scores the same"
     else:
         lead = f"ahead of {rival}, the next, by {told.size(row)}; {told.p(row)}"
+    if beside == [rival] and c.ahead[row] != 0:
+        size = f"ahead by {told.size(row)}; {told.p(row)}"
+        return f"{best} scores best {told.places[g]}, but not significantly better than {rival}, the next: {size}"
     if not beside:
         all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
-        return f"{best} is best {told.places[g]}, better than {all_others}: {lead}"
+        return f"{best} is best {told.places[g]}, significantly better than {all_others}: {lead}"
     near = f"not significantly different from {_beside(beside, n_others)}"
     return f"{best} scores best {told.places[g]}, but is {near}: {lead}"
 
@@ -193,7 +196,7 @@ def _best(name: str, alone: bool) -> str:
 
 
 def _unsure(alone: bool) -> str:
-    return ", better than all others" if alone else ", but not significantly better than all others"
+    return ", significantly better than all others" if alone else ", but not significantly better than all others"
 
 
 def _several(told: Told, g: int) -> str:

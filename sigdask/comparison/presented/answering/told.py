@@ -62,9 +62,8 @@ class Single:
         return Contests.of(self.table)
 
     @cached_property
-    def _points(self) -> list[bool]:
-        told: list[bool] = in_points(self.table).tolist()
-        return told
+    def _points(self) -> frozenset[str]:
+        return in_points(self.table)
 
     @cached_property
     def noun(self) -> str:
@@ -103,12 +102,12 @@ class Single:
 
     def sentence(self, row: int) -> str:
         """Tell one comparison."""
-        points = self._points[int(self.table.metric.codes[row])]
+        points = self.table.metric[row].name in self._points
         return sentence(self.table.result(row), self.table.alpha, points=points, where=self._where(row))
 
     def size(self, row: int) -> str:
         """Write by how much the better system is ahead."""
-        return lead(self.table.result(row), points=self._points[int(self.table.metric.codes[row])])
+        return lead(self.table.result(row), points=self.table.metric[row].name in self._points)
 
     def p(self, row: int) -> str:
         """Write the p of the verdict."""
@@ -143,10 +142,8 @@ class Together:
         return f"on {joined([self._metric(row) + text for row, text in zip(rows, told, strict=True)])}"
 
     @cached_property
-    def _points(self) -> dict[str, bool]:
-        told = in_points(self.table).tolist()
-        names = [score.name for score in self.table.metric.values]
-        return {name: all(t for n, t in zip(names, told, strict=True) if n == name) for name in names}
+    def _points(self) -> frozenset[str]:
+        return in_points(self.table)
 
     @cached_property
     def _lower(self) -> set[str]:
@@ -175,7 +172,7 @@ class Together:
     def size(self, row: int) -> str:
         """Write by how much the better system is ahead."""
         v = self.found[row]
-        return amount(abs(v.difference), points=self._points[v.metric])
+        return amount(abs(v.difference), points=v.metric in self._points)
 
     def p(self, row: int) -> str:
         """Write the p of the verdict."""

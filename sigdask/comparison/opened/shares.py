@@ -1,0 +1,68 @@
+"""What units contribute to a difference: how many favour which system, and those that decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.comparison.opened.histogram import Histogram
+from sigdask.randomization.contributions import contributions
+from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels.sums import Panel
+
+MOST_DECIDING = 10
+"""Units named for each side."""
+
+ROUNDING = 1e-9
+"""Share of the largest contribution below which one is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """The contributions of the units of one comparison.
+
+    Attributes
+    ----------
+    add_up : bool
+        Whether their sum is the difference.
+    n_for_a, n_for_b, n_alike : int
+        Units that raise the difference of scores, that lower it, and that do neither.
+    histogram : Histogram or None
+        Of those that are not 0; those that lower it are marked. None where there are none.
+    addresses : int64 array, shape (n_named,)
+        The units that decide: those that raise it most, the first first, then those that lower it most.
+    values : float64 array, shape (n_named,)
+        Their contributions.
+    """
+
+    add_up: bool
+    n_for_a: int
+    n_for_b: int
+    n_alike: int
+    histogram: Histogram | None
+    addresses: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    @staticmethod
+    def of(panel: Panel | PresencePanel, row: int, column: int) -> Shares:
+        """Sort the contributions of a pair's units under one metric."""
+        found = contributions(panel, row, column)
+        size = np.abs(np.nan_to_num(found))
+        some = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
+        values = found[some]
+        order = np.argsort(-values, kind="stable")
+        above = order[: min(MOST_DECIDING, np.count_nonzero(values > 0))]
+        below = order[::-1][: min(MOST_DECIDING, np.count_nonzero(values < 0))]
+        named = np.concatenate([above, below])
+        n_units = panel.extent[1] if isinstance(panel, PresencePanel) else panel.n_units
+        return Shares(
+            add_up=isinstance(panel, Panel) and panel.linear[column],
+            n_for_a=int(np.count_nonzero(values > 0)),
+            n_for_b=int(np.count_nonzero(values < 0)),
+            n_alike=n_units - len(values),
+            histogram=Histogram.of(values, values < 0) if len(values) else None,
+            addresses=panel.addresses[some[named]],
+            values=values[named],
+        )

@@ -1,0 +1,27 @@
+"""Texts of items that readers are shown and no metric takes: looked up when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was asked in an item, what was right, and what a system gave; None of what is not known."""
+
+    asked: str | None = None
+    gold: str | None = None
+    given: str | None = None
+
+
+NOTHING = Told()
+
+
+class Telling(Protocol):
+    """Where texts of items are found."""
+
+    def told(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], Told]:
+        """Return texts by system and id of some items and systems, of those that have any."""
+        ...

@@ -1,0 +1,185 @@
+"""`--figures`: which files are written, what they are called, and what Results draw."""
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sigdask import figures
+from sigdask.api import compare_all
+from sigdask.cli import commands
+from sigdask.comparison.presented.drawn import Picture, pictures
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.rankings import evaluate
+from sigdask.report.figures import file_names, write_figures
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rng = np.random.default_rng(3)
+    base = rng.normal(0, 1, 50)
+    return Counts.from_scores({f"s{k}": (base + 0.1 * k + rng.normal(0, 0.4, 50)).round(3) for k in range(5)})
+
+
+@pytest.fixture(scope="module")
+def results(counts):
+    return compare_all(counts, metrics=["mean"], trials=999, second_run=False, adjust="holm")
+
+
+@pytest.fixture
+def scores(tmp_path, counts):
+    rows = counts.field("score")
+    text = "\n".join([",".join(counts.systems), *(",".join(map(str, row)) for row in rows.tolist())])
+    (tmp_path / "scores.csv").write_text(text + "\n")
+    return tmp_path / "scores.csv"
+
+
+def called(*arguments):
+    return CliRunner().invoke(commands, [*map(str, arguments)])
+
+
+def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
+    from command import called
+
+    found = called("compare", scores, "--trials", 99, "--no-second-run", "--figures", "deep/figs", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    kinds = ["forest-mean", "critical-difference-mean", "matrix-mean", "achieved-significance"]
+    assert sorted(path.name for path in (tmp_path / "deep" / "figs").iterdir()) == sorted(
+        f"{kind}.{ending}" for kind in kinds for ending in ("svg", "pdf")
+    )
+    assert "8 files in deep/figs: forest-mean.svg, forest-mean.pdf, " in found.stderr
+
+
+def test_two_systems_have_a_forest_alone(results):
+    from sigdask.comparison.results import Results
+
+    one = Results(results.table.take(slice(0, 1)), 0, 0.05)
+    assert [picture.kind for picture in pictures(one.table)] == ["forest"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--figure-format", "bmp"], "'bmp' is not one of svg, pdf, png"),
+        (["--figures", "{scores}"], "is no folder"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_before_anything_is_read(scores, options, words, monkeypatch):
+    monkeypatch.setattr("sigdask.formats.read", lambda *_, **__: pytest.fail("it was read"))
+    found = called("compare", scores, *(option.format(scores=scores) for option in options))
+    assert isinstance(found.exception, InputError)
+    assert words in str(found.exception)
+
+
+def test_rankings_have_curves(tmp_path):
+    rng = np.random.default_rng(1)
+    lines = [f"{k}\t{int(rng.random() < 0.3)}\t{rng.random():.4f}\t{rng.random():.4f}" for k in range(60)]
+    (tmp_path / "c.tsv").write_text("\n".join(["id\tgold\tMI\tG2", *lines]) + "\n")
+    found = called("rankings", tmp_path / "c.tsv", "--n", "10,20,30", "--trials", 99, "--name", "col/loc",
+                   "--figures", tmp_path / "figs", "--figure-format", "svg")  # fmt: skip
+    assert found.exit_code == 0, found.output
+    names = sorted(path.name for path in (tmp_path / "figs").iterdir())
+    assert [re.sub("-[0-9a-f]{8}", "-#", name) for name in names] == ["precision-col_loc-#.svg", "recall-col_loc-#.svg"]
+
+
+def test_curves_are_those_of_the_evaluation():
+    from sigdask.rankings import Candidates
+
+    rng = np.random.default_rng(2)
+    candidates = Candidates.of(rng.random(80) < 0.4, {"MI": rng.random(80), "G2": rng.random(80)})
+    found = evaluate(candidates, n="10,40", trials=99)
+    for score, low in (("precision", "low"), ("recall", "recall_low")):
+        [axes] = found.plot_curves(score).axes
+        drawn = [line.get_ydata().tolist() for line in axes.lines]
+        rows = [[getattr(row, score) for row in found.precision if row.measure == name] for name in ("MI", "G2")]
+        assert drawn == rows
+        lows = {getattr(row, low) for row in found.precision}
+        assert lows <= {y for band in axes.collections for _, y in band.get_paths()[0].vertices.tolist()}
+
+
+def test_a_forest_is_of_the_results(results):
+    axes, beside = results.plot_forest().axes
+    drawn = {(*point,) for line in axes.lines[1:] for point in line.get_xydata().tolist()}
+    assert drawn == {(r.difference, row) for row, r in enumerate(results)}
+    [bars] = [each for each in axes.collections if each.get_gid() == "intervals"]
+    ends = [(r.interval.low, r.interval.high) for r in results]
+    assert [(a[0], b[0]) for a, b in bars.get_segments()] == ends
+    assert "95 % intervals" in axes.get_xlabel()
+    assert all(label.get_text().startswith("adjusted p = ") for label in beside.get_yticklabels())
+
+
+def test_a_forest_of_many_is_of_the_best_system(counts):
+    rng = np.random.default_rng(4)
+    many = Counts.from_scores({f"s{k}": (rng.random(30) + k / 40).round(2) for k in range(17)})
+    own = compare_all(many, metrics=["mean"], trials=99, second_run=False, adjust="none", interval="none")
+    best = own.rankings()[0].systems[0].system
+    [axes, _] = own.plot_forest().axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(names) == 16
+    assert all(name.startswith(f"{best} − ") for name in names)
+    assert all(x >= 0 for line in axes.lines[1:] for x in line.get_xdata())  # turned so that it is first
+    assert "16 of 136 comparisons" in axes.get_title(loc="left")
+
+
+def test_a_matrix_and_bars_are_of_the_verdicts(results):
+    ranking = results.rankings()[0]
+    names = [system.system for system in ranking.systems]
+    [axes] = results.plot_matrix().axes
+    level = axes.images[0].get_array()
+    for r in results:
+        own = level[names.index(r.a), names.index(r.b)]
+        assert (abs(own) >= 2) == (r.verdict(0.05) == "significant")
+        if abs(own) >= 2:
+            assert (own > 0) == (r.better() == r.a)
+    assert all((x == -y) or (x, y) == (1, 1) for x, y in zip(level.ravel(), level.T.ravel(), strict=True))
+    [axes] = results.plot_critical_difference().axes
+    bars = {line.get_gid() for line in axes.lines if line.get_gid()}
+    shared = [letter for s in ranking.systems for letter in s.letters]
+    assert bars == {f"group-{letter}" for letter in shared if shared.count(letter) > 1}
+    assert [t.get_text() for t in axes.texts][: len(names)] == [f"{s.system}  {s.score:.4g}" for s in ranking.systems]
+
+
+def test_achieved_significance_is_the_curve_of_the_results(results):
+    [axes] = results.plot_achieved_significance().axes
+    assert axes.lines[0].get_ydata().tolist() == results.achieved_significance()
+
+
+def test_of_several_metrics_one_is_to_be_named(counts):
+    tags = Counts.from_labels(list("ABAB" * 5), {"x": list("ABBB" * 5), "y": list("AAAB" * 5), "z": list("BBAB" * 5)})
+    own = compare_all(tags, metrics=["accuracy", "macro-f1"], trials=99, second_run=False)
+    with pytest.raises(InputError, match="name which .metric is one of 'accuracy', 'macro-f1'"):
+        own.plot_forest()
+    with pytest.raises(InputError, match="no comparison with metric = 'BLEU'"):
+        own.plot_forest(metric="BLEU")
+    assert own.plot_forest(metric="accuracy").axes[0].get_title(loc="left") == "accuracy"
+    assert len(own.plot_achieved_significance().axes[0].lines) == 3
+
+
+def test_pairs_with_a_baseline_have_no_matrix(counts):
+    own = compare_all(counts, metrics=["mean"], baseline="s0", trials=99, second_run=False)
+    with pytest.raises(InputError, match="every two were compared"):
+        own.plot_matrix()
+
+
+def test_names_of_files_are_safe_stable_and_different():
+    def of(*parts):
+        return Picture("forest", parts, lambda: None)
+
+    names = file_names(
+        [of("news", "F1"), of("../../etc", "F1"), of("NEWS", "f1"), of("x" * 300, "é"), of("x" * 301, "é")]
+    )
+    assert names[1].startswith("forest-.._.._etc-F1-")
+    assert len({name.lower() for name in names}) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9_.+=@-]{1,200}", name) for name in names)
+    assert names[1] == file_names([of("../../etc", "F1")])[0]
+    assert file_names([of("news", "F1")]) == ["forest-news-F1"]
+
+
+def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("sigdask.report.figures.MOST_FIGURES", 2)
+    drawn = figures.achieved_significance({"m": [0.1, 0.2]}, 0.05)
+    many = [Picture("forest", (f"set{k}",), lambda: drawn) for k in range(5)]
+    written, n_left = write_figures(tmp_path / "figs", many, ["svg"])
+    assert (len(written), n_left) == (2, 3)

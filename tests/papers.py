@@ -1,0 +1,35 @@
+"""Results for tests of tables for papers: names that mean something to LaTeX, Markdown and HTML, and Markdown parsed."""
+
+import numpy as np
+from markdown_it import MarkdownIt
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+
+HOSTILE = (
+    "a|b", "**bold**", "`code`", "<script>alert(1)</script>", "[link](x)", "&amp;", "a\\|b", "$x^2$", "50 % of #1_&{}",
+    "[opens", "*stars", "--two--", "``q''", "ä ß ł «Ð»", "日本語 🎉", "\\input{x}", "~tilde^", '"quoted"', "a\x1b[31m", "x,,y",
+)  # fmt: skip
+
+
+def found_of(names="abcd", metrics=("mean",), step=0.05, **options):
+    rng = np.random.default_rng(2)
+    scores = {name: (rng.random(80) < 0.3 + step * k).astype(int) for k, name in enumerate(names)}
+    return compare_all(Counts.from_scores(scores), metrics=[*metrics], **{"trials": 199, "interval": "none"} | options)
+
+
+def parsed(text):
+    """The tables of a Markdown text: rows of (text, is bold) each."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    tables = []
+    for k, token in enumerate(tokens):
+        if token.type == "table_open":
+            tables.append([])
+        elif token.type == "tr_open":
+            tables[-1].append([])
+        elif token.type in {"td_open", "th_open"}:
+            inline = tokens[k + 1].children
+            assert {child.type for child in inline} <= {"text", "strong_open", "strong_close", "text_special"}
+            words = "".join(child.content for child in inline)
+            tables[-1][-1].append((words, any(child.type == "strong_open" for child in inline)))
+    return tables

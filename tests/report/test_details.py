@@ -1,0 +1,135 @@
+"""Comparisons opened on the page: in a browser, by mouse and by keyboard, with pictures, texts and numbers."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from browser import violations
+from click.testing import CliRunner
+from panel_of import rng_of
+
+from sigdask.api import compare_opened
+from sigdask.cli import commands
+from sigdask.comparison.presented import verdict
+from sigdask.counts import Counts, Outputs
+from sigdask.report.page import page
+from sigdask.report.page.details import part
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def shown(counts, title="t", **options):
+    results, opened = compare_opened([counts], **options)
+    return page({counts.name: results}, title=title, parts=part(results.table, opened, why="the close ones"))
+
+
+def data_of(text):
+    [found] = re.findall(r'<script type="application/json" id="data-details">(.*?)</script>', text)
+    return json.loads(found)
+
+
+def translations(n=40):
+    """Two systems' texts and their references, one of them hostile."""
+    rng, words = rng_of(5), ["the", "cat", "sat", "on", "a", "mat", "&", "dog"]
+    made = [[" ".join(rng.choice(words, 7)) for _ in range(n)] for _ in range(3)]
+    made[0][0] = made[2][0] = f"the cat {HOSTILE} sat on the mat"
+    gold = np.empty(n, object)
+    gold[:] = [(text,) for text in made[2]]
+    outputs = Outputs(tuple(np.array(own, object) for own in made[:2]), gold)
+    return Counts(("new", "old"), {"segments": np.ones((n, 1), np.int64)}, n, outputs=outputs)
+
+
+def test_the_numbers_of_the_page_are_those_of_what_was_opened(yeh):
+    results, opened = compare_opened([yeh], trials=4096)
+    data = data_of(page({"": results}, title="t", parts=part(results.table, opened)))
+    assert [own["row"] for own in data["opened"]] == [0, 1, 2]
+    for own, one, r in zip(data["opened"], opened, results, strict=True):
+        assert own["title"] == f"I and II by {r.metric}"
+        assert own["null"]["bars"]["n"] == one.null.histogram.counts.tolist()
+        assert own["runs"][0]["extreme"][-1] == r.n_extreme
+        assert own["runs"][1]["extreme"][-1] == r.second_run.n_extreme
+        assert own["exact"] == r.p_value
+        assert sum(own["shares"]["counts"]) == r.n_units
+    assert data["opened"][0]["shares"]["counts"] == [28, 126, 6]  # recall: Yeh 2000, table 1
+
+
+def test_texts_travel_once_and_nothing_of_them_ends_a_script():
+    text = shown(translations(), metrics=["BLEU", "chrF"], trials=99)
+    assert HOSTILE not in text
+    data = data_of(text)
+    assert len(set(data["texts"])) == len(data["texts"])
+    assert any(HOSTILE in own for own in data["texts"])
+
+
+def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch, yeh_file):
+    monkeypatch.setattr("sigdask.comparison.opened.opening.opened", lambda *_: pytest.fail("opened"))
+    found = CliRunner().invoke(commands, ["compare", str(yeh_file), "-m", "recall", "--trials", "99", "--json", "-"])
+    assert found.exit_code == 0, found.output
+
+
+@pytest.fixture
+def yeh_file():
+    from conftest import YEH
+
+    return YEH
+
+
+def test_the_page_of_a_command_says_how_it_is_made_again_and_of_what(tmp_path, yeh_file):
+    file = tmp_path / "a page.html"
+    words = ["compare", str(yeh_file), "-m", "f1", "--trials", "99", "-o", str(file)]
+    assert CliRunner().invoke(commands, words).exit_code == 0
+    text = file.read_text()
+    assert f"sigdask compare {yeh_file} -m f1 --trials 99 -o &#39;{file}&#39;" in text
+    assert re.search(rf"[0-9a-f]{{16}}  {re.escape(str(yeh_file))}", text)
+    assert "<dt>numpy</dt>" in text
+
+
+def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path, opened):
+    file = tmp_path / "yeh.html"
+    file.write_text(shown(yeh, trials=4096, tests="sign"))
+    browser = opened(file)
+    heading = browser.locator("#detail h3")
+    assert heading.inner_text() == "I and II by recall"
+    assert browser.locator("#detail svg[role=img]").count() == 3
+    buttons = browser.locator("button.open")
+    assert buttons.count() == 3
+    buttons.nth(2).click()
+    assert heading.inner_text() == "I and II by f1"
+    assert heading.evaluate("own => own === document.activeElement")
+    buttons.nth(1).focus()
+    browser.keyboard.press("Enter")
+    assert heading.inner_text() == "I and II by precision"
+    browser.get_by_role("button", name="Next").click()
+    assert heading.inner_text() == "I and II by f1"
+    browser.locator("#detail-chosen").select_option("0")
+    assert "sign: p = 0.000196" in browser.locator("#detail .checks").inner_text()
+    label = browser.locator("#detail svg").nth(0).get_attribute("aria-label")
+    assert "of the first 4,096 shuffles" in label
+    assert browser.locator("#detail .units-table tbody tr").count() == 16
+    assert browser.locator("#detail svg .tail").count() > 0
+    assert violations(browser) == []
+
+
+@pytest.mark.parametrize("how", [{"width": 390}, {"dark": True}], ids=["phone", "dark"])
+def test_texts_of_the_units_that_decide_stand_side_by_side_with_their_reference(tmp_path, opened, how):
+    file = tmp_path / "texts.html"
+    file.write_text(shown(translations(), metrics=["BLEU"], trials=500))
+    browser = opened(file, **how)
+    first = browser.locator("#detail .units > li").first
+    assert first.locator("dt").all_inner_texts() == ["reference", "new", "old"]
+    assert first.locator("mark").count() > 0
+    assert HOSTILE in browser.locator("#detail").inner_text()
+    assert browser.locator("#detail img").count() == 0
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(browser) == []
+
+
+def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
+    scores = {f"s{k}": np.round(rng_of(k).normal(0.05 * k, 1, 50), 2) for k in range(8)}
+    results, opened = compare_opened([Counts.from_scores(scores)], trials=499)
+    assert len(results) == 28
+    assert [one.row for one in opened] == verdict.of(results).close.tolist()
+    assert 0 < len(opened) < 28
+    text = page({"": results}, title="t", parts=part(results.table, opened, why="the close ones"))
+    assert f"{len(opened)} of 28 can be opened here or from the table: the close ones." in text

@@ -1,0 +1,267 @@
+"""The page of a plan's run: how the gate ended, what changed since the run before, scores and p over the nights."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from browser import screens, violations
+from click.testing import CliRunner
+from panel_of import rng_of
+
+from sigdask.cli import commands
+from sigdask.report.page.plan import LOWEST, part
+from sigdask.store import open_store, views
+
+PLAN = """
+name = "nightly <b>"
+trials = 9999
+second_run = false
+
+[[test_set]]
+name = "news & <i>"
+systems = "scores.csv"
+format = "wide"
+pairs = { baseline = "base" }
+
+[[test_set]]
+name = "web"
+systems = "web.csv"
+format = "wide"
+
+[report]
+html = "night.html"
+
+[gate]
+rules = [{ rule = "not-worse", alpha = 0.05, test_sets = ["news & <i>"] }]
+"""
+
+HOSTILE = 'new"<script>alert(1)</script>'
+STORE = "plan.sigdask.sqlite"
+
+
+def scores(path, effects, seed=3):
+    rng = rng_of(seed)
+    base = rng.standard_normal(60).round(3)
+    columns = {name: (base + effect + 0.3 * rng.standard_normal(60)).round(3) for name, effect in effects.items()}
+    names = ['"' + name.replace('"', '""') + '"' for name in ("base", *columns)]
+    rows = zip(base.tolist(), *(column.tolist() for column in columns.values()), strict=True)
+    path.write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
+def night(folder, effect, *, web=None):
+    scores(folder / "scores.csv", {HOSTILE: effect, "steady": 0.4})
+    scores(folder / "web.csv", web or {"x": 0.01, "y": 0.02}, seed=5)
+    found = CliRunner().invoke(commands, ["run", str(folder / "plan.toml"), "--cluster", "none"], standalone_mode=False)
+    if found.exception is not None:
+        raise found.exception
+    return found.return_value
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Four nights: new is better twice, then no more, then significantly worse; z is in the web's data but once."""
+    own = tmp_path_factory.mktemp("nights")
+    (own / "plan.toml").write_text(PLAN)
+    for number, (effect, web) in enumerate(
+        [(0.5, None), (0.5, {"x": 0.01, "y": 0.02, "z": 0.1}), (0.06, None), (-0.5, None)], 1
+    ):
+        status = night(own, effect, web=web)
+        assert status == (1 if number == 4 else 0)
+        (own / "night.html").rename(own / f"night-{number}.html")
+    return own
+
+
+def reports(folder, number=None):
+    [store] = folder.glob("*.sqlite")
+    return views.report(str(store), None, number)
+
+
+class Words(HTMLParser):
+    """The words of the parts of a page, by the ids of sections; and all tags."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.within, self.words, self.tags = "", {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "section":
+            self.within = dict(attrs).get("id", "")
+
+    def handle_data(self, data):
+        if self.tags[-1:] and self.tags[-1][0] not in {"script", "style"}:
+            self.words[self.within] = f"{self.words.get(self.within, '')} {data}"
+
+
+def words(file, section):
+    return " ".join(Words(file.read_text()).words.get(section, "").split())
+
+
+def test_the_card_says_first_that_the_gate_failed_and_why(folder):
+    card = words(folder / "night-4.html", "verdict")
+    assert card.startswith("✗ Gate FAILED 1 of 1 rule does not hold")
+    finding = re.search(
+        r"is significantly worse than base by mean on news & <i>: (-[\d.]+), p = ([\d.e-]+) adjusted", card
+    )
+    [result] = [r for r in reports(folder).results["news & <i>"] if HOSTILE in {r.a, r.b}]
+    assert abs(float(finding[1])) == pytest.approx(abs(result.difference), rel=1e-3)
+    assert float(finding[2]) <= 0.05
+    assert "by the rule not-worse(alpha=0.05, adjust=holm" in card
+    assert "Since run 3 : 1 significance gained" in card
+
+
+def test_a_gate_that_passed_says_so(folder):
+    assert words(folder / "night-2.html", "verdict").startswith("✓ Gate passed the rule holds Run 2 of ")
+
+
+def test_the_first_night_has_no_history(folder):
+    card = words(folder / "night-1.html", "verdict")
+    assert "The first run: there is none before it." in card
+    text = (folder / "night-1.html").read_text()
+    assert 'id="changes"' not in text
+    assert 'id="nights"' not in text
+
+
+def test_significances_that_were_lost_stand_first(folder):
+    report = reports(folder, 3)
+    first = part(report).shown["changes"][0]
+    assert first.kinds == f"significance lost: {HOSTILE} was better, other scores"
+    assert first.test_set == "news & <i>"
+    assert HOSTILE in {first.a, first.b}
+    text = words(folder / "night-3.html", "changes")
+    assert text.startswith("Since run 2 1 significance lost, ")
+    listed = text.partition("now: scores, p")[2]
+    assert listed.index("significance lost: ") < listed.index("gone")
+    kinds = [change.kinds for change in part(report).shown["changes"]]
+    assert sum(kind == "gone" for kind in kinds) == 3  # z against three others
+    assert len(kinds) == len(report.changes)
+
+
+def test_nothing_changed_is_said(folder, tmp_path):
+    from shutil import copytree
+
+    again = copytree(folder, tmp_path / "again")
+    night(again, -0.5)
+    assert "Nothing changed since run 4." in words(again / "night.html", "verdict")
+    assert "Nothing changed." in words(again / "night.html", "changes")
+
+
+def numbers(said):
+    """The numbers of each run that a drawing says, NaN for p that it does not."""
+    found = re.findall(r"run (\d+): (\S+) / (\S+?)(?:, p = ([^;]+))?(?:;|$)", said)
+    return {int(run): (float(a), float(b), float(p) if p else np.nan) for run, a, b, p in found}
+
+
+def test_the_nights_have_the_numbers_of_each_run(folder):
+    shown = part(reports(folder)).shown
+    assert [run.number for run in shown["nights"].runs] == [1, 2, 3, 4]
+    assert shown["series"][0].why == "fails the gate"
+    drawn = {(s.test_set, s.a, s.b): numbers(s.said) for s in shown["series"]}
+    for number in (1, 2, 3, 4):  # what the store gave after each night is the oracle
+        for results in reports(folder, number).results.values():
+            for r in results:
+                if (key := (r.test_set, r.a, r.b)) in drawn:
+                    p = r.p_value if r.p_adjusted is None else r.p_adjusted
+                    assert drawn[key][number][:2] == (round(r.score_a, 4), round(r.score_b, 4))
+                    assert drawn[key][number][2] == pytest.approx(p, rel=5e-3)
+    assert ("web", "base", "z") not in drawn  # it is gone
+
+
+def test_nights_draw_higher_scores_above_and_small_p_at_the_bottom(folder):
+    [series] = [s for s in part(reports(folder)).shown["series"] if HOSTILE in {s.a, s.b}]
+    own = series.score_a if series.a == HOSTILE else series.score_b
+    said = numbers(series.said)
+    side = 0 if series.a == HOSTILE else 1
+    by_score = sorted(range(4), key=lambda k: said[k + 1][side])
+    assert min(range(4), key=lambda k: -own.points[k][1]) == by_score[0]
+    assert [x for x, _, _ in own.points] == sorted(x for x, _, _ in own.points)
+    p = [said[k][2] for k in (1, 2, 3, 4)]
+    down = [y for _, y, _ in series.p.points]
+    assert (np.argsort(np.maximum(p, LOWEST), kind="stable")[-1]) == int(np.argmin(down))
+    assert max(down) <= 44
+
+
+def test_gaps_stay_gaps_and_old_nights_are_left_out(folder):
+    from sigdask.comparison.table import Table
+    from sigdask.store.views import nights
+
+    report = reports(folder, 2)
+    table = Table.joined([results.table for results in report.results.values()])
+    [store] = folder.glob("*.sqlite")
+    latest = reports(folder).run
+    seen = nights(str(store), latest, table)
+    with_z = np.array(["z" in pair for pair in zip(table.a.listed(), table.b.listed(), strict=True)])
+    assert np.isnan(seen.score_a[with_z]).tolist() == [[True, False, True, True]] * 3
+    assert not np.isnan(seen.score_a[~with_z]).any()
+    few = nights(str(store), latest, table, most=2)
+    assert ([run.number for run in few.runs], few.n_before) == ([3, 4], 2)
+    np.testing.assert_array_equal(few.p_value, seen.p_value[:, 2:])
+
+
+def test_the_verdict_is_kept_so_that_a_later_report_has_it(folder, tmp_path):
+    [store] = folder.glob("*.sqlite")
+    out = tmp_path / "later.html"
+    found = CliRunner().invoke(commands, ["report", str(store), "--html", str(out)])
+    assert found.exit_code == 0, found.output
+    assert words(out, "verdict").startswith("✗ Gate FAILED")
+    kept = reports(folder).run.details["verdict"]
+    assert json.loads(json.dumps(kept)) == kept
+    assert [(rule["n_failed"], rule["n_passed"]) for rule in kept["rules"]] == [(1, 1)]
+
+
+def test_a_run_without_a_verdict_says_that_it_was_not_judged(folder, tmp_path):
+    from shutil import copytree
+
+    again = copytree(folder, tmp_path / "again")
+    [path] = again.glob("*.sqlite")
+    run = reports(again).run
+    with open_store(str(path), run.plan) as store:
+        store.amend(run.number, {"verdict": None})
+    shown = part(reports(again)).shown
+    assert shown["gate"] is None
+    assert shown["is_unjudged"]
+
+
+def test_names_are_escaped(folder):
+    for number in (1, 4):
+        text = (folder / f"night-{number}.html").read_text()
+        assert HOSTILE not in text.replace("<script>alert", "", 0)
+        assert [tag for tag, _ in Words(text).tags].count("i") == 0
+        assert "alert(1)</script>" not in text
+
+
+def test_report_draws_the_nights_as_figures(folder, tmp_path):
+    [store] = folder.glob("*.sqlite")
+    found = CliRunner().invoke(
+        commands, ["report", str(store), "--figures", str(tmp_path / "figs"), "--figure-format", "svg"]
+    )
+    assert found.exit_code == 0, found.output
+    names = {path.name for path in (tmp_path / "figs").iterdir()}
+    assert {
+        "nights-web-mean.svg",
+        "forest-web-mean.svg",
+        "matrix-web-mean.svg",
+        "critical-difference-web-mean.svg",
+    } <= names
+    assert sum(name.startswith("nights-news_i_-mean-") for name in names) == 1  # what is not safe ends in digits
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, dark):
+    page = opened(folder / "night-4.html", width=width, dark=dark)
+    gate = page.locator(".gate")
+    assert gate.inner_text().startswith("✗ Gate FAILED")
+    why = page.locator("#verdict .why li").first
+    assert "is significantly worse than base" in why.inner_text()
+    box = why.bounding_box()
+    assert box["y"] + box["height"] <= 800
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator("#nights svg.nights").count() == 2 * len(part(reports(folder)).shown["series"])
+    assert HOSTILE in page.locator("#changes").inner_text()
+    assert violations(page) == []
+    if folder_of_screens := screens():
+        page.screenshot(path=folder_of_screens / f"plan-{width}{'-dark' if dark else ''}.png", full_page=True)
