@@ -93,7 +93,7 @@ def lead_in(app: Sphinx, failed: Exception | None) -> None:
 
 
 def for_all(_: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
-    """Say what assistive programs ask for: the level of the contents' headings, and blocks that a keyboard can scroll."""
+    """Give the contents' headings their level, and let a keyboard scroll wide blocks, as assistive programs need."""
     contents_ = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = contents_.replace('role="heading"', 'role="heading" aria-level="2"')
     context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
