@@ -12,8 +12,8 @@ import subprocess
 import sys
 from unittest.mock import patch
 
-from sigdask import addresses
 from sigdask.cli import main
+from sigdask.machine import addresses
 
 
 def called(*arguments, cwd, columns=None):

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from sigdask import addresses
 from sigdask.clusters import connect
 from sigdask.engine import count_jobs
 from sigdask.engine.packing import _packed, unpacked
+from sigdask.machine import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.outputs import OutputsPanel

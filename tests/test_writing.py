@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from sigdask.cli.logs import JsonLines
+from sigdask.cli.output.logs import JsonLines
 from sigdask.plan.model import Cost
 from sigdask.report import cost, plans
 from sigdask.store import Run

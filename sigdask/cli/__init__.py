@@ -10,22 +10,12 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import (
-    citing,
-    comparing,
-    demonstrating,
-    labelling,
-    planning,
-    powering,
-    ranking,
-    storing,
-    streams,
-    tools,
-)
+from sigdask.cli import citing, comparing, demonstrating, labelling, planning, powering, ranking, storing, tools
 from sigdask.cli.declaring import complete_files
-from sigdask.cli.logs import columns
-from sigdask.cli.paging import WORDS
-from sigdask.cli.showing import LOG
+from sigdask.cli.output import streams
+from sigdask.cli.output.logs import columns
+from sigdask.cli.output.paging import WORDS
+from sigdask.cli.output.showing import LOG
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
 
@@ -44,7 +34,7 @@ COMPLETING = "_SIGDASK_COMPLETE"
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
-    from sigdask.cli.logs import to_stderr
+    from sigdask.cli.output.logs import to_stderr
 
     if COMPLETING in os.environ:  # a shell reads what is written, byte by byte
         sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETING))
@@ -140,7 +130,7 @@ class Context(click.Context):
 @click.pass_context
 def commands(context: click.Context, *, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
-    from sigdask.cli.logs import to_stderr
+    from sigdask.cli.output.logs import to_stderr
 
     to_stderr(in_json=log_json)
     if context.invoked_subcommand is None:

@@ -13,8 +13,8 @@ import click
 from sigdask.cli.comparing import GROUPS as COMPARING
 from sigdask.cli.comparing import read_systems
 from sigdask.cli.declaring import grouped, option
-from sigdask.cli.progress import Steps, progress
-from sigdask.cli.showing import be_quiet, note, say
+from sigdask.cli.output.progress import Steps, progress
+from sigdask.cli.output.showing import be_quiet, note, say
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.writing import printable
 

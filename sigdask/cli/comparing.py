@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli import drawing
 from sigdask.cli.declaring import PAPERS, grouped, option, whole
-from sigdask.cli.paging import files_read, write_results
-from sigdask.cli.progress import Steps, files_of, progress
-from sigdask.cli.showing import (
+from sigdask.cli.output import drawing
+from sigdask.cli.output.paging import files_read, write_results
+from sigdask.cli.output.progress import Steps, files_of, progress
+from sigdask.cli.output.showing import (
     LOG,
     be_quiet,
     check_output,
@@ -164,8 +164,7 @@ def compare(**options: Any) -> None:
         write_text(files["txt"], _rendered(results, everything=True))
     if files["html"] is not None:
         write_results(
-            files["html"], results, found.opened, name=options["name"], title=options["name"] or found.format_,
-            files=found.files,
+            files["html"], results, found.opened, name=options["name"], files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
         from sigdask.report.figures import of_results

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.logs import columns
-from sigdask.cli.showing import say
+from sigdask.cli.output.logs import columns
+from sigdask.cli.output.showing import say
 from sigdask.errors import InputError
 
 WIDTH = 80

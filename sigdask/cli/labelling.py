@@ -10,8 +10,8 @@ import click
 
 from sigdask.cli.comparing import read_systems
 from sigdask.cli.declaring import grouped, option, whole
-from sigdask.cli.progress import progress
-from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
+from sigdask.cli.output.progress import progress
+from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import PERMUTING
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sigdask.cli.declaring import papers
-from sigdask.cli.drawing import check_figures, drawing, write_figures
-from sigdask.cli.progress import files_of, progress
-from sigdask.cli.showing import (
+from sigdask.cli.output.drawing import check_figures, drawing, write_figures
+from sigdask.cli.output.progress import files_of, progress
+from sigdask.cli.output.showing import (
     LOG,
     be_quiet,
     check_outputs,

@@ -9,8 +9,8 @@ import click
 from sigdask.cli.comparing import GROUPS as COMPARING
 from sigdask.cli.comparing import read_systems
 from sigdask.cli.declaring import grouped, option, whole
-from sigdask.cli.progress import Steps, progress
-from sigdask.cli.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
+from sigdask.cli.output.progress import Steps, progress
+from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
 from sigdask.errors import InputError, UnfinishedError
 
 if TYPE_CHECKING:

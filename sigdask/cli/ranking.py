@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli import declaring, drawing
+from sigdask.cli import declaring
 from sigdask.cli.declaring import grouped, whole
-from sigdask.cli.progress import progress
-from sigdask.cli.showing import be_quiet, check_outputs, note, say, say_data, width, write_json, write_text
+from sigdask.cli.output import drawing
+from sigdask.cli.output.progress import progress
+from sigdask.cli.output.showing import be_quiet, check_outputs, note, say, say_data, width, write_json, write_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import CANDIDATES, RANKED
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sigdask.cli.output.showing import say
 from sigdask.cli.planning import store_and_plan
-from sigdask.cli.showing import say
 from sigdask.errors import DamagedError
 from sigdask.writing import printable
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.showing import note, say
+from sigdask.cli.output.showing import note, say
 from sigdask.errors import InputError
 from sigdask.writing import printable
 

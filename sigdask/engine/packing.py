@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sigdask import addresses
 from sigdask.clusters import Cluster, versions
 from sigdask.engine.tasks import TrialRange
 from sigdask.errors import InputError
+from sigdask.machine import addresses
 from sigdask.metrics.travel import functions_of, is_named
 from sigdask.randomization.blocks import Block, frame_of, from_sums, is_large, panels_of, parts_of
 from sigdask.randomization.jobs import Job

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.machine import addresses
 from sigdask.metrics import ratios, retrieval
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.user import black_box, load, metric

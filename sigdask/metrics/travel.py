@@ -10,8 +10,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from sigdask.addresses import look_in
 from sigdask.errors import InputError
+from sigdask.machine.addresses import look_in
 
 Function = Callable[..., Any]
 

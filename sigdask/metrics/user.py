@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, overload
 
-from sigdask import addresses
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
+from sigdask.machine import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.metrics.forms import Formula
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from sigdask import addresses, clusters, formats
+from sigdask import clusters, formats
 from sigdask import metrics as known
 from sigdask.clusters.description import Description
 from sigdask.comparison.comparisons import bind
@@ -16,6 +16,7 @@ from sigdask.engine.extracting import Spread
 from sigdask.engine.tasks import seconds_per_trial, timed_longer
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, asks_for, check_direction
+from sigdask.machine import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
 from sigdask.overnight.ranked import Ranked

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import addresses
 from sigdask.clusters import Where
 from sigdask.comparison import comparisons
 from sigdask.comparison.comparisons import Standing
@@ -21,6 +20,7 @@ from sigdask.counts import Counts
 from sigdask.engine import Progress
 from sigdask.engine.extracting import Spread
 from sigdask.gate import Key
+from sigdask.machine import addresses
 from sigdask.metrics.extraction import Behind, Extracted, Lines, Source, at_home, extracted
 from sigdask.plan import Plan, TestSet
 from sigdask.store import Store

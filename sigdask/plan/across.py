@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sigdask import addresses, formats, metrics
+from sigdask import formats, metrics
 from sigdask.comparison.stopping.beside import SHARED
 from sigdask.counts.checks import canonical
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, Rule
+from sigdask.machine import addresses
 from sigdask.plan.complaints import nearest, shown
 from sigdask.plan.keys import TestSetKeys
 from sigdask.plan.lines import Key

@@ -17,8 +17,8 @@ from rich.console import Console
 from terminals import shown
 
 import sigdask
-from sigdask.cli import progress
-from sigdask.cli.progress import Bar, Lines, Step, Steps, announced
+from sigdask.cli.output import progress
+from sigdask.cli.output.progress import Bar, Lines, Step, Steps, announced
 from sigdask.engine import ahead, tasks
 from sigdask.engine.ahead import Ahead
 from sigdask.metrics.extraction import Extracting

@@ -15,7 +15,7 @@ from command import called
 from conftest import YEH
 
 from sigdask.cli.comparing import compare
-from sigdask.cli.streams import Harmless
+from sigdask.cli.output.streams import Harmless
 
 SIGDASK = f"{sys.executable} -m sigdask"
 COMPARE = f"{SIGDASK} compare {YEH} --metric recall --trials 1000"

@@ -94,7 +94,7 @@ def forget():
     """Make a worker import the module anew."""
     import sys
 
-    from sigdask import addresses
+    from sigdask.machine import addresses
 
     sys.modules.pop("only_here", None)
     addresses.FOLDERS.folders = [folder for folder in addresses.looked_in() if not folder.endswith("hidden")]

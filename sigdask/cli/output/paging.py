@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,7 @@ def command() -> str:
     return shlex.join(["sigdask", *map(redacted, words)])
 
 
-def write_results(
-    file: str, results: Results, opened: Sequence[Opened], *, name: str, title: str, files: Iterable[Path]
-) -> None:
+def write_results(file: str, results: Results, opened: Sequence[Opened], *, name: str, files: Iterable[Path]) -> None:
     """Write the page of one test set.
 
     Parameters
@@ -39,8 +38,8 @@ def write_results(
         Where to.
     results, opened
         What was found, and the comparisons of it that are opened.
-    name, title : str
-        The test set's name, empty unless given, and what stands above the page.
+    name : str
+        The test set's name, empty unless given.
     files : iterable of Path
         What was read.
     """
@@ -52,11 +51,19 @@ def write_results(
     write_page(
         Path(file),
         {name: results},
-        title,
+        _title(results, name),
         inputs={name or "read": digests(dict.fromkeys(files))},
         command=command(),
         parts=part(results.table, opened, why=CLOSE, made_of=made_of),
     )
+
+
+def _title(results: Results, name: str) -> str:
+    """Say what was compared: two or three systems by name, more by number, and on which test set."""
+    table = results.table
+    systems = dict.fromkeys(chain.from_iterable(zip(table.a.listed(), table.b.listed(), strict=True)))
+    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} systems"
+    return f"{compared} on {name}" if name else compared
 
 
 def files_read(options: dict[str, Any], sources: Iterable[Path], taken: Iterable[Path]) -> list[Path]:

@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from sigdask.cli.logs import are_json, columns
-from sigdask.cli.showing import note
-from sigdask.cli.streams import Harmless, exactly
+from sigdask.cli.output.logs import are_json, columns
+from sigdask.cli.output.showing import note
+from sigdask.cli.output.streams import Harmless, exactly
 from sigdask.writing import duration
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sigdask.cli.logs import columns
-from sigdask.cli.streams import exactly
+from sigdask.cli.output.logs import columns
+from sigdask.cli.output.streams import exactly
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report.layout import BETWEEN, fitted
 from sigdask.writing import printable_json

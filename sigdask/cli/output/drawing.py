@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.showing import note
+from sigdask.cli.output.showing import note
 from sigdask.errors import InputError, missing_extra
 from sigdask.writing import listed, printable
 
