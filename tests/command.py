@@ -13,6 +13,7 @@ import sys
 from unittest.mock import patch
 
 from sigdask.cli import main
+from sigdask.cli.output import progress
 from sigdask.machine import addresses
 
 
@@ -33,7 +34,7 @@ def called(*arguments, cwd, columns=None):
     command = ["sigdask", *map(str, arguments)]
     streams = _terminal() if columns else _pipes()
     width = {"COLUMNS": str(columns)} if columns else {}
-    without_bar = patch("sigdask.cli.progress._bar", lambda: None)
+    without_bar = patch.object(progress, "_bar", lambda: None) if columns else contextlib.nullcontext()
     with (
         contextlib.chdir(cwd),
         patch.multiple(sys, argv=command, **streams),
