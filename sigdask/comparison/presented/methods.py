@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from sigdask.comparison.presented.described import OF_ADJUSTING, OF_EXACT, OF_INTERVALS, OF_STOPPING, used
+from sigdask.comparison.presented.latex import DEFINED, UNKNOWN, escaped
 from sigdask.comparison.presented.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.comparison.presented.sources import SOURCES, bibtex
 from sigdask.comparison.results import Results, made_by
@@ -24,28 +26,22 @@ SIDED = {
     "less": "one-sided (the first system scores lower)",
 }
 ADJUSTING = {
-    "holm": "Holm's step-down procedure [[holm1979]]",
-    "hochberg": "Hochberg's step-up procedure [[hochberg1988]]",
-    "bh": "the procedure of Benjamini and Hochberg, which bounds the false discovery rate [[benjamini1995]]",
-    "by": "the procedure of Benjamini and Yekutieli, which bounds the false discovery rate [[benjamini2001]]",
-    "max-t": "the step-down max-T procedure on the same exchanges, studentised [[westfall1993,romano2005]]",
-    "max-t:raw": "the step-down max-T procedure on the same exchanges [[westfall1993,romano2005]]",
-    "single-step-max-t": "the single-step max-T procedure on the same exchanges [[westfall1993]]",
-    "tukey": "a randomised version of Tukey's HSD test, blocked by unit [[carterette2012]]",
+    "holm": "Holm's step-down procedure",
+    "hochberg": "Hochberg's step-up procedure",
+    "bh": "the procedure of Benjamini and Hochberg, which bounds the false discovery rate",
+    "by": "the procedure of Benjamini and Yekutieli, which bounds the false discovery rate",
+    "max-t": "the step-down max-T procedure on the same exchanges, studentised",
+    "max-t:raw": "the step-down max-T procedure on the same exchanges",
+    "single-step-max-t": "the single-step max-T procedure on the same exchanges",
+    "tukey": "a randomised version of Tukey's HSD test, blocked by unit",
 }
 INTERVALS = {
-    "bootstrap-bca": "the bias-corrected and accelerated paired bootstrap [[efron1987]]",
+    "bootstrap-bca": "the bias-corrected and accelerated paired bootstrap",
     "bootstrap-percentile": "percentiles of the paired bootstrap",
-    "tango": "Tango's score method [[tango1998]]",
-    "inversion": "inversion of the randomization test [[garthwaite1996]]",
+    "tango": "Tango's score method",
+    "inversion": "inversion of the randomization test",
     "normal": "a normal approximation with the jackknife's standard error",
 }
-COMPUTED = {
-    "polynomial": "pagano1983", "dp": "pagano1983", "grid-dp": "streitberg1986", "box-dp": "streitberg1986",
-    "meet-in-the-middle": "horowitz1974",
-}  # fmt: skip
-"""Methods of exact p-values to the works that they are from."""
-
 TESTS = {
     "t": "the matched-pair t-test [[student1908]]",
     "sign": "the sign test",
@@ -146,19 +142,19 @@ class Facts:
         systems = {side.values[c] for side, own in zip((table.a, table.b), names, strict=True) for c in own.tolist()}
         drawn = () if sure is None else np.unique(np.stack([sure.method.codes, sure.n_resamples]), axis=1).T.tolist()
         return Facts(
-            metrics=tuple((score.name, score.signature or "") for score in _used(table.metric)),
-            alternatives=_used(table.alternative),
-            units=_used(table.unit),
-            test_sets=tuple(name for name in _used(table.test_set) if name),
-            columns=_distinct(own.column for own in _used(table.subset) if own),
-            versions=(made_by(),) if origins is None else tuple(v for v in _used(origins.version) if v) or (made_by(),),
+            metrics=tuple((score.name, score.signature or "") for score in used(table.metric)),
+            alternatives=tuple(used(table.alternative)),
+            units=tuple(used(table.unit)),
+            test_sets=tuple(name for name in used(table.test_set) if name),
+            columns=_distinct(own.column for own in used(table.subset) if own),
+            versions=(made_by(),) if origins is None else tuple(v for v in used(origins.version) if v) or (made_by(),),
             seeds=(results.seed,),
             n_comparisons=len(table),
             n_systems=len(systems),
             n_exact=int(exact.sum()),
             n_sampled=int((~exact).sum()),
             n_trials=tuple(np.unique(table.n_trials[~exact]).tolist()),
-            computed=_distinct(by[0] for by in _used(table.exact_by) if by),
+            computed=_distinct(by[0] for by in used(table.exact_by) if by),
             stops=tuple((own.rule, own.epsilon if own.h is None else own.h) for own in table.stops),
             adjusted=_families(results),
             intervals=() if sure is None else _distinct(
@@ -173,10 +169,6 @@ class Facts:
 
 def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))
-
-
-def _used(column: Any) -> tuple[Any, ...]:
-    return tuple(column.values[code] for code in np.unique(column.codes).tolist())
 
 
 def _families(results: Results) -> tuple[tuple[str, int], ...]:
@@ -220,7 +212,8 @@ class Methods:
     def latex(self) -> str:
         r"""The paragraph as LaTeX with `\citep`, of natbib."""
         parts = CITED.split(self.marked)
-        return "".join(f"~\\citep{{{part}}}" if place % 2 else escaped(part) for place, part in enumerate(parts))
+        text = "".join(f"~\\citep{{{part}}}" if place % 2 else escaped(part) for place, part in enumerate(parts))
+        return f"{DEFINED}{text}" if UNKNOWN in text else text
 
     @property
     def bibtex(self) -> str:
@@ -260,7 +253,7 @@ def _sentences(facts: Facts) -> Iterator[str]:
             if n == facts.n_comparisons
             else (f"The p-values were adjusted in families of {n:,} comparisons")
         )
-        yield f"{which} by {ADJUSTING[how]}."
+        yield f"{which} by {ADJUSTING[how]}{_cited(OF_ADJUSTING[how])}."
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
@@ -286,8 +279,7 @@ def _compared(facts: Facts) -> str:
 def _how_p(facts: Facts) -> Iterator[str]:
     """Say how p was had."""
     sided = _and(SIDED[own] for own in facts.alternatives)
-    keys = ",".join(_distinct(COMPUTED[name] for name in facts.computed if name in COMPUTED))
-    cited = f" [[{keys}]]" if keys else ""
+    cited = _cited(_distinct(key for name in facts.computed for key in OF_EXACT.get(name, ())))
     if facts.n_exact:
         which = "The p-values" if not facts.n_sampled else f"The p-values of {facts.n_exact:,} comparisons"
         yield f"{which} are exact, over all possible exchanges{cited}, and {sided}."
@@ -318,11 +310,11 @@ def _stopped(facts: Facts) -> Iterator[str]:
         if rule == "besag-clifford":
             yield (
                 f"Counting ended at the exceedance number {value:g}, or with the last trial, by the sequential rule of "
-                "Besag and Clifford, whose p-values are valid [[besag1991]]."
+                f"Besag and Clifford, whose p-values are valid{_cited(OF_STOPPING[rule])}."
             )
         else:
             yield (
-                f"Counting ended where a confidence sequence for p left the level [[gandy2009,ding2020]], with a "
+                f"Counting ended where a confidence sequence for p left the level{_cited(OF_STOPPING[rule])}, with a "
                 f"resampling risk of {value:g}; this gives decisions and no p-values."
             )
 
@@ -331,12 +323,21 @@ def _intervals(facts: Facts) -> Iterator[str]:
     if not facts.intervals:
         return
     confidence = facts.intervals[0][1]
-    told = [f"{INTERVALS[name]}{f' with {n:,} {_drawn(name)}' if n else ''}" for name, _, n in facts.intervals]
+    told = [f"{INTERVALS[name]}{_cited(_of_interval(name))}{_drawn(name, n)}" for name, _, n in facts.intervals]
     yield f"{100 * confidence:.4g} % confidence intervals of differences are by {_and(told)}."
 
 
-def _drawn(method: str) -> str:
-    return "random exchanges" if method == "inversion" else "resamples"
+def _of_interval(method: str) -> tuple[str, ...]:
+    return (OF_INTERVALS[method],) if method in OF_INTERVALS else ()
+
+
+def _cited(keys: Sequence[str]) -> str:
+    return f" [[{','.join(keys)}]]" if keys else ""
+
+
+def _drawn(method: str, n: int) -> str:
+    what = "random exchanges" if method == "inversion" else "resamples"
+    return f" with {n:,} {what}" if n else ""
 
 
 MOST, MOST_TRIALS = 9, 3
@@ -374,12 +375,3 @@ def named(key: str) -> str:
 def _surname(author: str) -> str:
     name = author if author.startswith("{") else author.partition(",")[0]
     return name.replace('{\\"o}', "ö").strip("{}")
-
-
-LATEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "|": "\\textbar{}",
-         "<": "\\textless{}", ">": "\\textgreater{}", "ö": '{\\"o}'} | {c: f"\\{c}" for c in "#$%&_{}"}  # fmt: skip
-
-
-def escaped(text: str) -> str:
-    """Return text that LaTeX prints as it is."""
-    return "".join(LATEX.get(c, c) for c in text)
