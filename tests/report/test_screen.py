@@ -32,7 +32,7 @@ def widest(seen):
 
 
 def words(text):
-    return {word.strip(":,") for word in text.split()}
+    return {word.strip(":,") for word in re.split(r"[\s|]+", text)}  # a signature may be broken behind its bars
 
 
 def letters(text):
@@ -139,7 +139,10 @@ def test_a_number_and_its_percent_sign_stay_on_a_line(width):
 
 
 def test_what_is_said_of_an_option_stands_below_it_on_a_narrow_terminal():
-    assert "  --alpha FLOAT\n    Significance level.  [default: 0.05]\n" in shown("compare", "--help", columns=40).text
+    assert (
+        "  --alpha FLOAT\n    Significance level.  [default:\n    0.05]\n"
+        in shown("compare", "--help", columns=40).text
+    )
 
 
 def rows(names):

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from sigdask.comparison.presented.described import OF_ADJUSTING, OF_EXACT, OF_INTERVALS, OF_STOPPING, used
+from sigdask.comparison.found.ranking import ranked
 from sigdask.comparison.presented.latex import DEFINED, UNKNOWN, escaped
 from sigdask.comparison.presented.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
-from sigdask.comparison.presented.sources import SOURCES, bibtex
+from sigdask.comparison.presented.sources import bibtex, named
 from sigdask.comparison.results import Results, made_by
 from sigdask.writing import listed
 
@@ -26,22 +26,28 @@ SIDED = {
     "less": "one-sided (the first system scores lower)",
 }
 ADJUSTING = {
-    "holm": "Holm's step-down procedure",
-    "hochberg": "Hochberg's step-up procedure",
-    "bh": "the procedure of Benjamini and Hochberg, which bounds the false discovery rate",
-    "by": "the procedure of Benjamini and Yekutieli, which bounds the false discovery rate",
-    "max-t": "the step-down max-T procedure on the same exchanges, studentised",
-    "max-t:raw": "the step-down max-T procedure on the same exchanges",
-    "single-step-max-t": "the single-step max-T procedure on the same exchanges",
-    "tukey": "a randomised version of Tukey's HSD test, blocked by unit",
+    "holm": "Holm's step-down procedure [[holm1979]]",
+    "hochberg": "Hochberg's step-up procedure [[hochberg1988]]",
+    "bh": "the procedure of Benjamini and Hochberg, which bounds the false discovery rate [[benjamini1995]]",
+    "by": "the procedure of Benjamini and Yekutieli, which bounds the false discovery rate [[benjamini2001]]",
+    "max-t": "the step-down max-T procedure on the same exchanges, studentised [[westfall1993,romano2005]]",
+    "max-t:raw": "the step-down max-T procedure on the same exchanges [[westfall1993,romano2005]]",
+    "single-step-max-t": "the single-step max-T procedure on the same exchanges [[westfall1993]]",
+    "tukey": "a randomised version of Tukey's HSD test, blocked by unit [[carterette2012]]",
 }
 INTERVALS = {
-    "bootstrap-bca": "the bias-corrected and accelerated paired bootstrap",
+    "bootstrap-bca": "the bias-corrected and accelerated paired bootstrap [[efron1987]]",
     "bootstrap-percentile": "percentiles of the paired bootstrap",
-    "tango": "Tango's score method",
-    "inversion": "inversion of the randomization test",
+    "tango": "Tango's score method [[tango1998]]",
+    "inversion": "inversion of the randomization test [[garthwaite1996]]",
     "normal": "a normal approximation with the jackknife's standard error",
 }
+COMPUTED = {
+    "polynomial": "pagano1983", "dp": "pagano1983", "grid-dp": "streitberg1986", "box-dp": "streitberg1986",
+    "meet-in-the-middle": "horowitz1974",
+}  # fmt: skip
+"""Methods of exact p-values to the works that they are from."""
+
 TESTS = {
     "t": "the matched-pair t-test [[student1908]]",
     "sign": "the sign test",
@@ -87,6 +93,10 @@ class Facts:
         Classical tests beside p.
     has_second_run : bool
         Whether an independent run was held against the first.
+    has_letters : bool
+        Whether letters group systems that are not significantly different.
+    has_sets : bool
+        Whether there are verdicts over several sets.
     alpha : float or None
         Level of the verdicts.
     """
@@ -109,6 +119,8 @@ class Facts:
     intervals: tuple[tuple[str, float, int], ...] = ()
     tests: tuple[str, ...] = ()
     has_second_run: bool = False
+    has_letters: bool = False
+    has_sets: bool = False
     alpha: float | None = None
 
     @staticmethod
@@ -142,19 +154,19 @@ class Facts:
         systems = {side.values[c] for side, own in zip((table.a, table.b), names, strict=True) for c in own.tolist()}
         drawn = () if sure is None else np.unique(np.stack([sure.method.codes, sure.n_resamples]), axis=1).T.tolist()
         return Facts(
-            metrics=tuple((score.name, score.signature or "") for score in used(table.metric)),
-            alternatives=tuple(used(table.alternative)),
-            units=tuple(used(table.unit)),
-            test_sets=tuple(name for name in used(table.test_set) if name),
-            columns=_distinct(own.column for own in used(table.subset) if own),
-            versions=(made_by(),) if origins is None else tuple(v for v in used(origins.version) if v) or (made_by(),),
+            metrics=tuple((score.name, score.signature or "") for score in _used(table.metric)),
+            alternatives=_used(table.alternative),
+            units=_used(table.unit),
+            test_sets=tuple(name for name in _used(table.test_set) if name),
+            columns=_distinct(own.column for own in _used(table.subset) if own),
+            versions=(made_by(),) if origins is None else tuple(v for v in _used(origins.version) if v) or (made_by(),),
             seeds=(results.seed,),
             n_comparisons=len(table),
             n_systems=len(systems),
             n_exact=int(exact.sum()),
             n_sampled=int((~exact).sum()),
             n_trials=tuple(np.unique(table.n_trials[~exact]).tolist()),
-            computed=_distinct(by[0] for by in used(table.exact_by) if by),
+            computed=_distinct(by[0] for by in _used(table.exact_by) if by),
             stops=tuple((own.rule, own.epsilon if own.h is None else own.h) for own in table.stops),
             adjusted=_families(results),
             intervals=() if sure is None else _distinct(
@@ -163,12 +175,18 @@ class Facts:
             ),
             tests=tuple(own.name for own in table.tests),
             has_second_run=bool((table.second_trials > 0).any()),
+            has_letters=next(ranked(table), None) is not None,
+            has_sets=bool(results.together),
             alpha=results.alpha,
         )  # fmt: skip
 
 
 def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))
+
+
+def _used(column: Any) -> tuple[Any, ...]:
+    return tuple(column.values[code] for code in np.unique(column.codes).tolist())
 
 
 def _families(results: Results) -> tuple[tuple[str, int], ...]:
@@ -253,10 +271,17 @@ def _sentences(facts: Facts) -> Iterator[str]:
             if n == facts.n_comparisons
             else (f"The p-values were adjusted in families of {n:,} comparisons")
         )
-        yield f"{which} by {ADJUSTING[how]}{_cited(OF_ADJUSTING[how])}."
+        yield f"{which} by {ADJUSTING[how]}."
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
+    if facts.has_letters:
+        yield "Systems that share a letter are not significantly different [[piepho2004]]."
+    if facts.has_sets:
+        yield (
+            "Verdicts over several sets are of the mean difference, with in how many sets at least the one system "
+            "scores above the other [[benjamini2008]]."
+        )
     yield from _intervals(facts)
     if facts.tests:
         yield f"Beside it stand {_and(TESTS[name] for name in facts.tests)}."
@@ -279,7 +304,8 @@ def _compared(facts: Facts) -> str:
 def _how_p(facts: Facts) -> Iterator[str]:
     """Say how p was had."""
     sided = _and(SIDED[own] for own in facts.alternatives)
-    cited = _cited(_distinct(key for name in facts.computed for key in OF_EXACT.get(name, ())))
+    keys = ",".join(_distinct(COMPUTED[name] for name in facts.computed if name in COMPUTED))
+    cited = f" [[{keys}]]" if keys else ""
     if facts.n_exact:
         which = "The p-values" if not facts.n_sampled else f"The p-values of {facts.n_exact:,} comparisons"
         yield f"{which} are exact, over all possible exchanges{cited}, and {sided}."
@@ -310,11 +336,11 @@ def _stopped(facts: Facts) -> Iterator[str]:
         if rule == "besag-clifford":
             yield (
                 f"Counting ended at the exceedance number {value:g}, or with the last trial, by the sequential rule of "
-                f"Besag and Clifford, whose p-values are valid{_cited(OF_STOPPING[rule])}."
+                "Besag and Clifford, whose p-values are valid [[besag1991]]."
             )
         else:
             yield (
-                f"Counting ended where a confidence sequence for p left the level{_cited(OF_STOPPING[rule])}, with a "
+                f"Counting ended where a confidence sequence for p left the level [[gandy2009,ding2020]], with a "
                 f"resampling risk of {value:g}; this gives decisions and no p-values."
             )
 
@@ -323,21 +349,12 @@ def _intervals(facts: Facts) -> Iterator[str]:
     if not facts.intervals:
         return
     confidence = facts.intervals[0][1]
-    told = [f"{INTERVALS[name]}{_cited(_of_interval(name))}{_drawn(name, n)}" for name, _, n in facts.intervals]
+    told = [f"{INTERVALS[name]}{f' with {n:,} {_drawn(name)}' if n else ''}" for name, _, n in facts.intervals]
     yield f"{100 * confidence:.4g} % confidence intervals of differences are by {_and(told)}."
 
 
-def _of_interval(method: str) -> tuple[str, ...]:
-    return (OF_INTERVALS[method],) if method in OF_INTERVALS else ()
-
-
-def _cited(keys: Sequence[str]) -> str:
-    return f" [[{','.join(keys)}]]" if keys else ""
-
-
-def _drawn(method: str, n: int) -> str:
-    what = "random exchanges" if method == "inversion" else "resamples"
-    return f" with {n:,} {what}" if n else ""
+def _drawn(method: str) -> str:
+    return "random exchanges" if method == "inversion" else "resamples"
 
 
 MOST, MOST_TRIALS = 9, 3
@@ -356,22 +373,3 @@ def _and(names: Iterable[str]) -> str:
     if len(every) > MOST:
         return listed(every, MOST)
     return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else "".join(every)
-
-
-def named(key: str) -> str:
-    """Name a work by its authors and year.
-
-    Examples
-    --------
-    >>> named("yeh2000"), named("streitberg1986"), named("salmon2011"), named("sigdask")
-    ('Yeh 2000', 'Streitberg & Röhmel 1986', 'Salmon et al. 2011', 'The sigdask developers 2026')
-    """
-    source = SOURCES[key]
-    names = [_surname(author) for author in source.author.split(" and ")]
-    authors = " & ".join(names) if len(names) <= 2 else f"{names[0]} et al."
-    return f"{authors} {source.year}"
-
-
-def _surname(author: str) -> str:
-    name = author if author.startswith("{") else author.partition(",")[0]
-    return name.replace('{\\"o}', "ö").strip("{}")
