@@ -283,3 +283,17 @@ def test_without_matplotlib_the_night_is_kept_and_it_is_said(tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert night(tmp_path, 0.5) == 3  # what was asked for is not all written
     assert reports(tmp_path).run.state == "finished"
+
+
+def test_the_history_says_first_how_the_latest_night_ended(folder):
+    [store] = folder.glob("*.sqlite")
+    found = CliRunner().invoke(commands, ["history", str(store)])
+    assert found.exit_code == 0, found.output
+    first, why, blank, head, _, *rows = found.output.splitlines()
+    assert first == (
+        "plan nightly <b>, run 4: finished, gate FAILED, 1 results changed; the gate failed in 1 of these 4 runs"
+    )
+    assert why.startswith(f"    ! {HOSTILE} is significantly worse than base by mean")
+    assert blank == ""
+    assert head.split()[:6] == ["run", "started", "took", "state", "gate", "comparisons"]
+    assert [row.split()[-5] for row in rows] == ["FAILED", "passed", "passed", "passed"]
