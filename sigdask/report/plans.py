@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -30,6 +30,7 @@ from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.figures import of_report, write_figures
 from sigdask.report.files import write_parquet, write_parts, write_whole
+from sigdask.report.gate import reasons
 from sigdask.report.layout import lay_out
 from sigdask.report.page import details, plan, write_page
 from sigdask.report.page.frame import Part
@@ -45,6 +46,9 @@ NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itsel
 AS_EVER: HowPrinted = {}
 SHOWN = 20
 """Changes listed unless all are asked for."""
+
+FAILED, MOST_REASONS = "FAILED", 3
+"""How a gate ended, and why, in a list of runs."""
 
 
 def results_text(
@@ -93,18 +97,38 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
 
 
 def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -> str:
-    """List runs, the latest first."""
+    """List runs, the latest first, below a line that says how it ended."""
+    judged = any(_gate_word(run) for run, _ in runs)
     rows = []
     for run, changed in runs:
         took = duration((run.ended or run.updated) - run.started)
         counted = sum(p.counted for p in run.progress)
         versions = run.details.get("versions", {})
         rows.append(
-            [str(run.number), clock(run.started), took, run.state, f"{sum(p.comparisons for p in run.progress):,}",
-             f"{counted:,}", f"{changed:,}", versions.get("sigdask", ""), run.message]
+            [str(run.number), clock(run.started), took, run.state, *([_gate_word(run)] if judged else []),
+             f"{sum(p.comparisons for p in run.progress):,}", f"{counted:,}", f"{changed:,}",
+             versions.get("sigdask", ""), run.message]
         )  # fmt: skip
-    names = ["run", "started", "took", "state", "comparisons", "trials counted", "results changed", "sigdask", ""]
-    return lay_out(names, rows, width)
+    names = ["run", "started", "took", "state", *(["gate"] if judged else []), "comparisons", "trials counted",
+             "results changed", "sigdask", ""]  # fmt: skip
+    return "\n".join([*map(printable, _latest(runs)), "", lay_out(names, rows, width)])
+
+
+def _latest(runs: Sequence[tuple[Run, int]]) -> Iterator[str]:
+    """Yield how the latest run ended, and why its gate failed."""
+    (run, changed), *_ = runs
+    verdict, word = run.details.get("verdict"), _gate_word(run)
+    n_failed = sum(_gate_word(own) == FAILED for own, _ in runs)
+    gate = f", gate {word}" if word else ""
+    often = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
+    yield f"plan {run.plan}, run {run.number}: {run.state}{_why(run)}{gate}, {changed:,} results changed{often}"
+    if verdict is not None:
+        yield from (f"    ! {reason['text']}" for reason in islice(reasons(verdict), MOST_REASONS))
+
+
+def _gate_word(run: Run) -> str:
+    verdict = run.details.get("verdict")
+    return "" if verdict is None else "passed" if verdict["passed"] else FAILED
 
 
 def changes_text(changes: Changes, alpha: float, *, everything: bool = False) -> str:

@@ -471,7 +471,7 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
         ("finished", 0), ("finished", 15), ("finished", 15)
     ]  # fmt: skip
     text = called("history", path, cwd=folder).stdout
-    assert text.count("finished") == 3
+    assert text.count("finished") == 1 + 3  # the line above the table, and its rows
     second = called("report", path, "--run", "2", "--json", "-", cwd=folder)
     found = json.loads(second.stdout)
     assert len(found["results"]) == len(found["changes"]) == 15
