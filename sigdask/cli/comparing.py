@@ -28,6 +28,7 @@ from sigdask.cli.output.showing import (
     write_data,
     write_json,
     write_parquet,
+    write_tables,
     write_text,
 )
 from sigdask.errors import InputError, UnfinishedError
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 
 ENDINGS = {
-    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".html": "html",
-    ".htm": "html", ".txt": "txt",
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
+    ".html": "html", ".htm": "html", ".txt": "txt",
 }  # fmt: skip
 """Of a file to what it holds."""
 
@@ -117,6 +118,7 @@ GROUPS = {
             "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
         ),
         *PAPERS,
+        click.option("--bibtex", "bibtex_file", metavar="FILE|-", help="Write the sources that --latex cites."),
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
@@ -174,11 +176,11 @@ def compare(**options: Any) -> None:
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
     """Write tables for papers, where they are asked for."""
-    from sigdask.comparison.presented import latex, layouts, markdown
+    write_tables(files, lambda: results.paper_tables(layout=options["layout"], digits=options["digits"]))
+    if (file := files["bibtex"]) is not None:
+        from sigdask.comparison.presented import methods
 
-    for name, parts in (("markdown", markdown.document_parts), ("latex", latex.document_parts)):
-        if (file := files[name]) is not None:
-            write_data(file, parts(layouts.tables(results, options["layout"], options["digits"])), f"--{name}")
+        write_data(file, [methods.of(methods.Facts.of(results)).bibtex, "\n"], "--bibtex")
 
 
 @dataclass(frozen=True, slots=True)
