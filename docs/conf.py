@@ -33,7 +33,6 @@ include_patterns = [
 ]  # fmt: skip
 exclude_patterns = [".*", "**/.*", "sigdask", "tests", "build", "dist", "site", "benchmarks/results-scheduler.md"]
 
-myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 smartquotes = False
 nitpick_ignore_regex = [("py:.*", r".*")]  # annotations name what other libraries and the inside of this one have
@@ -93,8 +92,16 @@ def lead_in(app: Sphinx, failed: Exception | None) -> None:
         (Path(app.outdir) / "index.html").write_text(page)
 
 
+def for_all(_: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
+    """Give the contents' headings their level, and let a keyboard scroll wide blocks, as assistive programs need."""
+    contents_ = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = contents_.replace('role="heading"', 'role="heading" aria-level="2"')
+    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Tell Sphinx."""
     app.connect("source-read", read)
+    app.connect("html-page-context", for_all, priority=900)  # after the theme's own
     app.connect("build-finished", lead_in)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 import pytest
+from browser import violations
 
 import sigdask
 from docs import conf, from_code
@@ -68,6 +69,14 @@ def test_the_python_of_a_how_to_runs(page, monkeypatch):
     names = {}
     for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         exec(block, names)
+
+
+def test_every_page_is_in_the_contents_once():
+    index = ROOT / "docs" / "index.md"
+    listed = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", index.read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted({*listed})
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert pages - {"index.md"} == {page for page in listed if not page.startswith("../")}
 
 
 def test_every_public_name_stands_in_the_reference():
@@ -168,4 +177,14 @@ def test_no_page_of_the_site_is_wider_than_a_phone(site, browser):
     for path in sorted((site / "docs").rglob("*.html")):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_the_sites_pages(site, browser, scheme):
+    page = browser.new_page(color_scheme=scheme)
+    for name in ("docs/index.html", "docs/reference/command-line.html", "docs/howto/many-systems.html"):
+        page.goto((site / name).as_uri())
+        assert violations(page) == []
     page.close()

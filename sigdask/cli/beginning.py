@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sigdask.cli.declaring import option
-from sigdask.cli.showing import say
+from sigdask.cli.output.showing import say
 from sigdask.errors import InputError
 from sigdask.writing import printable
 
@@ -52,7 +52,7 @@ def init(
 
 def _target(output: str, *, force: bool) -> Path:
     """Return the file to write; never one that is there, unless told so."""
-    from sigdask.cli.showing import check_writable
+    from sigdask.cli.output.showing import check_writable
 
     check_writable(output, "-o")
     plan = Path(output)

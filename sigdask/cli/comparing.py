@@ -153,7 +153,7 @@ def compare(**options: Any) -> None:
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
-        found = _found(how, options, steps, is_opened=files["html"] is not None)
+        found = _found(how, options, steps, is_opened=files["html"] is not None or options["figures"] is not None)
     results = found.results
     if "-" not in (file for name, file in files.items() if name != "html"):
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
@@ -169,9 +169,10 @@ def compare(**options: Any) -> None:
             files["html"], results, found.opened, name=options["name"], files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
-        from sigdask.report.figures import of_results
+        from sigdask.report.figures import of_opened, of_results
 
-        drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
+        drawn = (*of_results([results]), *of_opened(results.table, found.opened))
+        drawing.write_figures(options["figures"], options["figure_format"], drawn)
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
@@ -188,7 +189,6 @@ class _Found:
     """What was found, and for a page what was read and the comparisons that are opened."""
 
     results: Results
-    format_: str
     files: Sequence[Path] = ()
     opened: Sequence[Opened] = ()
 
@@ -208,7 +208,7 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
             LOG.warning(warning)
         raise
     sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
-    return _Found(results, format_, files_read(options, sources, counts.files) if is_opened else (), opened)
+    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:

@@ -25,6 +25,7 @@ from sigdask.writing import Lines, json_parts, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sigdask.comparison.opened.opening import Opened
     from sigdask.comparison.presented.methods import Methods
     from sigdask.comparison.presented.paper import PaperTable
 
@@ -283,6 +284,18 @@ class Results(Sequence[Result]):
         from sigdask.comparison.presented import drawn
 
         return drawn.critical_difference(drawn.of_one(self.table, test_set, subset, metric))
+
+    def plot_null(self, opened: Opened) -> Figure:
+        """Draw the differences that exchanged outputs have, and the observed one among them: what p is a share of.
+
+        Parameters
+        ----------
+        opened : Opened
+            One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+        """
+        from sigdask.comparison.presented import drawn
+
+        return drawn.null(self.table, opened.row, opened.null)
 
     def plot_achieved_significance(self) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
