@@ -1,9 +1,14 @@
 """Results for tests of tables for papers: names that mean something to LaTeX, Markdown and HTML, and Markdown parsed."""
 
+import shutil
+import subprocess
+
 import numpy as np
+import pytest
 from markdown_it import MarkdownIt
 
 from sigdask.api import compare_all
+from sigdask.comparison.presented.sources import SOURCES, bibtex
 from sigdask.counts import Counts
 
 HOSTILE = (
@@ -33,3 +38,32 @@ def parsed(text):
             words = "".join(child.content for child in inline)
             tables[-1][-1].append((words, any(child.type == "strong_open" for child in inline)))
     return tables
+
+
+PAPER = r"""
+\documentclass{article}
+\usepackage{booktabs}
+\begin{document}
+%s
+\bibliographystyle{plain}
+\bibliography{sources}
+\end{document}
+"""
+
+
+def compiled(folder, tables):
+    """What pdflatex says of a paper of these tables, with BibTeX of every source."""
+    if shutil.which("pdflatex") is None or shutil.which("bibtex") is None:
+        pytest.skip("pdflatex and bibtex (texlive-latex-recommended) are not installed")
+    (folder / "sources.bib").write_text(bibtex(SOURCES))
+    for k, text in enumerate(tables):
+        (folder / f"t{k}.tex").write_text(text)
+    (folder / "paper.tex").write_text(PAPER % "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))
+    tex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper")
+    return [ran(*command, cwd=folder) for command in (tex, ("bibtex", "paper"), tex, tex)][-1]
+
+
+def ran(*command, cwd):
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout

@@ -10,7 +10,18 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import citing, comparing, demonstrating, labelling, planning, powering, ranking, storing, tools
+from sigdask.cli import (
+    beginning,
+    citing,
+    comparing,
+    demonstrating,
+    labelling,
+    planning,
+    powering,
+    ranking,
+    storing,
+    tools,
+)
 from sigdask.cli.declaring import complete_files
 from sigdask.cli.output import streams
 from sigdask.cli.output.logs import columns
@@ -143,6 +154,7 @@ for _command in (
     labelling.independence,
     powering.power,
     *(citing.reproduce, citing.cite),
+    beginning.init,
     *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
     storing.store,
     *(demonstrating.demo, demonstrating.examples),

@@ -28,6 +28,7 @@ from sigdask.cli.output.showing import (
     write_data,
     write_json,
     write_parquet,
+    write_tables,
     write_text,
 )
 from sigdask.errors import InputError, UnfinishedError
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 
 ENDINGS = {
-    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".html": "html",
-    ".htm": "html", ".txt": "txt",
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
+    ".html": "html", ".htm": "html", ".txt": "txt",
 }  # fmt: skip
 """Of a file to what it holds."""
 
@@ -117,6 +118,7 @@ GROUPS = {
             "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
         ),
         *PAPERS,
+        click.option("--bibtex", "bibtex_file", metavar="FILE|-", help="Write the sources that --latex cites."),
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
@@ -151,7 +153,7 @@ def compare(**options: Any) -> None:
     if options["quiet"]:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
-        found = _found(how, options, steps, is_opened=files["html"] is not None)
+        found = _found(how, options, steps, is_opened=files["html"] is not None or options["figures"] is not None)
     results = found.results
     if "-" not in (file for name, file in files.items() if name != "html"):
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
@@ -167,18 +169,19 @@ def compare(**options: Any) -> None:
             files["html"], results, found.opened, name=options["name"], files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
-        from sigdask.report.figures import of_results
+        from sigdask.report.figures import of_opened, of_results
 
-        drawing.write_figures(options["figures"], options["figure_format"], of_results([results]))
+        drawn = (*of_results([results]), *of_opened(results.table, found.opened))
+        drawing.write_figures(options["figures"], options["figure_format"], drawn)
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
     """Write tables for papers, where they are asked for."""
-    from sigdask.comparison.presented import latex, layouts, markdown
+    write_tables(files, lambda: results.paper_tables(layout=options["layout"], digits=options["digits"]))
+    if (file := files["bibtex"]) is not None:
+        from sigdask.comparison.presented import methods
 
-    for name, parts in (("markdown", markdown.document_parts), ("latex", latex.document_parts)):
-        if (file := files[name]) is not None:
-            write_data(file, parts(layouts.tables(results, options["layout"], options["digits"])), f"--{name}")
+        write_data(file, [methods.of(methods.Facts.of(results)).bibtex, "\n"], "--bibtex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,6 @@ class _Found:
     """What was found, and for a page what was read and the comparisons that are opened."""
 
     results: Results
-    format_: str
     files: Sequence[Path] = ()
     opened: Sequence[Opened] = ()
 
@@ -206,7 +208,7 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
             LOG.warning(warning)
         raise
     sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
-    return _Found(results, format_, files_read(options, sources, counts.files) if is_opened else (), opened)
+    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:

@@ -69,6 +69,9 @@ PAPERS = (
 )
 """Options of tables for papers."""
 
+TABLES = PAPERS[:2]
+"""Those of commands whose tables have one layout."""
+
 
 def papers(command: Command) -> Command:
     """Give a command the options of tables for papers."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sigdask.cli.comparing import read_systems
-from sigdask.cli.declaring import grouped, option, whole
+from sigdask.cli.declaring import TABLES, grouped, option, whole
 from sigdask.cli.output.progress import progress
-from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
+from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import PERMUTING
 
@@ -52,6 +52,7 @@ GROUPS = {
     ),
     "Output": (
         click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
+        *TABLES,
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
 }  # fmt: skip
@@ -80,7 +81,8 @@ def independence(**options: Any) -> None:
     from sigdask.comparison.labelling.asking import independence_all
     from sigdask.report.independence import render
 
-    check_outputs(json=options["json_file"])
+    files = {name: options[f"{name}_file"] for name in ("json", "markdown", "latex")}
+    check_outputs(**files)
     how = _how(options)
     if options["quiet"]:
         be_quiet()
@@ -95,9 +97,10 @@ def independence(**options: Any) -> None:
             raise UnfinishedError("interrupted; nothing was written") from None
     for warning in found.warnings:
         LOG.warning(warning)
-    if options["json_file"] != "-":
+    if "-" not in files.values():
         say(render(found, width=width()))
-    write_json(options["json_file"], found.json_parts)
+    write_json(files["json"], found.json_parts)
+    write_tables(files, found.paper_tables)
 
 
 def _how(options: dict[str, Any]) -> HowPermuted:

@@ -173,6 +173,7 @@ def report(
 ) -> None:
     """Show what a plan has found, and what changed since the run before."""
     from sigdask.report.figures import of_report
+    from sigdask.report.gate import recorded_text
     from sigdask.report.plans import report_json, report_text, write_report
     from sigdask.store import views
 
@@ -180,6 +181,8 @@ def report(
     check_figures(figures, figure_format)
     found = views.report(*store_and_plan(where, store, name), number)
     if "-" not in (json_file, *tables.files.values()):
+        if (kept := found.run.details.get("verdict")) is not None:
+            say(f"{recorded_text(kept)}\n")
         say(report_text(found, everything=everything, verbose=verbose, width=width()))
     write_json(json_file, lambda: report_json(found))
     tables.write(found)

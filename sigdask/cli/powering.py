@@ -8,9 +8,9 @@ import click
 
 from sigdask.cli.comparing import GROUPS as COMPARING
 from sigdask.cli.comparing import read_systems
-from sigdask.cli.declaring import grouped, option, whole
+from sigdask.cli.declaring import TABLES, grouped, option, whole
 from sigdask.cli.output.progress import Steps, progress
-from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json
+from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ GROUPS = {
     ),
     "Output": (
         click.option("--json", "json_file", metavar="FILE|-", help="Write what is found as JSON."),
+        *TABLES,
         click.option("--all", "everything", is_flag=True, help="Show every pair."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
@@ -72,11 +73,13 @@ def power(**options: Any) -> None:
         be_quiet()
     with progress(quiet=options["quiet"]) as steps:
         found = _found(options, steps)
-    if options["json_file"] != "-":
+    files = {name: options[f"{name}_file"] for name in ("json", "markdown", "latex")}
+    if "-" not in files.values():
         from sigdask.report.power import render
 
         say(render(found, everything=options["everything"], width=width()))
-    write_json(options["json_file"], found.json_parts)
+    write_json(files["json"], found.json_parts)
+    write_tables(files, found.paper_tables)
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -86,7 +89,7 @@ def _check(options: dict[str, Any]) -> None:
     from sigdask.comparison.power.search import Sought
     from sigdask.options import OPTIONS, POWER
 
-    check_outputs(json=options["json_file"])
+    check_outputs(**{name: options[f"{name}_file"] for name in ("json", "markdown", "latex")})
     clusters.check(options["cluster"])
     for declared in (OPTIONS, POWER):
         for name in declared.keys() & options.keys() - {"metrics", "adjust"}:

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sigdask.cli import declaring
-from sigdask.cli.declaring import grouped, whole
+from sigdask.cli.declaring import TABLES, grouped, whole
 from sigdask.cli.output import drawing
 from sigdask.cli.output.progress import progress
-from sigdask.cli.output.showing import be_quiet, check_outputs, note, say, say_data, width, write_json, write_text
+from sigdask.cli.output.showing import (
+    be_quiet,
+    check_outputs,
+    note,
+    say,
+    say_data,
+    width,
+    write_json,
+    write_tables,
+    write_text,
+)
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import CANDIDATES, RANKED
 
@@ -63,6 +73,7 @@ GROUPS = {
     "Output": (
         click.option("--json", "json_file", metavar="FILE|-", help="Write all that was found as JSON."),
         click.option("--csv", "csv_file", metavar="FILE|-", help="Write precision and recall as a CSV table."),
+        *TABLES,
         click.option("--text", "text_file", metavar="FILE", help="Write what a pipe would get."),
         *drawing.OPTIONS,
         click.option("--all", "everything", is_flag=True, help="Show every n and every difference."),
@@ -86,17 +97,23 @@ def rankings(**options: Any) -> None:
     CANDIDATES is a table of a row a candidate: a column gold (is it true?), a column of scores for each measure; or a
     data set of UCS (.ds), or XML of mwetoolkit.
     """
-    files = {"json": options["json_file"], "csv": options["csv_file"], "text": options["text_file"]}
+    from sigdask.rankings import Evaluation
+
+    files = {name: options[f"{name}_file"] for name in ("json", "csv", "markdown", "latex", "text")}
+    if options["validate"] and (files["markdown"] or files["latex"]):
+        raise InputError("--markdown, --latex: are for rankings, not for --validate; --text FILE has what is found")
     check_outputs(**files)
     drawing.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     found = _validated(options) if options["validate"] else _evaluated(options)
-    if "-" not in (files["json"], files["csv"]):
+    if "-" not in (file for name, file in files.items() if name != "text"):
         say(_rendered(found, everything=options["everything"], width=width()))
     write_json(files["json"], found.json_parts)
     if files["csv"] is not None:
         _write_csv(files["csv"], found.csv_lines())
+    if isinstance(found, Evaluation):
+        write_tables(files, found.paper_tables)
     if files["text"] is not None:
         write_text(files["text"], _rendered(found, everything=True))
     if options["figures"] is not None:

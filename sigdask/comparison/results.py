@@ -25,7 +25,9 @@ from sigdask.writing import Lines, json_parts, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sigdask.comparison.opened.opening import Opened
     from sigdask.comparison.presented.methods import Methods
+    from sigdask.comparison.presented.paper import PaperTable
 
 
 @cache
@@ -283,6 +285,18 @@ class Results(Sequence[Result]):
 
         return drawn.critical_difference(drawn.of_one(self.table, test_set, subset, metric))
 
+    def plot_null(self, opened: Opened) -> Figure:
+        """Draw the differences that exchanged outputs have, and the observed one among them: what p is a share of.
+
+        Parameters
+        ----------
+        opened : Opened
+            One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+        """
+        from sigdask.comparison.presented import drawn
+
+        return drawn.null(self.table, opened.row, opened.null)
+
     def plot_achieved_significance(self) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
         from sigdask.comparison.presented import drawn
@@ -300,6 +314,12 @@ class Results(Sequence[Result]):
         """
         return data_frame(self.table, library)
 
+    def paper_tables(self, *, layout: str | None = None, digits: int | None = None) -> list[PaperTable]:
+        """Return tables for papers as values, which `presented.latex` and `presented.markdown` write."""
+        from sigdask.comparison.presented import layouts
+
+        return layouts.tables(self, layout, digits)
+
     def to_markdown(self, *, layout: str | None = None, digits: int | None = None) -> str:
         """Return a table for a paper or a page as Markdown, with what is said around it.
 
@@ -311,9 +331,9 @@ class Results(Sequence[Result]):
         digits : int, optional
             Decimals of scores; by default four, and six digits of large ones.
         """
-        from sigdask.comparison.presented import layouts, markdown
+        from sigdask.comparison.presented import markdown
 
-        return "".join(markdown.document_parts(layouts.tables(self, layout, digits)))
+        return "".join(markdown.document_parts(self.paper_tables(layout=layout, digits=digits)))
 
     def to_latex(
         self,
@@ -337,9 +357,9 @@ class Results(Sequence[Result]):
         label : str
             For references to it.
         """
-        from sigdask.comparison.presented import latex, layouts
+        from sigdask.comparison.presented import latex
 
-        made = layouts.tables(self, layout, digits)
+        made = self.paper_tables(layout=layout, digits=digits)
         return "".join(latex.document_parts(made, caption=caption, label=label))
 
     def to_csv(self, path: str | Path) -> None:

@@ -252,10 +252,18 @@ class _Driver:
         """Write the plan's reports of a run."""
         found = views.report(self.store.location, self.plan.name, outcome.number)
         files = self.plan.report.at(datetime.fromtimestamp(found.run.started).astimezone())
-        is_opened = files.html is not None and not outcome.stopped
+        is_opened = (files.html is not None or files.figures is not None) and not outcome.stopped
         looked_into = opened_for(self.batches, found, outcome.gate) if is_opened else ()
         unwritten = tuple(
-            write_files(found, **files.files, layout=files.layout, digits=files.digits, opened=looked_into)
+            write_files(
+                found,
+                **files.files,
+                layout=files.layout,
+                digits=files.digits,
+                figures=files.figures,
+                figure_format=files.figure_format,
+                opened=looked_into,
+            )
         )
         return replace(outcome, report=found, unwritten=unwritten)
 

@@ -236,6 +236,10 @@ class ReportKeys:
     digits: Annotated[int | None, of("digits")] = None
     text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
     html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
+    figures: Annotated[Text | None, Field(description="A folder for figures: sigdask[report].")] = None
+    figure_format: Annotated[
+        tuple[Literal["svg", "pdf", "png"], ...], Field(description="What figures are written as.", min_length=1)
+    ] = ("svg", "pdf")
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,6 +181,10 @@ class Report:
         Of the tables for papers.
     digits : int or None
         Decimals of their scores.
+    figures : Path or None
+        A folder for figures, `{date}` and `{time}` in it as in files.
+    figure_format : tuple of str
+        What they are written as.
     """
 
     json: Path | None = None
@@ -192,6 +196,8 @@ class Report:
     latex: Path | None = None
     layout: Layout | None = None
     digits: int | None = None
+    figures: Path | None = None
+    figure_format: tuple[str, ...] = ("svg", "pdf")
 
     @property
     def files(self) -> dict[str, Path]:
@@ -202,7 +208,7 @@ class Report:
     def at(self, start: datetime) -> Report:
         """Return the files of a run that started then."""
         files: dict[str, Any] = {name: dated(path, start) for name, path in self.files.items()}
-        return replace(self, **files)
+        return replace(self, **files, figures=dated(self.figures, start))
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,14 +63,29 @@ def takes_folders(format_: str) -> bool:
 _TAKERS = f"folders are read with format = {' or '.join(map(shown, formats.OF_FOLDERS))}"
 
 
-def writable(text: str, folder: Path) -> Path:
-    """Return the path of a file to write, in a folder that exists."""
+def folder(text: str, folder: Path) -> Path:
+    """Return the path of a folder to write into, which is made where it is not there."""
+    path = _dated(text, folder)
+    if path.exists() and not path.is_dir():
+        raise InputError(f"found {shown(text)}, which is a file ({plain(path)}), expected a folder")
+    if path.is_dir() and not os.access(path, os.W_OK):
+        raise InputError(f"found {shown(text)}: may not be written ({plain(path)})")
+    return path
+
+
+def _dated(text: str, folder: Path) -> Path:
+    """Return a path of this machine in which only what is known stands for a date."""
     for placeholder in re.findall(r"\{[^{}/]*\}", text):
         if placeholder not in PLACEHOLDERS:
             raise InputError(f"found {shown(text)}: {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}")
     if is_url(text):
         raise InputError(f"found {shown(text)}, expected a file of this machine: nothing is written to URLs")
-    path = absolute(text, folder)
+    return absolute(text, folder)
+
+
+def writable(text: str, folder: Path) -> Path:
+    """Return the path of a file to write, in a folder that exists."""
+    path = _dated(text, folder)
     try:
         if path.is_dir():
             raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file to write")

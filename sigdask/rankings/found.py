@@ -20,6 +20,8 @@ from sigdask.writing import json_parts, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sigdask.comparison.presented.paper import PaperTable
+
 MOST_CURVES = 12
 """Measures whose curves are drawn."""
 
@@ -251,6 +253,35 @@ class Evaluation:
         )
         lines = [f"  {m.measure}: average precision {m.average_precision:.4f}" for m in self.measures]
         return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_html(notebook.short(self.paper_tables()[0]))
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return tables for papers, as values; `presented.latex` and `presented.markdown` write them."""
+        from sigdask.comparison.presented import others
+
+        return others.of_evaluation(self)
+
+    def to_markdown(self) -> str:
+        """Return precision of the n best, and measures compared, as Markdown."""
+        from sigdask.comparison.presented import markdown
+
+        return "".join(markdown.document_parts(self.paper_tables()))
+
+    def to_latex(self) -> str:
+        """Return the same as LaTeX, which needs booktabs alone."""
+        from sigdask.comparison.presented import latex
+
+        return "".join(latex.document_parts(self.paper_tables()))
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row a measure and n; libraries as of `Results.to_frame`."""
+        from sigdask.comparison.found.columns import frame_of
+
+        return frame_of([plain(row) for row in self.precision or self.sampled], library)
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON holds of it."""

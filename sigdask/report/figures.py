@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sigdask import figures
 from sigdask.comparison.found.ranking import groups
-from sigdask.comparison.presented.drawn import Picture, of, pictures
+from sigdask.comparison.opened.opening import Opened
+from sigdask.comparison.presented.drawn import Picture, null, of, pictures
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.errors import InputError, UnfinishedError
@@ -25,6 +26,9 @@ from sigdask.store.views import Nights, Report, nights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST_NULLS = 12
+"""Null distributions that are drawn."""
 
 MOST_LINES = 12
 """Comparisons whose p is drawn over the nights, of each test set, subset and metric."""
@@ -53,9 +57,18 @@ def of_evaluations(found: Mapping[str, object]) -> Iterator[Picture]:
                 yield Picture("recall", (name,) if name else (), partial(one.plot_curves, "recall"))
 
 
-def of_report(report: Report) -> Iterator[Picture]:
-    """Yield the pictures that fit what a plan has found."""
+def of_opened(table: Table, opened: Sequence[Opened]) -> Iterator[Picture]:
+    """Yield the null distributions of the first comparisons that were opened."""
+    for one in opened[:MOST_NULLS]:
+        yield Picture("null", (*of(table.take(slice(one.row, one.row + 1))), table.a[one.row], table.b[one.row]),
+                      partial(null, table, one.row, one.null))  # fmt: skip
+
+
+def of_report(report: Report, opened: Sequence[Opened] = ()) -> Iterator[Picture]:
+    """Yield the pictures that fit what a plan has found, and those of comparisons that were opened."""
     yield from of_results(report.results.values())
+    if opened:
+        yield from of_opened(Table.joined([results.table for results in report.results.values()]), opened)
     yield from of_evaluations(report.evaluations)
     yield from of_nights(report)
 

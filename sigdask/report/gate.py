@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -58,6 +58,25 @@ def _rule(rule: RuleVerdict) -> Iterator[str]:
 def record(verdict: GateVerdict) -> dict[str, Any]:
     """Return what a run's record keeps of the verdict, as values of JSON: each rule with its first comparisons."""
     return {"passed": verdict.passed, "rules": [_recorded(rule) for rule in verdict.rules]}
+
+
+def recorded_text(kept: Mapping[str, Any]) -> str:
+    """Return a verdict as a run's record has it, as text: whether it passed, and what failed.
+
+    Parameters
+    ----------
+    kept : mapping
+        As `record` makes it.
+    """
+    lines = [f"gate: {'passed' if kept['passed'] else 'FAILED'}"]
+    for rule in kept["rules"]:
+        if not rule["passed"]:
+            failed = [finding["text"] for finding in rule["findings"] if not finding["passed"]]
+            more = rule["n_failed"] - len(failed)
+            lines += [f"  FAILED  {rule['name']}", *(f"      ! {text}" for text in failed)]
+            lines += [f"      and {more:,} more that failed"] if more else []
+            lines += [f"      note: {note}" for note in rule["notes"]]
+    return printable("\n".join(lines), keep="\n")
 
 
 def _recorded(rule: RuleVerdict) -> dict[str, Any]:

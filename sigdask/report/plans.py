@@ -24,10 +24,11 @@ from sigdask.comparison.presented.paper import PaperTable
 from sigdask.comparison.presented.words import chance
 from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Score, Subset, Table
-from sigdask.errors import UnfinishedError
+from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import Layout
 from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
+from sigdask.report.figures import of_report, write_figures
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
 from sigdask.report.page import details, plan, write_page
@@ -220,6 +221,8 @@ def write_files(
     digits: int | None = None,
     text: Path | None = None,
     html: Path | None = None,
+    figures: Path | None = None,
+    figure_format: Sequence[str] = (),
     opened: Sequence[Opened] = (),
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
@@ -232,11 +235,15 @@ def write_files(
         Where to; None is not written.
     layout, digits
         Of the tables for papers, as in `Results.to_markdown`.
+    figures : Path, optional
+        A folder for those that fit.
+    figure_format : sequence of str
+        What they are written as.
     opened : sequence of Opened
         Comparisons that the page opens, by their rows of all results.
     """
     tables = [results.table for results in report.results.values()]
-    writers: list[tuple[Path | None, Callable[[Path], None]]] = [
+    writers: list[tuple[Path | None, Callable[[Path], object]]] = [
         (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
@@ -244,6 +251,7 @@ def write_files(
         (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_report(path, report, opened)),
+        (figures, lambda path: write_figures(path, of_report(report, opened), figure_format)),
     ]
     for path, write in writers:
         if path is not None:
@@ -251,6 +259,8 @@ def write_files(
                 write(path)
             except UnfinishedError as error:
                 yield error
+            except InputError as error:  # a package is missing
+                yield UnfinishedError(str(error))
 
 
 def write_report(path: Path, report: Report, opened: Sequence[Opened] = ()) -> None:

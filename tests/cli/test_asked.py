@@ -67,7 +67,8 @@ def test_a_number_of_trials_that_is_none_is_refused(written, tmp_path):
 def test_files_are_written_as_their_endings_say(tmp_path):
     outputs = [word for name in ("a.json", "a.csv", "a.html", "a.TXT") for word in ("-o", name)]
     done = called("compare", *QUICK, *outputs, cwd=tmp_path)
-    assert (tmp_path / "a.TXT").read_text() == done.stdout
+    assert done.stdout.startswith("I is better than II on ")
+    assert (tmp_path / "a.TXT").read_text() == called("compare", *QUICK, "--all", cwd=tmp_path).stdout
     assert len(json.loads((tmp_path / "a.json").read_text())["results"]) == 3
     assert (tmp_path / "a.csv").read_text().count("\n") == 4
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from sigdask import figures
-from sigdask.api import compare_all
+from sigdask.api import compare_all, compare_opened
 from sigdask.cli import commands
 from sigdask.comparison.presented.drawn import Picture, pictures
 from sigdask.counts import Counts
@@ -43,13 +43,23 @@ def called(*arguments):
 def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
     from command import called
 
-    found = called("compare", scores, "--trials", 99, "--no-second-run", "--figures", "deep/figs", cwd=tmp_path)
+    found = called(
+        "compare",
+        scores,
+        "--trials",
+        99,
+        "--no-second-run",
+        "--figures",
+        "deep/figs",
+        "--figure-format",
+        "svg",
+        cwd=tmp_path,
+    )
     assert found.returncode == 0, found.stderr
     kinds = ["forest-mean", "critical-difference-mean", "matrix-mean", "achieved-significance"]
-    assert sorted(path.name for path in (tmp_path / "deep" / "figs").iterdir()) == sorted(
-        f"{kind}.{ending}" for kind in kinds for ending in ("svg", "pdf")
-    )
-    assert "8 files in deep/figs: forest-mean.svg, forest-mean.pdf, " in found.stderr
+    kinds += [f"null-mean-s{a}-s{b}" for a in range(5) for b in range(a + 1, 5)]  # of few comparisons all are opened
+    assert sorted(path.name for path in (tmp_path / "deep" / "figs").iterdir()) == sorted(f"{k}.svg" for k in kinds)
+    assert "14 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in found.stderr
 
 
 def test_two_systems_have_a_forest_alone(results):
@@ -144,6 +154,17 @@ def test_a_matrix_and_bars_are_of_the_verdicts(results):
 def test_achieved_significance_is_the_curve_of_the_results(results):
     [axes] = results.plot_achieved_significance().axes
     assert axes.lines[0].get_ydata().tolist() == results.achieved_significance()
+
+
+def test_a_null_distribution_holds_every_trial_and_the_observed_difference(counts):
+    results, opened = compare_opened([counts], metrics=["mean"], trials=4095, second_run=False, adjust="none")
+    one = opened[0]
+    [axes] = results.plot_null(one).axes
+    [stairs] = [each for each in axes.patches if hasattr(each, "get_data")]
+    assert stairs.get_data().values.sum() == one.null.n_trials == 4095
+    [observed, other] = [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() >= 1]
+    assert observed == -other == pytest.approx(results[one.row].difference, rel=1e-12)
+    assert "4,095 trials" in axes.get_xlabel()
 
 
 def test_of_several_metrics_one_is_to_be_named(counts):

@@ -238,6 +238,7 @@ def test_differences_are_told_in_points_of_shares_and_in_units_of_other_metrics(
     assert amount(0.12257, (0.019, math.inf), points=True) == "12.3 points [1.9, inf]"
     assert amount(0.61725, (0.2, 1.04), points=False) == "0.62 [0.20, 1.04]"
     assert amount(0.0004, (-0.3, 0.31), points=False) == "0.0004 [-0.3000, 0.3100]"
+    assert amount(0.04, (-0.0796, -0.00031), points=False) == "0.040 [-0.080, -0.0003]"
     assert amount(0.0, (0.0, 0.0), points=False) == "0.0 [0.0, 0.0]"
     names = ("macro-f1[x]:zero_division=0", "BLEU", "accuracy", "nDCG@10", "WER")
     rows = [result_of(metric=name, score_a=80.0 if name == "accuracy" else 0.5) for name in names]

@@ -239,3 +239,13 @@ def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_pat
 @pytest.mark.parametrize("script", sorted(FOLDER.glob("*.js")), ids=lambda file: file.name)
 def test_scripts_are_javascript(script):
     subprocess.run(["node", "--check", script], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("candidates", [{}, {"pairs": "n-best precision"}])
+def test_a_page_without_comparisons_is_a_page(opened, tmp_path, candidates):
+    made = tmp_path / "empty.html"
+    made.write_text(page({}, title="nothing", candidates=candidates), encoding="utf-8")
+    shown = opened(made)
+    assert shown.locator('[data-grid="comparisons"]').count() == (0 if candidates else 1)
+    assert "0 comparisons" in shown.locator("#verdict").inner_text()
+    assert violations(shown) == []

@@ -265,3 +265,21 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
     assert violations(page) == []
     if folder_of_screens := screens():
         page.screenshot(path=folder_of_screens / f"plan-{width}{'-dark' if dark else ''}.png", full_page=True)
+
+
+def test_a_plan_draws_its_figures_into_a_folder_it_names(tmp_path):
+    text = PLAN.replace('html = "night.html"', 'figures = "figs/{date}"\nfigure_format = ["svg"]')
+    (tmp_path / "plan.toml").write_text(text)
+    assert night(tmp_path, 0.5) == 0
+    [dated] = (tmp_path / "figs").iterdir()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", dated.name)
+    assert {"forest-web-mean.svg", "matrix-web-mean.svg"} <= {path.name for path in dated.iterdir()}
+
+
+def test_without_matplotlib_the_night_is_kept_and_it_is_said(tmp_path, monkeypatch):
+    import sys
+
+    (tmp_path / "plan.toml").write_text(PLAN.replace('html = "night.html"', 'figures = "figs"'))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert night(tmp_path, 0.5) == 3  # what was asked for is not all written
+    assert reports(tmp_path).run.state == "finished"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import chain
@@ -21,6 +21,7 @@ from sigdask.report.layout import BETWEEN, fitted
 from sigdask.writing import printable_json
 
 if TYPE_CHECKING:
+    from sigdask.comparison.presented.paper import PaperTable
     from sigdask.comparison.table import Table
 
 LOG = logging.getLogger("sigdask")
@@ -126,6 +127,15 @@ def write_parquet(file: str | None, table: Table) -> None:
     elif file is not None:
         with _named("--parquet"):
             files.write_parquet(Path(file), [table])
+
+
+def write_tables(files: Mapping[str, str | None], tables: Callable[[], Iterable[PaperTable]]) -> None:
+    """Write tables for papers where "markdown" and "latex" are asked for."""
+    from sigdask.comparison.presented import latex, markdown
+
+    for name, parts in (("markdown", markdown.document_parts), ("latex", latex.document_parts)):
+        if (file := files[name]) is not None:
+            write_data(file, parts(tables()), f"--{name}")
 
 
 def write_data(file: str, parts: Iterable[str], option: str) -> None:

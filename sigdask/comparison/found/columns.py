@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -118,17 +118,28 @@ def _disagreements(table: Table) -> Any:
 
 def data_frame(table: Table, library: str) -> Any:
     """Return a data frame of a library; of pandas, the arrays themselves."""
-    try:
-        module = importlib.import_module(library)
-    except ImportError:
-        raise _missing_frame(library) from None
-    make = getattr(module, "DataFrame", None) or module.table
+    make = _maker(library)
     if not len(table):
         return make({})
     found = columns(table)
     if library != "pandas":  # which takes NaN for what is missing; others know better
         found |= {name: views.optional(column) for name, column in found.items() if _may_lack(name)}
     return make(found)
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]], library: str) -> Any:
+    """Return a data frame of rows alike, with the columns that hold single values."""
+    names = [name for name in (rows[0] if rows else ()) if not any(isinstance(row[name], (list, dict)) for row in rows)]
+    return _maker(library)({name: [row[name] for row in rows] for name in names})
+
+
+def _maker(library: str) -> Any:
+    """Return what makes a data frame of a mapping."""
+    try:
+        module = importlib.import_module(library)
+    except ImportError:
+        raise _missing_frame(library) from None
+    return getattr(module, "DataFrame", None) or module.table
 
 
 def csv_parts(tables: Iterable[Table]) -> Iterator[str]:

@@ -36,6 +36,11 @@ class Ranking:
     discriminative_power: float
     systems: tuple[Ranked, ...]
 
+    def _repr_html_(self) -> str:
+        from sigdask.comparison.presented import notebook, others
+
+        return notebook.as_html(notebook.short(others.of_ranking(self)))
+
 
 def rankings(table: Table) -> list[Ranking]:
     """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""

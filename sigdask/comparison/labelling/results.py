@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sigdask.comparison.found.result import Exact, SecondRun
 from sigdask.comparison.results import made_by
@@ -12,6 +12,9 @@ from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.rounding import p_equals
 from sigdask.writing import json_parts, plain
+
+if TYPE_CHECKING:
+    from sigdask.comparison.presented.paper import PaperTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,35 @@ class Independences(Sequence[Independence]):
 
     def __len__(self) -> int:
         return len(self.found)
+
+    def _repr_html_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_html(notebook.short(self.paper_tables()[0]))
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return tables for papers, as values; `presented.latex` and `presented.markdown` write them."""
+        from sigdask.comparison.presented import others
+
+        return [others.of_independences(self)]
+
+    def to_markdown(self) -> str:
+        """Return a table of the tests as Markdown."""
+        from sigdask.comparison.presented import markdown
+
+        return "".join(markdown.document_parts(self.paper_tables()))
+
+    def to_latex(self) -> str:
+        """Return the same as LaTeX, which needs booktabs alone."""
+        from sigdask.comparison.presented import latex
+
+        return "".join(latex.document_parts(self.paper_tables()))
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row a test; libraries as of `Results.to_frame`."""
+        from sigdask.comparison.found.columns import frame_of
+
+        return frame_of([plain(asdict(one)) for one in self.found], library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, as values of Python."""

@@ -170,7 +170,11 @@ class _Part:
         try:
             for k, (null, row, own) in enumerate(drawn):
                 shares = None if isinstance(panel, OutputsPanel) else Shares.of(panel, row, column)
-                named = () if shares is None else self.known.named(int(self.own[k]), shares.addresses.tolist())
+                named = (
+                    ()
+                    if shares is None
+                    else self.known.named(int(self.own[k]), shares.addresses.tolist(), shares.scores)
+                )
                 yield Opened(int(self.rows[k]), self.found.alternative[k], null, own, shares, named, self.known.called)
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return

@@ -35,6 +35,8 @@ class Shares:
         The units that decide: those that raise it most, the first first, then those that lower it most.
     values : float64 array, shape (n_named,)
         Their contributions.
+    scores : float64 array, shape (n_named, 2)
+        What each of both systems scores in these units alone; NaN of scores that are no means.
     """
 
     add_up: bool
@@ -44,6 +46,7 @@ class Shares:
     histogram: Histogram | None
     addresses: NDArray[np.int64]
     values: NDArray[np.float64]
+    scores: NDArray[np.float64]
 
     @staticmethod
     def of(panel: Panel | PresencePanel, row: int, column: int) -> Shares:
@@ -56,13 +59,21 @@ class Shares:
         above = order[: min(MOST_DECIDING, np.count_nonzero(values > 0))]
         below = order[::-1][: min(MOST_DECIDING, np.count_nonzero(values < 0))]
         named = np.concatenate([above, below])
-        n_units = panel.extent[1] if isinstance(panel, PresencePanel) else panel.n_units
+        is_mean = isinstance(panel, Panel) and panel.linear[column]
         return Shares(
-            add_up=isinstance(panel, Panel) and panel.linear[column],
+            add_up=is_mean,
             n_for_a=int(np.count_nonzero(values > 0)),
             n_for_b=int(np.count_nonzero(values < 0)),
-            n_alike=n_units - len(values),
+            n_alike=panel.extent[1] - len(values),
             histogram=Histogram.of(values, values < 0) if len(values) else None,
             addresses=panel.addresses[some[named]],
             values=values[named],
+            scores=_scores(panel, row, column, some[named]) if is_mean else np.full((len(named), 2), np.nan),
         )
+
+
+def _scores(panel: Panel | PresencePanel, row: int, column: int, units: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what both systems of a pair score in single units under a mean, shape (n_units, 2)."""
+    assert isinstance(panel, Panel)
+    sums = panel.values[units][:, panel.pairs[row]].astype(np.int64)
+    return panel.metrics[column].form.score(panel.sums(column, sums))

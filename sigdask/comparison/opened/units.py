@@ -103,18 +103,22 @@ class Known:
         """The test set."""
         return self.comparisons.counts
 
-    def named(self, k: int, addresses: Iterable[int]) -> tuple[Unit, ...]:
-        """Return units of comparison `k`."""
+    def named(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[Unit, ...]:
+        """Return units of comparison `k`, in which its systems score so much, shape (n_units, 2)."""
         own = self.comparisons
         pair = int(own.a[k]), int(own.b[k])
         subset, held = own.masks[int(own.subset.codes[k])], own.metrics[int(own.metric[k])].held
         mask = self.counts.in_common(pair, subset, held)
         order, starts = self._by_address
         found = []
-        for address in addresses:
+        for address, own_scores in zip(addresses, scores, strict=True):
             items = order[starts[address] : starts[address + 1]]
             items = items[mask[items]].tolist()
-            some = tuple(self._item(item, pair) for item in self._unlike(items, pair)[:MOST_ITEMS])
+            if self._are_rankings:  # too long to be read
+                a, b = map(text_of, own_scores)
+                some: tuple[Item, ...] = (Item(self._name(items[0]), None, (), a, b),)
+            else:
+                some = tuple(self._item(item, pair) for item in self._unlike(items, pair)[:MOST_ITEMS])
             found.append(Unit(self._name(items[0]), len(items), some))
         return tuple(found)
 
@@ -146,6 +150,11 @@ class Known:
         right = outputs.gold[item]
         several = isinstance(right, tuple) and self._is_text
         return tuple(map(text_of, right)) if several else (text_of(right),)
+
+    @property
+    def _are_rankings(self) -> bool:
+        """Whether outputs are ranked lists of documents."""
+        return "topics" in self.counts.fields
 
     @property
     def _is_text(self) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sigdask.statistics.power.crossing import Estimate
 from sigdask.writing import json_parts, plain
+
+if TYPE_CHECKING:
+    from sigdask.comparison.presented.paper import PaperTable
 
 EXACT, SIMULATED, NORMAL = "exact", "simulated", "normal approximation"
 
@@ -174,6 +177,35 @@ class Powers(Sequence[Power]):
             for one in self.found
         )
         return "\n".join([f"Powers: {len(self)} comparisons, alpha {self.alpha:g}", *lines])
+
+    def _repr_html_(self) -> str:
+        from sigdask.comparison.presented import notebook
+
+        return notebook.as_html(notebook.short(self.paper_tables()[0]))
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return tables for papers, as values; `presented.latex` and `presented.markdown` write them."""
+        from sigdask.comparison.presented import others
+
+        return [others.of_powers(self)]
+
+    def to_markdown(self) -> str:
+        """Return a table of the comparisons as Markdown."""
+        from sigdask.comparison.presented import markdown
+
+        return "".join(markdown.document_parts(self.paper_tables()))
+
+    def to_latex(self) -> str:
+        """Return the same as LaTeX, which needs booktabs alone."""
+        from sigdask.comparison.presented import latex
+
+        return "".join(latex.document_parts(self.paper_tables()))
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row a comparison; libraries as of `Results.to_frame`."""
+        from sigdask.comparison.found.columns import frame_of
+
+        return frame_of([one.to_dict() for one in self.found], library)
 
     def to_json(self) -> str:
         """Return JSON text."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.presented.cells import METHODS
+from sigdask.comparison.presented.methods import ADJUSTING, COMPUTED, INTERVALS, Methods
 from sigdask.comparison.presented.words import ADJUSTED
 from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Coded, Table, Value
@@ -15,20 +16,7 @@ from sigdask.randomization.shuffles import SCHEME
 
 SIDED = {"two-sided": "two-sided", "greater": "one-sided (A > B)", "less": "one-sided (A < B)"}
 
-OF_ADJUSTING = {
-    "holm": ("holm1979",),
-    "hochberg": ("hochberg1988",),
-    "bh": ("benjamini1995",),
-    "by": ("benjamini2001",),
-    "max-t": ("westfall1993", "romano2005"),
-    "max-t:raw": ("westfall1993", "romano2005"),
-    "single-step-max-t": ("westfall1993",),
-    "tukey": ("carterette2012",),
-}
-OF_INTERVALS = {"bootstrap-bca": "efron1987", "tango": "tango1998", "inversion": "garthwaite1996"}
 OF_STOPPING = {"besag-clifford": ("besag1991",), "confidence-sequence": ("gandy2009", "ding2020")}
-OF_EXACT = {"polynomial": ("pagano1983",), "dp": ("pagano1983", "streitberg1986"),
-            "meet-in-the-middle": ("horowitz1974",)}  # fmt: skip
 
 
 def sentences(results: Results, *, intervals: bool = True) -> Iterator[str]:
@@ -59,17 +47,17 @@ def sentences(results: Results, *, intervals: bool = True) -> Iterator[str]:
 def sources(results: Results, *, intervals: bool = True) -> tuple[str, ...]:
     """Return the keys of the works that the description rests on; parameters as of `sentences`."""
     table = results.table
-    found = ["yeh2000", "noreen1989"]
+    found = ["noreen1989", "yeh2000"]
     if bool((table.n_trials > 0)[~table.exact].any()):
         found.append("phipson2010")
-    for by in used(table.exact_by):
-        found += OF_EXACT.get(by[0], ()) if by else ()
+    found += [COMPUTED[by[0]] for by in used(table.exact_by) if by and by[0] in COMPUTED]
     for stops in table.stops:
         found += OF_STOPPING[stops.rule]
-    found += OF_ADJUSTING[results.family.adjust] if results.family is not None else ()
+    if results.family is not None:
+        found += Methods(ADJUSTING[results.family.adjust]).keys
     if intervals and table.intervals is not None:
-        found += [OF_INTERVALS[name] for name in used(table.intervals.method) if name in OF_INTERVALS]
-    return tuple(dict.fromkeys(found))
+        found += [key for name in used(table.intervals.method) if name for key in Methods(INTERVALS[name]).keys]
+    return (*dict.fromkeys(found), "sigdask")
 
 
 def used(column: Coded[Value]) -> list[Value]:

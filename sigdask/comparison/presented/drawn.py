@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask import figures
 from sigdask.comparison.found.ranking import Ranking, groups, is_ranked, ranking_of
+from sigdask.comparison.opened.null import Null
 from sigdask.comparison.table import Table
 from sigdask.errors import InputError
 from sigdask.statistics.rounding import limits_text, p_equals
@@ -153,12 +154,15 @@ def achieved_significance(table: Table) -> Figure:
     return figures.achieved_significance(curves, table.alpha, title="" if several else ", ".join(of(table)[:-1]))
 
 
-def null(table: Table, row: int, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> Figure:
+def null(table: Table, row: int, found: Null) -> Figure:
     """Draw the null distribution of one comparison."""
-    own = table.take(slice(row, row + 1))
+    own, bars = table.take(slice(row, row + 1)), found.histogram
+    edges = np.asarray(bars.low + bars.width * np.arange(len(bars.counts) + 1), np.float64)
+    made_of = "all arrangements" if found.is_whole else f"{found.n_trials:,} trials"
     return figures.null_distribution(
-        edges, counts, float(own.difference[0]), alternative=own.alternative[0],
-        title=f"{own.a[0]} − {own.b[0]}: {_title(own)}", score=f"difference of {_score(own)} of shuffled outputs",
+        edges, bars.counts, found.observed, alternative=own.alternative[0],
+        title=f"{own.a[0]} − {own.b[0]}: {_title(own)}",
+        score=f"difference of {_score(own)} with outputs exchanged: {made_of}",
         beside=f"observed: {_p_texts(own)[0]}",
     )  # fmt: skip
 

@@ -69,7 +69,7 @@ def document_parts(tables: Iterable[PaperTable], *, caption: str | None = None, 
     """
     yield (
         f"% By sigdask {made_by()}: needs \\usepackage{{booktabs}} alone; in two columns write table* for table.\n"
-        "% BibTeX of what is cited: sigdask cite\n"
+        "% BibTeX of what is cited: --bibtex FILE.bib, or sigdask cite\n"
     )
     for number, table in enumerate(tables, 1):
         lines = [*_floats(table, caption, label if number == 1 else f"{label}-{number}")]
@@ -189,7 +189,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cells(column: Column) -> Iterator[str]:
-    """Return the cells of a column, each distinct text made once; with marks they are two, the marks raised."""
+    """Return the cells of a column, each distinct text made once, marks raised behind."""
     of = escaped if column.is_name else number
     made = {text: of(text) for text in dict.fromkeys(column.texts)}
     texts: Iterable[str] = map(made.__getitem__, column.texts)
@@ -200,20 +200,25 @@ def _cells(column: Column) -> Iterator[str]:
     if column.marks is None:
         return iter(texts)
     raised = {mark: mark and rf"\textsuperscript{{{escaped(mark)}}}" for mark in dict.fromkeys(column.marks)}
-    return map("{} & {}".format, texts, map(raised.__getitem__, column.marks))
+    return map("{} & {}".format if _is_double(column) else "{}{}".format, texts, map(raised.__getitem__, column.marks))
+
+
+def _is_double(column: Column) -> bool:
+    """Say whether marks have a column of their own, so that numbers align."""
+    return column.marks is not None and not column.is_p
 
 
 def _aligned(column: Column) -> str:
-    return "l" if column.is_name else "r" if column.marks is None else "r@{}l"
+    return "l" if column.is_name or column.is_p else "r@{}l" if _is_double(column) else "r"
 
 
 def _width(columns: Sequence[Column]) -> int:
-    return len(columns) + sum(column.marks is not None for column in columns)
+    return len(columns) + sum(map(_is_double, columns))
 
 
 def _header(column: Column) -> str:
     text = MATHEMATICAL.get(column.header) or escaped(column.header)
-    return text if column.marks is None else rf"\multicolumn{{2}}{{c}}{{{text}}}"
+    return rf"\multicolumn{{2}}{{c}}{{{text}}}" if _is_double(column) else text
 
 
 def _method(table: PaperTable) -> str:

@@ -259,8 +259,9 @@ def _p_columns(table: Table) -> list[Column]:
     for row in np.flatnonzero(np.isnan(table.p_value)).tolist():  # a rule, or bounds, may give no more
         single[row] = limits_text(float(table.p_low[row]), float(table.p_high[row]), table.alpha)
     if not adjusted:
-        return [Column("p", single, marks=marks)]
-    return [Column("p", single), Column("adjusted p", p_texts(table.p_adjusted, table.alpha), marks=marks)]
+        return [Column("p", single, marks=marks, is_p=True)]
+    judged = p_texts(table.p_adjusted, table.alpha)
+    return [Column("p", single, is_p=True), Column("adjusted p", judged, marks=marks, is_p=True)]
 
 
 def _marks_of_pairs(results: Results) -> Iterator[str]:
@@ -288,8 +289,8 @@ def _together(results: Results, digits: int | None) -> PaperTable:
         Column("metric", [one.metric for one in found], is_name=True),
         Column("sets", [f"{one.n_sets}" for one in found]),
         Column("mean A - B", numbers(difference, digits, sign=True)),
-        Column("p", p_texts(p[0], results.alpha), marks=None if adjusted else marks),
-        *([Column("adjusted p", p_texts(p[1], results.alpha), marks=marks)] if adjusted else []),
+        Column("p", p_texts(p[0], results.alpha), marks=None if adjusted else marks, is_p=True),
+        *([Column("adjusted p", p_texts(p[1], results.alpha), marks=marks, is_p=True)] if adjusted else []),
         Column("A above B in", [f"{one.greater_in}" for one in found]),
         Column("below in", [f"{one.less_in}" for one in found]),
     ]

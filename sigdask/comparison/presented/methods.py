@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sigdask.comparison.found.ranking import ranked
+from sigdask.comparison.presented.latex import escaped
 from sigdask.comparison.presented.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
-from sigdask.comparison.presented.sources import SOURCES, bibtex
+from sigdask.comparison.presented.sources import bibtex, named
 from sigdask.comparison.results import Results, made_by
 from sigdask.writing import listed
 
@@ -91,6 +93,10 @@ class Facts:
         Classical tests beside p.
     has_second_run : bool
         Whether an independent run was held against the first.
+    has_letters : bool
+        Whether letters group systems that are not significantly different.
+    has_sets : bool
+        Whether there are verdicts over several sets.
     alpha : float or None
         Level of the verdicts.
     """
@@ -113,6 +119,8 @@ class Facts:
     intervals: tuple[tuple[str, float, int], ...] = ()
     tests: tuple[str, ...] = ()
     has_second_run: bool = False
+    has_letters: bool = False
+    has_sets: bool = False
     alpha: float | None = None
 
     @staticmethod
@@ -167,6 +175,8 @@ class Facts:
             ),
             tests=tuple(own.name for own in table.tests),
             has_second_run=bool((table.second_trials > 0).any()),
+            has_letters=next(ranked(table), None) is not None,
+            has_sets=bool(results.together),
             alpha=results.alpha,
         )  # fmt: skip
 
@@ -264,6 +274,13 @@ def _sentences(facts: Facts) -> Iterator[str]:
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
+    if facts.has_letters:
+        yield "Systems that share a letter are not significantly different [[piepho2004]]."
+    if facts.has_sets:
+        yield (
+            "Verdicts over several sets are of the mean difference, with in how many sets at least the one system "
+            "scores above the other [[benjamini2008]]."
+        )
     yield from _intervals(facts)
     if facts.tests:
         yield f"Beside it stand {_and(TESTS[name] for name in facts.tests)}."
@@ -355,31 +372,3 @@ def _and(names: Iterable[str]) -> str:
     if len(every) > MOST:
         return listed(every, MOST)
     return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else "".join(every)
-
-
-def named(key: str) -> str:
-    """Name a work by its authors and year.
-
-    Examples
-    --------
-    >>> named("yeh2000"), named("streitberg1986"), named("salmon2011"), named("sigdask")
-    ('Yeh 2000', 'Streitberg & Röhmel 1986', 'Salmon et al. 2011', 'The sigdask developers 2026')
-    """
-    source = SOURCES[key]
-    names = [_surname(author) for author in source.author.split(" and ")]
-    authors = " & ".join(names) if len(names) <= 2 else f"{names[0]} et al."
-    return f"{authors} {source.year}"
-
-
-def _surname(author: str) -> str:
-    name = author if author.startswith("{") else author.partition(",")[0]
-    return name.replace('{\\"o}', "ö").strip("{}")
-
-
-LATEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "|": "\\textbar{}",
-         "<": "\\textless{}", ">": "\\textgreater{}", "ö": '{\\"o}'} | {c: f"\\{c}" for c in "#$%&_{}"}  # fmt: skip
-
-
-def escaped(text: str) -> str:
-    """Return text that LaTeX prints as it is."""
-    return "".join(LATEX.get(c, c) for c in text)

@@ -28,6 +28,8 @@ class Column:
         Which are the best.
     marks : sequence of str or None
         Raised behind the texts.
+    is_p : bool
+        P-values, which align at their points where they stand to the left.
     """
 
     header: str
@@ -35,6 +37,7 @@ class Column:
     is_name: bool = False
     bold: NDArray[np.bool_] | None = None
     marks: Sequence[str] | None = None
+    is_p: bool = False
 
     def rows(self) -> Iterator[tuple[str, bool, str]]:
         """Yield text, whether it is bold, and mark of each row."""

@@ -7,6 +7,7 @@ holds of `|`, `:`, `%` or of what no printer shows is written as in URLs (`%7C`)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,9 @@ CHOICES = {
 """What a value must be one of."""
 
 OWN = "metric."
+
+BROKEN = re.compile(r"[ \t]*\n\s*")
+"""Where a terminal has broken a line that was copied from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,7 @@ def _coded(character: str) -> str:
 def _pairs(text: str) -> dict[str, str]:
     """Return keys and values as they were meant."""
     found: dict[str, str] = {}
-    for part in text.strip().split("|"):
+    for part in BROKEN.sub("", text.strip()).split("|"):
         key, colon, value = part.partition(":")
         if not colon:
             raise InputError(f"signature: {part!r}: expected KEY:VALUE, parted by |")

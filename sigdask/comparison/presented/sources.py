@@ -214,16 +214,22 @@ SOURCES = {
 
 
 def named(key: str) -> str:
-    """Return a work's authors and year, as a text names it.
+    """Name a work by its authors and year.
 
     Examples
     --------
-    >>> named("yeh2000"), named("phipson2010"), named("ding2020")
-    ('Yeh 2000', 'Phipson & Smyth 2010', 'Ding, Gandy & Hahn 2020')
+    >>> named("yeh2000"), named("streitberg1986"), named("salmon2011"), named("sigdask")
+    ('Yeh 2000', 'Streitberg & Röhmel 1986', 'Salmon et al. 2011', 'The sigdask developers 2026')
     """
     source = SOURCES[key]
-    *others, last = (name.partition(",")[0] for name in source.author.replace('{\\"o}', "ö").split(" and "))
-    return f"{', '.join(others)} & {last} {source.year}" if others else f"{last} {source.year}"
+    names = [_surname(author) for author in source.author.split(" and ")]
+    authors = " & ".join(names) if len(names) <= 2 else f"{names[0]} et al."
+    return f"{authors} {source.year}"
+
+
+def _surname(author: str) -> str:
+    name = author if author.startswith("{") else author.partition(",")[0]
+    return name.replace('{\\"o}', "ö").strip("{}")
 
 
 def bibtex(keys: Iterable[str]) -> str:

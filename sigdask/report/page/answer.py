@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,6 +11,7 @@ import numpy as np
 from sigdask.comparison.presented.verdict import Verdict, of
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
+from sigdask.report.terminal.remarks import TURNED
 
 MOST_HEADLINES, MOST_SETS = 3, 200
 """Test sets whose sentence stands in the card at once, and when it is opened."""
@@ -29,13 +30,13 @@ class Answer:
         By test set, the first ones.
     n_sets : int
         All of them.
-    counts : str
-        Comparisons and their verdicts.
+    counts : sequence of str
+        Comparisons and their verdicts; how many are close.
     """
 
     verdicts: Mapping[str, Verdict]
     n_sets: int
-    counts: str
+    counts: Sequence[str]
 
     @property
     def first(self) -> list[tuple[str, Verdict]]:
@@ -60,7 +61,8 @@ class Answer:
 def answer(sets: Mapping[str, Results], table: Table) -> Answer:
     """Return the card of all test sets, whose comparisons are in one table."""
     verdicts = {name: of(results) for name, results in islice(sets.items(), MOST_SETS)}
-    return Answer(verdicts, len(sets), _counts(table))
+    n_close = sum(len(own.close) for own in verdicts.values())
+    return Answer(verdicts, len(sets), [*_counts(table, n_close)])
 
 
 def close(sets: Mapping[str, Results], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
@@ -73,9 +75,11 @@ def close(sets: Mapping[str, Results], verdicts: Mapping[str, Verdict]) -> Seque
     return np.concatenate(found).tolist() if found else []
 
 
-def _counts(table: Table) -> str:
-    """Count comparisons and verdicts."""
+def _counts(table: Table, n_close: int) -> Iterator[str]:
+    """Count comparisons, verdicts and those that are close."""
     n, decision = len(table), table.decision
     kinds = {"significantly different": 1, "not significantly different": 0, "undecided": -1}
     said = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]
-    return f"{n:,} comparison{'' if n == 1 else 's'}" + (f": {', '.join(said)} at {table.alpha:g}" if said else "")
+    yield f"{n:,} comparison{'' if n == 1 else 's'}" + (f": {', '.join(said)} at {table.alpha:g}" if said else "")
+    if n_close:
+        yield f"{n_close:,} close call{'' if n_close == 1 else 's'}, which {TURNED}"

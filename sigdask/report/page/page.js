@@ -130,7 +130,10 @@ const sigdask = (() => {
     width(own) {
       const made = make("col", { class: own?.aside ? "aside" : null });
       if (own === null) made.className = "drawn";
-      else made.style.width = `${Math.min(own.values.reduce((most, text) => Math.max(most, text.length), own.head.length + 2), 38) + 2.5}ch`;
+      else {
+        const longest = own.values.reduce((most, text) => Math.max(most, text.length), own.head.length + 2);
+        made.style.width = `${Math.min(longest, 38) + 2 + 7 * (own.head === "A" && this.opened.rows.size > 0)}ch`;
+      }
       return made;
     }
 
@@ -244,6 +247,7 @@ const sigdask = (() => {
     openable(rows, show) {
       const own = this.listed ? rows.filter((row) => this.listed.has(row)).map((row) => this.listed.get(row)) : rows;
       this.opened = { rows: new Set(own), show };
+      this.table.querySelector("colgroup").replaceChildren(...this.layout.map((column) => this.width(column)));
       this.draw();
     }
   }

@@ -52,8 +52,8 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
     parts = [answer(found)]
     if not len(results):
         return parts[0]
-    parts += ranked.text(results, found, width, everything=everything, verbose=verbose)
     parts += together.text(results, width, everything=everything)
+    parts += ranked.text(results, found, width, everything=everything, verbose=verbose)
     rows = _shown(results, found, ranked=found.is_ranking, everything=everything, verbose=verbose)
     shown = [*results.table.take(rows).results()]
     title = remarks.title(found) if found.is_ranking and len(rows) < len(results) else ""

@@ -1,5 +1,6 @@
 """A comparison opened: the same counts as the result's, the units as a reader knows them."""
 
+import kinds
 import numpy as np
 import pytest
 from panel_of import rng_of
@@ -191,3 +192,13 @@ def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
         for unit in one.named:
             k = int(unit.name.partition(":")[2]) - 1
             assert [(item.asked, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
+
+
+def test_topics_are_shown_by_what_both_runs_score_in_them():
+    counts = kinds.rankings()
+    results, [one] = compare_opened([counts], metrics=["AP"], trials=99)
+    assert one.shares.add_up
+    for unit, value, scores in zip(one.named, one.shares.values, one.shares.scores, strict=True):
+        [item] = unit.items
+        assert (item.gold, item.a, item.b) == ((), f"{scores[0]:.6g}", f"{scores[1]:.6g}")
+        assert value == pytest.approx((scores[0] - scores[1]) / results[0].n_units)

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +9,11 @@ import pytest
 from command import called
 from conftest import YEH
 from markdown_it import MarkdownIt
-from papers import HOSTILE, found_of, parsed
+from papers import HOSTILE, compiled, found_of, parsed, ran
 
 from sigdask.api import compare_all
-from sigdask.comparison.presented import described, latex, layouts
-from sigdask.comparison.presented.sources import SOURCES, bibtex
+from sigdask.comparison.presented import latex, layouts, methods
+from sigdask.comparison.presented.sources import SOURCES
 from sigdask.comparison.table import Coded, Score
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -125,7 +124,7 @@ def test_the_description_names_test_unit_trials_level_adjustment_version_and_see
     for part in (
         "two-sided", "exchanged by item, 80 units", "(exceedances + 1) / (trials + 1) of 199 random trials",
         "adjusted p at most 0.05, by Holm over 6 comparisons", "scheme 1, seed 7",
-        r"\cite{yeh2000,noreen1989,phipson2010,holm1979,piepho2004}",
+        r"\cite{noreen1989,yeh2000,phipson2010,holm1979,sigdask,piepho2004}",
     ):  # fmt: skip
         assert part in text
     exact = found_of("ab", alternative="greater").to_latex()
@@ -133,11 +132,18 @@ def test_the_description_names_test_unit_trials_level_adjustment_version_and_see
     assert "Exact p." in exact
 
 
-def test_every_key_that_is_cited_has_bibtex():
-    keys = {"yeh2000", "noreen1989", "phipson2010", "piepho2004", "benjamini2008", *described.OF_INTERVALS.values()}
-    for table in (described.OF_ADJUSTING, described.OF_STOPPING, described.OF_EXACT):
-        keys |= {key for own in table.values() for key in own}
-    assert keys <= SOURCES.keys()
+def test_whatever_a_table_cites_is_what_sigdask_cite_prints():
+    rng = np.random.default_rng(5)
+    counts = Counts.from_scores({n: rng.integers(0, 3, 60) / 2 for n in "abc"}, groups={"genre": ["news", "web"] * 30})
+    for how in (
+        {"by": "genre", "together": True}, {"adjust": "tukey"}, {"adjust": "bh", "interval": "bootstrap"},
+        {"stop": "besag-clifford:h=5", "adjust": "none"}, {"stop": "confidence:epsilon=0.1", "adjust": "none"},
+        {"interval": "inversion", "method": "exact", "adjust": "holm"},
+    ):  # fmt: skip
+        found = compare_all(counts, metrics=["mean"], **{"trials": 99, "interval": "none", "resamples": 99} | how)
+        cited = {key for layout in ("systems", "pairs") for t in layouts.tables(found, layout) for key in t.sources}
+        assert cited <= {*methods.of(methods.Facts.of(found)).keys}
+        assert cited <= SOURCES.keys()
 
 
 def test_thousands_of_comparisons_are_all_in_the_tables():
@@ -179,7 +185,7 @@ def test_files_end_as_what_they_hold_and_a_pipe_has_the_table_alone(tmp_path):
     ("arguments", "text"),
     [
         (("--latex", "nowhere/t.tex"), "--latex nowhere/t.tex: cannot be written"),
-        (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex"),
+        (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex, .bib"),
         (("--latex", "-", "--markdown", "-"), "--markdown - and --latex -: standard output takes one of them"),
         (("--latex", "t.tex", "-o", "u.tex"), "-o u.tex: t.tex is to hold the same"),
         (("--latex", "-", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
@@ -191,35 +197,6 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(tmp_path, arg
     assert found.returncode == 2
     assert text in found.stderr
     assert not found.stdout
-
-
-PAPER = r"""
-\documentclass{article}
-\usepackage{booktabs}
-\begin{document}
-%s
-\bibliographystyle{plain}
-\bibliography{sources}
-\end{document}
-"""
-
-
-def compiled(folder, tables):
-    """What pdflatex says of a paper of these tables, with BibTeX of every source."""
-    if shutil.which("pdflatex") is None or shutil.which("bibtex") is None:
-        pytest.skip("pdflatex and bibtex (texlive-latex-recommended) are not installed")
-    (folder / "sources.bib").write_text(bibtex(SOURCES))
-    for k, text in enumerate(tables):
-        (folder / f"t{k}.tex").write_text(text)
-    (folder / "paper.tex").write_text(PAPER % "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))
-    tex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper")
-    return [ran(*command, cwd=folder) for command in (tex, ("bibtex", "paper"), tex, tex)][-1]
-
-
-def ran(*command, cwd):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
-    return done.stdout
 
 
 def test_pdflatex_takes_the_tables_whatever_names_are_and_bibtex_the_sources(tmp_path):

@@ -67,6 +67,7 @@ def test_what_parts_a_signature_is_escaped_within_it():
     assert "|metric:f%3Abeta=2|" in line
     assert "|set:news%7C50 %25%0A|by:domain|value:a%3Ab|unit:item|" in line
     assert Signature.parse(f"  {line}\n") == own
+    assert Signature.parse(line.replace("|", "|\n      ")) == own  # copied from a narrow terminal
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,14 @@ def ends_text(difference: float, low: float, high: float, *, points: bool) -> st
 def _bracketed(low: float, high: float, places: int) -> str:
     if math.isinf(low) and math.isinf(high):
         return "[no bounds]"
-    return f"[{_written(low, places)}, {_written(high, places)}]"
+    return f"[{_end(low, places)}, {_end(high, places)}]"
+
+
+def _end(value: float, places: int) -> str:
+    """Write an end of an interval; one that is not 0 is not written as 0."""
+    if math.isinf(value) or value == 0 or round(value, places) != 0:
+        return _written(value, places)
+    return _written(value, min(-math.floor(math.log10(abs(value))), MOST_DECIMALS))
 
 
 def _written(value: float, places: int) -> str:
