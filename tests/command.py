@@ -13,6 +13,7 @@ import sys
 from unittest.mock import patch
 
 from sigdask.cli import main
+from sigdask.cli.output import progress
 from sigdask.machine import addresses
 
 
@@ -22,7 +23,8 @@ def called(*arguments, cwd, columns=None):
     Parameters
     ----------
     columns : int, optional
-        Of a terminal that shows both streams, one in the midst of the other; all is standard output then.
+        Of a terminal that shows both streams, one in the midst of the other, and draws no bar; all is standard output
+        then.
 
     Returns
     -------
@@ -31,11 +33,13 @@ def called(*arguments, cwd, columns=None):
     """
     command = ["sigdask", *map(str, arguments)]
     streams = _terminal() if columns else _pipes()
-    widths = {"COLUMNS": str(columns)} if columns else {}
+    width = {"COLUMNS": str(columns)} if columns else {}
+    without_bar = patch.object(progress, "_bar", lambda: None) if columns else contextlib.nullcontext()
     with (
         contextlib.chdir(cwd),
         patch.multiple(sys, argv=command, **streams),
-        patch.dict(os.environ, widths),
+        patch.dict(os.environ, width),
+        without_bar,
         _as_before(),
     ):
         try:
@@ -47,8 +51,6 @@ def called(*arguments, cwd, columns=None):
 
 
 class Terminal(io.TextIOWrapper):
-    """Results are laid out for it; beside them, where no bar is drawn, stand lines."""
-
     def isatty(self):
         return True
 
@@ -59,8 +61,7 @@ def _pipes():
 
 def _terminal():
     shown = io.BytesIO()
-    beside = io.TextIOWrapper(shown, "utf-8", ERRORS["stderr"], write_through=True)
-    return {"stdout": Terminal(shown, "utf-8", ERRORS["stdout"], write_through=True), "stderr": beside}
+    return {name: Terminal(shown, "utf-8", errors, write_through=True) for name, errors in ERRORS.items()}
 
 
 ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those of a process

@@ -86,7 +86,8 @@ def _wrapped(
         table.add_column(Text(name), justify="right" if to_right else "left", width=n)
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    console = Console(width=width, color_system=None, highlight=False, legacy_windows=False)
+    # with a height, too, it does not ask what kind of terminal there is: it takes dumb ones for 80 columns wide
+    console = Console(width=width, height=1, color_system=None, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))

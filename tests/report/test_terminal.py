@@ -169,3 +169,11 @@ def test_a_table_in_a_pipe_is_laid_out_as_on_a_wide_terminal():
     names = ["A", "score A", "p", "日本", "method"]
     rows = [["system", "0.4563", "p = 0.05 ", "本", "two  blanks"], ["", " 1", "", "é", "x"]]
     assert lay_out(names, rows, None) == lay_out(names, rows, 200)
+
+
+@pytest.mark.parametrize("terminal", ["dumb", "xterm"])
+def test_a_table_is_as_wide_as_its_terminal_whatever_kind_that_is(terminal, monkeypatch):
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if what is written went to it
+    names, row = ["name", "score", "p"], ["n" * 50, "0.5", "p" * 30]
+    assert lay_out(names, [row], 100).splitlines()[-1].split() == row
