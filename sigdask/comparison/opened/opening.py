@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,19 +102,22 @@ def _told(every: Sequence[Opened], found: Table, counts: Counts) -> Iterator[Ope
 def places(study: Study, found: Table) -> tuple[Integers, Integers]:
     """Return where results stand in a study: places of test sets and of comparisons in these; -1 of what it lacks."""
     of_set, place = np.full((2, len(found)), -1, np.int64)
-    sets = {analysis.main.asked.counts.name: k for k, analysis in enumerate(study.analyses)}
-    names = zip(*(getattr(found, name).listed() for name in ("test_set", "subset", "a", "b", "metric")), strict=True)
-    for k, (test_set, subset, a, b, metric) in enumerate(names):
-        if test_set in sets:
-            listed = study.analyses[sets[test_set]].main.comparisons
-            systems, metrics = listed.counts.systems, [own.name for own in listed.metrics]
-            if {a, b} <= {*systems} and metric.name in metrics and subset in listed.subset.values:
-                fits = (listed.a == systems.index(a)) & (listed.b == systems.index(b))
-                fits &= listed.metric == metrics.index(metric.name)
-                fits &= listed.subset.codes == listed.subset.values.index(subset)
-                some = np.flatnonzero(fits)
-                of_set[k], place[k] = (sets[test_set], some[0]) if len(some) else (-1, -1)
+    for s, analysis in enumerate(study.analyses):
+        listed = analysis.main.comparisons
+        systems, metrics = listed.counts.systems, [own.name for own in listed.metrics]
+        for k in range(len(found)):
+            if found.test_set[k] == listed.counts.name:
+                fits = _is(listed.a, systems, found.a[k]) & _is(listed.b, systems, found.b[k])
+                fits &= _is(listed.metric, metrics, found.metric[k].name)
+                fits &= _is(listed.subset.codes, listed.subset.values, found.subset[k])
+                for at in np.flatnonzero(fits)[:1]:
+                    of_set[k], place[k] = s, at
     return of_set, place
+
+
+def _is(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> NDArray[np.bool_]:
+    """Say which rows of a column have a value."""
+    return np.asarray(codes == (values.index(value) if value in values else -1))
 
 
 def _parts(exchange: Exchange, found: Table, rows: Integers, own: Integers) -> Iterator[_Part]:
@@ -169,12 +173,11 @@ class _Part:
         drawn = zip(nulls(panel, at, column, tails, asked), at.tolist(), runs, strict=True)
         try:
             for k, (null, row, own) in enumerate(drawn):
-                shares = None if isinstance(panel, OutputsPanel) else Shares.of(panel, row, column)
-                named = (
-                    ()
-                    if shares is None
-                    else self.known.named(int(self.own[k]), shares.addresses.tolist(), shares.scores)
-                )
+                shares: Shares | None = None
+                named: tuple[Unit, ...] = ()
+                if not isinstance(panel, OutputsPanel):
+                    shares = Shares.of(panel, row, column)
+                    named = self.known.named(int(self.own[k]), shares.addresses, shares.scores)
                 yield Opened(int(self.rows[k]), self.found.alternative[k], null, own, shares, named, self.known.called)
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return

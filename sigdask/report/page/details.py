@@ -117,7 +117,7 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
         "lines": [standing(r, alpha), *([size_text(r) + "."] if r.interval is not None else [])],
         "null": _null(one.null, one.alternative),
         "runs": [_run(run) for run in one.runs],
-        "about_runs": _about_runs(one.runs, alpha),
+        "about_runs": _about_runs(one.runs, alpha, is_bound=r.stopped is None),
         "exact": r.p_value if r.method == "exact" else None,
         "exact_text": p_cell(r.p_value, alpha),
         "checks": [*_checks(r, alpha)],
@@ -154,9 +154,11 @@ def _run(run: Convergence) -> dict[str, Any]:
     }
 
 
-def _about_runs(runs: Sequence[Convergence], alpha: float) -> str:
+def _about_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) -> str:
+    """Say where the runs end; a rule to stop early makes another p of it than the bound."""
     ends = [
-        f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}, {p_equals(float(run.p_values[-1]), alpha)}"
+        f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}"
+        + (f", {p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")
         for name, run in zip(("first run (solid)", "second run (dashed)"), runs, strict=False)
     ]
     return f"How p comes about as trials are added, with its 99 % interval. {'; '.join(ends).capitalize()}."
