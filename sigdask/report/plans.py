@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
@@ -16,7 +16,7 @@ from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.opened.opening import Opened
-from sigdask.comparison.presented import layouts, verdict
+from sigdask.comparison.presented import verdict
 from sigdask.comparison.presented.latex import document_parts as to_latex
 from sigdask.comparison.presented.markdown import document_parts as to_markdown
 from sigdask.comparison.presented.paper import PaperTable
@@ -24,7 +24,7 @@ from sigdask.comparison.presented.words import chance
 from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.options import Layout
+from sigdask.options import HowPrinted
 from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.figures import of_report, write_figures
@@ -43,6 +43,7 @@ from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
 
+AS_EVER: HowPrinted = {}
 SHOWN = 20
 """Changes listed unless all are asked for."""
 
@@ -214,19 +215,19 @@ def report_json(report: Report) -> Iterator[str]:
     return json_parts(report_dict(report) | {"results": Lines(lines)})
 
 
-def report_markdown(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+def report_markdown(report: Report, **printed: Unpack[HowPrinted]) -> Iterator[str]:
     """Yield tables for papers as Markdown, those of each test set."""
-    return to_markdown(_paper_tables(report, layout, digits))
+    return to_markdown(_paper_tables(report, printed))
 
 
-def report_latex(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+def report_latex(report: Report, **printed: Unpack[HowPrinted]) -> Iterator[str]:
     """Yield tables for papers as LaTeX, those of each test set."""
-    return to_latex(_paper_tables(report, layout, digits))
+    return to_latex(_paper_tables(report, printed))
 
 
-def _paper_tables(report: Report, layout: Layout | None, digits: int | None) -> Iterator[PaperTable]:
+def _paper_tables(report: Report, printed: HowPrinted) -> Iterator[PaperTable]:
     for results in report.results.values():
-        yield from layouts.tables(results, layout, digits)
+        yield from results.paper_tables(**printed)
 
 
 def write_files(
@@ -237,8 +238,7 @@ def write_files(
     parquet: Path | None = None,
     markdown: Path | None = None,
     latex: Path | None = None,
-    layout: Layout | None = None,
-    digits: int | None = None,
+    printed: HowPrinted = AS_EVER,
     text: Path | None = None,
     html: Path | None = None,
     figures: Path | None = None,
@@ -253,7 +253,7 @@ def write_files(
         What was found.
     json, csv, parquet, markdown, latex, text, html : Path, optional
         Where to; None is not written.
-    layout, digits
+    printed : dict
         Of the tables for papers, as in `Results.to_markdown`.
     figures : Path, optional
         A folder for those that fit.
@@ -267,8 +267,8 @@ def write_files(
         (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
-        (markdown, lambda path: write_parts(path, report_markdown(report, layout, digits))),
-        (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
+        (markdown, lambda path: write_parts(path, report_markdown(report, **printed))),
+        (latex, lambda path: write_parts(path, report_latex(report, **printed))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_report(path, report, opened)),
         (figures, lambda path: write_figures(path, of_report(report, opened), figure_format)),

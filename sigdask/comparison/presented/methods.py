@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sigdask.comparison.found.ranking import ranked
-from sigdask.comparison.presented.latex import escaped
+from sigdask.comparison.presented.latex import DEFINED, UNKNOWN, escaped
 from sigdask.comparison.presented.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.comparison.presented.sources import bibtex, named
 from sigdask.comparison.results import Results, made_by
@@ -230,7 +230,8 @@ class Methods:
     def latex(self) -> str:
         r"""The paragraph as LaTeX with `\citep`, of natbib."""
         parts = CITED.split(self.marked)
-        return "".join(f"~\\citep{{{part}}}" if place % 2 else escaped(part) for place, part in enumerate(parts))
+        text = "".join(f"~\\citep{{{part}}}" if place % 2 else escaped(part) for place, part in enumerate(parts))
+        return f"{DEFINED}{text}" if UNKNOWN in text else text
 
     @property
     def bibtex(self) -> str:

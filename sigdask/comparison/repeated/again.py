@@ -175,6 +175,8 @@ class _Seen:
             return "these files have no such subset"
         sides = (("A", one.a, own.data.a), ("B", one.b, own.data.b))
         changed = [_of_side(*side, now) for side in sides if side[-1] not in now.values()]
+        if len(changed) == len(sides):
+            changed.append("as both are others, so may be what is right, or how the files are read")
         return "; ".join(changed) or "both systems are there, but not on the same items"
 
 
@@ -214,7 +216,7 @@ def _again(group: Signature, members: Members, counts: Counts, compare: Compare)
         trials=trials.pop() if len(trials) == 1 else None,
         seed=group.seed,
         alpha=alpha,
-        adjust=group.adjust or "none",
+        adjust=group.adjust if group.adjust and not group.p else "none",
         stop=_rule(group),
         second_run=False,
         interval="none",
@@ -275,6 +277,8 @@ def _notes(recorded: Sequence[Recorded], found: Sequence[Repeated]) -> Iterator[
     for version in dict.fromkeys(one.signature.version for one in recorded):
         if version != made_by():
             yield f"found by sigdask {version}; this is sigdask {made_by()}"
+    if any(one.signature.adjust and not one.found for one in recorded):
+        yield "its adjusted p is of a whole family; a file of results finds that again"
     changed: dict[str, None] = {}
     for one in found:
         old, new = one.recorded.signature, _signature(one.now)

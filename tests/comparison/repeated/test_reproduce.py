@@ -72,6 +72,7 @@ def test_a_signature_alone_gives_its_p_also_among_other_systems(folder):
         assert done.returncode == 0, done.stdout
         assert "data and settings are those of the signature" in done.stdout
         assert f"{one['a']} and {one['b']}: " in done.stdout
+        assert "note: its adjusted p is of a whole family" in done.stdout
     header, *rows = (folder / "scores.csv").read_text().splitlines()
     swapped = [",".join(reversed(line.split(","))) for line in (header, *rows)]
     (folder / "swapped.csv").write_text("\n".join(swapped) + "\n")
@@ -102,6 +103,10 @@ def test_other_data_are_named_before_anything_is_counted(folder):
     told = done.stdout.splitlines()
     assert told[0].startswith("other data: precision of I and II: II (B) is not what it was: its data are ")
     assert told[-1] == "not reproduced: 2 of 3 results"  # recall is of what is right alone
+    one = json.loads((folder / "r.json").read_text())["results"][2]["test_signature"]
+    (folder / "both.tsv").write_text(text.replace("r120\t0", "r120\t1"))  # one more that is right
+    said = called("reproduce", one, "both.tsv", "-q", cwd=folder).stdout
+    assert "as both are others, so may be what is right" in said
     (folder / "less.tsv").write_text("".join(text.splitlines(keepends=True)[:-1]))
     done = called("reproduce", "r.json", "less.tsv", "-q", cwd=folder)
     assert done.returncode == 1
