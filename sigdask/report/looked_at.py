@@ -1,7 +1,8 @@
-"""Which comparisons of a plan's run are looked at first."""
+"""What is looked at first of a plan's run: what changed, counted, and which comparisons."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,3 +53,19 @@ def keys(table: Table) -> list[tuple[Any, ...]]:
     subsets = [subset and subset.value for subset in table.subset.listed()]
     metrics = [score.name for score in table.metric.listed()]
     return list(zip(table.test_set.listed(), subsets, table.a.listed(), table.b.listed(), metrics, strict=True))
+
+
+ONE = {"lost": "significance lost", "gained": "significance gained"}
+SEVERAL = {
+    "lost": "significances lost", "gained": "significances gained", "new": "new", "gone": "gone",
+    "scores": "with other scores", "p": "with another p", "details": "with other details",
+}  # fmt: skip
+"""What changes are called that are counted, in their order."""
+
+
+def counted(changes: Changes) -> str:
+    """Count what changed, significances first."""
+    numbers = Counter(kind for kinds in changes.kinds for kind in kinds)
+    return ", ".join(
+        f"{n:,} {ONE.get(kind, text) if n == 1 else text}" for kind, text in SEVERAL.items() if (n := numbers[kind])
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
@@ -32,6 +31,7 @@ from sigdask.report.figures import of_report, write_figures
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.gate import reasons
 from sigdask.report.layout import lay_out
+from sigdask.report.looked_at import counted
 from sigdask.report.page import details, plan, write_page
 from sigdask.report.page.frame import Part
 from sigdask.report.terminal import render, warnings
@@ -136,14 +136,10 @@ def changes_text(changes: Changes, alpha: float, *, everything: bool = False) ->
     if not changes:
         return "Nothing changed since the run before."
     kinds = changes.kinds
-    counted = Counter(kind for found in kinds for kind in found)
-    words = {"new": "new", "gone": "gone", "gained": "significances gained", "lost": "significances lost",
-             "scores": "with other scores", "p": "with another p", "details": "with other details"}  # fmt: skip
-    summary = ", ".join(f"{counted[kind]:,} {text}" for kind, text in words.items() if counted[kind])
     order = sorted(range(len(changes)), key=lambda k: (_rank(kinds[k]), k))
     told = [k for k in order if everything or _rank(kinds[k]) < 3]
     shown = told if everything else told[:SHOWN]
-    lines = [f"Changed since the run before: {summary}.", *(_line(changes[k], kinds[k], alpha) for k in shown)]
+    lines = [f"Changed since the run before: {counted(changes)}.", *(_line(changes[k], kinds[k], alpha) for k in shown)]
     if len(shown) < len(told):
         lines.append(f"    … and {len(told) - len(shown):,} more (--all shows all)")
     return "\n".join(lines)

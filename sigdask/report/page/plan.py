@@ -6,7 +6,6 @@ All of it is drawn here and stands in the page; it needs no script but for sorti
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from sigdask.comparison.presented.cells import p_cell, score_text, signed
 from sigdask.comparison.table import Table
 from sigdask.report.gate import reasons
-from sigdask.report.looked_at import first, keys
+from sigdask.report.looked_at import counted, first, keys
 from sigdask.report.page.frame import Part
 from sigdask.store.views import Change, Changes, Nights, Report, nights
 from sigdask.writing import clock
@@ -110,7 +109,7 @@ def part(report: Report) -> Part:
             "gate": verdict and {**verdict, "why": [*reasons(verdict)], "n_failed": _n_failed(verdict)},
             "is_unjudged": verdict is None and any("gate" in run.details for run in seen.runs),
             "most_reasons": MOST_REASONS,
-            "changed": _counted(report.changes),
+            "changed": counted(report.changes),
             "changes": [*_changes(report.changes, report.alpha)],
             "n_changes": len(report.changes),
             "alpha": report.alpha,
@@ -129,32 +128,16 @@ def _n_failed(verdict: Mapping[str, Any]) -> int:
 
 
 WORDS = {
-    "lost": "significance lost", "gained": "significance gained", "new": "new", "gone": "gone",
+    "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
     "scores": "other scores", "p": "another p", "details": "other details",
 }  # fmt: skip
 """What a change is called, the first one listed first."""
 
 
-def _order(kinds: Sequence[str]) -> int:
-    listed = ("lost", "gained", "gone", "new", "scores", "p", "details")
-    return min(listed.index(kind) for kind in kinds if not (kind == "gained" and "new" in kinds))
-
-
-def _counted(changes: Changes) -> str:
-    """Count what changed, in the order in which it is listed."""
-    counted = Counter(kind for kinds in changes.kinds for kind in kinds)
-    plural = {"lost": "significances lost", "gained": "significances gained", "scores": "with other scores",
-              "p": "with another p", "details": "with other details"}  # fmt: skip
-    return ", ".join(
-        f"{n:,} {WORDS[kind] if n == 1 and kind in {'lost', 'gained'} else plural.get(kind, kind)}"
-        for kind in WORDS
-        if (n := counted[kind])
-    )
-
-
 def _changes(changes: Changes, alpha: float) -> Iterator[Changed]:
     kinds = changes.kinds
-    order = sorted(range(len(changes)), key=lambda k: (_order(kinds[k]), k))[:MOST_CHANGES]
+    place = {kind: k for k, kind in enumerate(WORDS)}
+    order = sorted(range(len(changes)), key=lambda k: (place[next(_told(kinds[k]))], k))[:MOST_CHANGES]
     for k in order:
         change = changes[k]
         r = change.now or change.before
