@@ -51,7 +51,8 @@ html_permalinks_icon = "#"
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"
 
 
-TITLED = re.compile(r'^```\w+ title="([^"]+)"$', re.MULTILINE)
+TITLED = re.compile(r'^```(\w+) title="([^"]+)"$', re.MULTILINE)
+COLOURED = {"python", "toml", "json"}
 
 
 def contents(text: str) -> str:
@@ -76,9 +77,14 @@ def contents(text: str) -> str:
     return "\n\n".join(found)
 
 
+def captioned(block: re.Match[str]) -> str:
+    """Return the beginning of a block that is a file, as Sphinx has it."""
+    return f"```{{code-block}} {block[1] if block[1] in COLOURED else 'text'}\n:caption: {block[2]}\n"
+
+
 def read(_: Sphinx, page: str, source: list[str]) -> None:
     """Fill what the program itself says, and the contents; a block that is a file has its name above it."""
-    source[0] = TITLED.sub(r"```{code-block} text\n:caption: \1\n", from_code.filled(source[0]))
+    source[0] = TITLED.sub(captioned, from_code.filled(source[0]))
     if page in WITH_CONTENTS:
         source[0] += f"\n{contents(source[0])}\n"
 

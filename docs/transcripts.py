@@ -89,10 +89,14 @@ def check(page: str) -> None:
 def renewed(page: str) -> str:
     """Return a page with what its commands print now, as much of it as was shown."""
     varies = _varying(page)
-    outputs = iter([
-        command.shown if _fits(command.shown, printed, varies) else _as_much(command.shown, printed)
-        for command, printed in _run(page)
-    ])  # fmt: skip
+    outputs = iter(
+        [
+            command.shown
+            if _fits(command.shown, printed, varies)
+            else _as_it_was(command.shown, _as_much(command.shown, printed), varies)
+            for command, printed in _run(page)
+        ]
+    )
 
     def block(part: re.Match[str]) -> str:
         if not _is_console(part):
@@ -229,17 +233,23 @@ class _Shell:
 
 def _fits(shown: Sequence[str], printed: Sequence[str], varies: Iterable[str]) -> bool:
     """Say whether an output is as shown."""
-
-    def steady(lines: Iterable[str]) -> str:
-        text = "\n".join(lines)
-        for pattern in varies:
-            text = re.sub(pattern, ANYTHING * 2, text)
-        return text
-
-    pieces = [steady(piece) for piece in _pieces(shown)]
+    pieces = [_steady("\n".join(piece), varies) for piece in _pieces(shown)]
     # each piece is whole lines, and what lies between them is too
     pattern = r"(?:.*\n)*".join(f"{re.escape(piece)}\n" if piece else "" for piece in pieces)
-    return re.fullmatch(pattern, steady(printed) + "\n" if printed else "") is not None
+    return re.fullmatch(pattern, _steady("\n".join(printed), varies) + "\n" if printed else "") is not None
+
+
+def _steady(text: str, varies: Iterable[str]) -> str:
+    """Return a text without what varies."""
+    for pattern in varies:
+        text = re.sub(pattern, ANYTHING * 2, text)
+    return text
+
+
+def _as_it_was(shown: Iterable[str], printed: Iterable[str], varies: Sequence[str]) -> list[str]:
+    """Return an output whose lines that are new in nothing but what varies are as they were."""
+    before = {_steady(line, varies): line for line in shown}
+    return [before.get(_steady(line, varies), line) for line in printed]
 
 
 def _pieces(shown: Iterable[str]) -> list[list[str]]:

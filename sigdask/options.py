@@ -244,7 +244,10 @@ class HowPrinted(TypedDict, total=False):
             otherwise="systems where all pairs of three or more were compared, or all with one baseline",
         ),
     ]
-    digits: Annotated[int | None, Option("Decimals of scores in tables for papers.", otherwise="4", least=0, most=15)]
+    digits: Annotated[
+        int | None, Option("Decimals of scores in tables for papers.", otherwise="4; 2 with percent", least=0, most=15)
+    ]
+    percent: Annotated[bool, Option("Write accuracy, F1 and other shares of 1 in per cent there.", False)]
 
 
 class HowPowerful(TypedDict, total=False):

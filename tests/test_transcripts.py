@@ -76,6 +76,11 @@ def test_what_varies_is_kept_as_it_was():
         transcripts.check(console("$ echo took 7 ms", "took 5 ns", before=before))
 
 
+def test_a_line_that_is_new_in_nothing_but_what_varies_stays_when_others_change():
+    page = console("$ printf 'took 7 ns\\ntwo\\n'", "took 5 ns", "one", before=r"<!-- varies: \d+ ns -->")
+    assert transcripts.renewed(page) == page.replace("one\n", "two\n")
+
+
 @pytest.mark.parametrize("shown", [["1", "…", "9"], ["…", "9"], ["1", "…"], ["…"], ["1", "…", "4", "5", "…", "9"]])
 def test_lines_left_out_may_be_any(shown):
     page = console("$ seq 9", *shown)

@@ -177,7 +177,9 @@ def compare(**options: Any) -> None:
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
     """Write tables for papers, where they are asked for."""
-    write_tables(files, lambda: results.paper_tables(layout=options["layout"], digits=options["digits"]))
+    from sigdask.options import PRINTED
+
+    write_tables(files, lambda: results.paper_tables(**{name: options[name] for name in PRINTED}))
     if (file := files["bibtex"]) is not None:
         from sigdask.comparison.presented import methods
 

@@ -66,6 +66,7 @@ PAPERS = (
     click.option("--latex", "latex_file", metavar="FILE|-", help="Write tables for papers as LaTeX with booktabs."),
     option("--layout"),
     option("--digits", type=int, metavar="N"),
+    option("--percent", is_flag=True),
 )
 """Options of tables for papers."""
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -26,7 +26,7 @@ from sigdask.cli.output.showing import (
     write_json,
 )
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.options import PRINTED, Layout
+from sigdask.options import PRINTED, HowPrinted
 from sigdask.writing import printable
 
 if TYPE_CHECKING:
@@ -199,13 +199,12 @@ class _PaperTables:
     ----------
     files : dict of str to str or None
         By "markdown" and "latex".
-    layout : str or None
-    digits : int or None
+    printed : dict
+        How they are laid out.
     """
 
     files: dict[str, str | None]
-    layout: Layout | None
-    digits: int | None
+    printed: HowPrinted
 
     @staticmethod
     def of(options: dict[str, Any], json_file: str | None, **others: str | None) -> _PaperTables:
@@ -214,7 +213,7 @@ class _PaperTables:
         check_outputs(json=json_file, **files, **others)
         for name, printed in PRINTED.items():
             printed.check(name, options[name])
-        return _PaperTables(files, options["layout"], options["digits"])
+        return _PaperTables(files, cast("HowPrinted", {name: options[name] for name in PRINTED}))
 
     def write(self, found: Report) -> None:
         """Write what is asked for."""
@@ -222,7 +221,7 @@ class _PaperTables:
 
         for name, parts in (("markdown", report_markdown), ("latex", report_latex)):
             if (file := self.files[name]) is not None:
-                write_data(file, parts(found, self.layout, self.digits), f"--{name}")
+                write_data(file, parts(found, **self.printed), f"--{name}")
 
 
 def _files(plan: Plan) -> Iterator[Path]:

@@ -314,13 +314,15 @@ class Results(Sequence[Result]):
         """
         return data_frame(self.table, library)
 
-    def paper_tables(self, *, layout: str | None = None, digits: int | None = None) -> list[PaperTable]:
+    def paper_tables(
+        self, *, layout: str | None = None, digits: int | None = None, percent: bool = False
+    ) -> list[PaperTable]:
         """Return tables for papers as values, which `presented.latex` and `presented.markdown` write."""
         from sigdask.comparison.presented import layouts
 
-        return layouts.tables(self, layout, digits)
+        return layouts.tables(self, layout, digits, percent=percent)
 
-    def to_markdown(self, *, layout: str | None = None, digits: int | None = None) -> str:
+    def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = False) -> str:
         """Return a table for a paper or a page as Markdown, with what is said around it.
 
         Parameters
@@ -329,17 +331,20 @@ class Results(Sequence[Result]):
             Systems by metrics with the best in bold, or a row a comparison; by default systems where all pairs of
             three or more were compared (with letters), or all with one baseline (with daggers).
         digits : int, optional
-            Decimals of scores; by default four, and six digits of large ones.
+            Decimals of scores; by default four, two of per cent, and six digits of large ones.
+        percent : bool
+            Write accuracy, F1 and other shares of 1 in per cent.
         """
         from sigdask.comparison.presented import markdown
 
-        return "".join(markdown.document_parts(self.paper_tables(layout=layout, digits=digits)))
+        return "".join(markdown.document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
 
     def to_latex(
         self,
         *,
         layout: str | None = None,
         digits: int | None = None,
+        percent: bool = False,
         caption: str | None = None,
         label: str = "tab:sigdask",
     ) -> str:
@@ -350,7 +355,7 @@ class Results(Sequence[Result]):
 
         Parameters
         ----------
-        layout, digits
+        layout, digits, percent
             As in `to_markdown`.
         caption : str, optional
             As LaTeX, instead of what says what the table shows; what bold type and marks mean follows.
@@ -359,7 +364,7 @@ class Results(Sequence[Result]):
         """
         from sigdask.comparison.presented import latex
 
-        made = self.paper_tables(layout=layout, digits=digits)
+        made = self.paper_tables(layout=layout, digits=digits, percent=percent)
         return "".join(latex.document_parts(made, caption=caption, label=label))
 
     def to_csv(self, path: str | Path) -> None:

@@ -49,11 +49,12 @@ def n_best_curves(curves: Mapping[str, Curve], *, title: str = "", score: str = 
     Evert & Krenn 2001, "Methods for the qualitative evaluation of lexical association measures", ACL.
     """
     names = labels([*curves])
+    top = 1.05 * max((own.high[np.isfinite(own.high)].max(initial=0) for own in curves.values()), default=0.0) or 1.0
     if len(curves) <= MOST_TOGETHER:
         with canvas(5.2, 3.2) as figure:
             axes = figure.add_subplot()
             lines = [_line(axes, own, look) for own, look in zip(curves.values(), STYLES, strict=False)]
-            _finish(axes, title, score)
+            _finish(axes, title, score, top)
             legend(figure, lines, names)
         return figure
     n_columns = 3
@@ -64,7 +65,7 @@ def n_best_curves(curves: Mapping[str, Curve], *, title: str = "", score: str = 
             for other in curves.values():
                 axes.plot(other.n, other.value, color="#cfd5da", linewidth=0.6)
             _line(axes, own, {"color": BLUE, "linewidth": 1.3})
-            _finish(axes, name, score if axes.get_subplotspec().is_first_col() else "")
+            _finish(axes, name, score if axes.get_subplotspec().is_first_col() else "", top)
         for axes in panels[len(curves) :]:
             axes.set_visible(False)
         figure.suptitle(title, parse_math=False, fontsize=9)
@@ -78,8 +79,8 @@ def _line(axes: Axes, own: Curve, look: dict[str, Any]) -> Any:
     return axes.plot(own.n, own.value, **(look | more))[0]
 
 
-def _finish(axes: Axes, title: str, score: str) -> None:
+def _finish(axes: Axes, title: str, score: str, top: float) -> None:
     axes.set_xlabel("n best")
     axes.set_ylabel(score)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, top)
     plain_title(axes, title)

@@ -30,6 +30,7 @@ def nights(
     *,
     title: str = "",
     score: str = "score",
+    adjusted: bool = False,
 ) -> Figure:
     """Draw the score of each system, and p of each comparison, over the runs of a plan.
 
@@ -45,17 +46,21 @@ def nights(
         Level, drawn as a dashed line.
     title, score : str
         Above the figure, and of its first axis.
+    adjusted : bool
+        Whether p is adjusted.
 
     Returns
     -------
     matplotlib.figure.Figure
         p on a logarithmic axis, that ends at 0.0001: smaller ones stand there.
     """
-    panels = [part for part in ((score, scores), ("p", p)) if part[1]] or [(score, scores)]
+    panels = [part for part in ((score, scores), ("adjusted p" if adjusted else "p", p)) if part[1]] or [
+        (score, scores)
+    ]
     with canvas(min(max(5.6, 0.22 * len(runs) + 2.5), 14), 2.4 * len(panels) + 0.3) as figure:
         drawn = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
         for axes, (name, series) in zip(drawn, panels, strict=True):
-            floor = LOWEST if name == "p" and series is p else -np.inf
+            floor = LOWEST if series is p else -np.inf
             _lines(axes, series, floor, len(runs))
             axes.set_ylabel(name, parse_math=False)
             if floor > 0:

@@ -258,8 +258,7 @@ class _Driver:
             write_files(
                 found,
                 **files.files,
-                layout=files.layout,
-                digits=files.digits,
+                printed=files.printed,
                 figures=files.figures,
                 figure_format=files.figure_format,
                 opened=looked_into,

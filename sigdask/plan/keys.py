@@ -234,6 +234,7 @@ class ReportKeys:
     latex: Annotated[Text | None, Field(description="The same as LaTeX, which needs booktabs.")] = None
     layout: Annotated[Layout | None, of("layout")] = None
     digits: Annotated[int | None, of("digits")] = None
+    percent: Annotated[StrictBool, of("percent")] = False
     text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
     html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
     figures: Annotated[Text | None, Field(description="A folder for figures: sigdask[report].")] = None

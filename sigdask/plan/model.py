@@ -15,7 +15,7 @@ from sigdask.counts.candidates import Candidates
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import Columns
 from sigdask.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, HowPermuted, IntervalKind, Layout, Method
+from sigdask.options import Adjust, Alternative, HowPermuted, HowPrinted, IntervalKind, Layout, Method
 from sigdask.rankings.asked import Asked
 from sigdask.statistics.stopping import Stopping
 
@@ -181,6 +181,8 @@ class Report:
         Of the tables for papers.
     digits : int or None
         Decimals of their scores.
+    percent : bool
+        Whether shares of 1 are in per cent there.
     figures : Path or None
         A folder for figures, `{date}` and `{time}` in it as in files.
     figure_format : tuple of str
@@ -196,6 +198,7 @@ class Report:
     latex: Path | None = None
     layout: Layout | None = None
     digits: int | None = None
+    percent: bool = False
     figures: Path | None = None
     figure_format: tuple[str, ...] = ("svg", "pdf")
 
@@ -204,6 +207,11 @@ class Report:
         """What is written, by what it holds."""
         named = ((name, getattr(self, name)) for name in OUTPUTS)
         return {name: path for name, path in named if path is not None}
+
+    @property
+    def printed(self) -> HowPrinted:
+        """How tables for papers are laid out."""
+        return {"layout": self.layout, "digits": self.digits, "percent": self.percent}
 
     def at(self, start: datetime) -> Report:
         """Return the files of a run that started then."""

@@ -103,6 +103,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
             **{name: at.path(("report", name), getattr(keys.report, name), paths.writable) for name in OUTPUTS},
             layout=keys.report.layout,
             digits=keys.report.digits,
+            percent=keys.report.percent,
             figures=at.path(("report", "figures"), keys.report.figures, paths.folder),
             figure_format=keys.report.figure_format,
         ),

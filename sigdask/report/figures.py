@@ -97,7 +97,10 @@ def _nights(table: Table, seen: Nights) -> Figure:
     pairs = [f"{a} and {b}" for a, b in zip(table.a.listed(), table.b.listed(), strict=True)]
     runs = [str(run.number) for run in seen.runs]
     p = dict(zip(pairs, seen.p, strict=True))
-    return figures.nights(runs, scores, p, table.alpha, title=", ".join(of(table)), score=table.metric[0].name)
+    return figures.nights(
+        runs, scores, p, table.alpha, title=", ".join(of(table)), score=table.metric[0].name,
+        adjusted=not np.isnan(seen.p_adjusted).all(),
+    )  # fmt: skip
 
 
 def asked_formats(text: str) -> tuple[str, ...]:

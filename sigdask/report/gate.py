@@ -97,6 +97,17 @@ def _recorded(rule: RuleVerdict) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """Yield why a gate failed, of what a run's record keeps: rule by rule, by the rule's name and the text."""
+    for rule in verdict["rules"]:
+        if not rule["passed"]:
+            failed = [f for f in rule["findings"] if not f["passed"]]
+            for finding in failed:
+                yield {"rule": rule["name"], "text": finding["text"]}
+            if not failed:
+                yield {"rule": rule["name"], "text": "; ".join(rule["notes"])}
+
+
 def _largest(findings: list[Finding]) -> str:
     known = [f.detectable for f in findings if f.detectable is not None]
     if not known:

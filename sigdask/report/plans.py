@@ -7,9 +7,9 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from sigdask.comparison.found.columns import csv_parts
 from sigdask.comparison.found.result import Result
@@ -17,7 +17,7 @@ from sigdask.comparison.found.schema import VERSION
 from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.opened.opening import Opened
-from sigdask.comparison.presented import layouts, verdict
+from sigdask.comparison.presented import verdict
 from sigdask.comparison.presented.latex import document_parts as to_latex
 from sigdask.comparison.presented.markdown import document_parts as to_markdown
 from sigdask.comparison.presented.paper import PaperTable
@@ -25,11 +25,12 @@ from sigdask.comparison.presented.words import chance
 from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Score, Subset, Table
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.options import Layout
+from sigdask.options import HowPrinted
 from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.figures import of_report, write_figures
 from sigdask.report.files import write_parquet, write_parts, write_whole
+from sigdask.report.gate import reasons
 from sigdask.report.layout import lay_out
 from sigdask.report.page import details, plan, write_page
 from sigdask.report.page.frame import Part
@@ -42,8 +43,12 @@ from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
 
+AS_EVER: HowPrinted = {}
 SHOWN = 20
 """Changes listed unless all are asked for."""
+
+FAILED, MOST_REASONS = "FAILED", 3
+"""How a gate ended, and why, in a list of runs."""
 
 
 def results_text(
@@ -92,18 +97,38 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
 
 
 def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -> str:
-    """List runs, the latest first."""
+    """List runs, the latest first, below a line that says how it ended."""
+    judged = any(_gate_word(run) for run, _ in runs)
     rows = []
     for run, changed in runs:
         took = duration((run.ended or run.updated) - run.started)
         counted = sum(p.counted for p in run.progress)
         versions = run.details.get("versions", {})
         rows.append(
-            [str(run.number), clock(run.started), took, run.state, f"{sum(p.comparisons for p in run.progress):,}",
-             f"{counted:,}", f"{changed:,}", versions.get("sigdask", ""), run.message]
+            [str(run.number), clock(run.started), took, run.state, *([_gate_word(run)] if judged else []),
+             f"{sum(p.comparisons for p in run.progress):,}", f"{counted:,}", f"{changed:,}",
+             versions.get("sigdask", ""), run.message]
         )  # fmt: skip
-    names = ["run", "started", "took", "state", "comparisons", "trials counted", "results changed", "sigdask", ""]
-    return lay_out(names, rows, width)
+    names = ["run", "started", "took", "state", *(["gate"] if judged else []), "comparisons", "trials counted",
+             "results changed", "sigdask", ""]  # fmt: skip
+    return "\n".join([*map(printable, _latest(runs)), "", lay_out(names, rows, width)])
+
+
+def _latest(runs: Sequence[tuple[Run, int]]) -> Iterator[str]:
+    """Yield how the latest run ended, and why its gate failed."""
+    (run, changed), *_ = runs
+    verdict, word = run.details.get("verdict"), _gate_word(run)
+    n_failed = sum(_gate_word(own) == FAILED for own, _ in runs)
+    gate = f", gate {word}" if word else ""
+    often = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
+    yield f"plan {run.plan}, run {run.number}: {run.state}{_why(run)}{gate}, {changed:,} results changed{often}"
+    if verdict is not None:
+        yield from (f"    ! {reason['text']}" for reason in islice(reasons(verdict), MOST_REASONS))
+
+
+def _gate_word(run: Run) -> str:
+    verdict = run.details.get("verdict")
+    return "" if verdict is None else "passed" if verdict["passed"] else FAILED
 
 
 def changes_text(changes: Changes, alpha: float, *, everything: bool = False) -> str:
@@ -194,19 +219,19 @@ def report_json(report: Report) -> Iterator[str]:
     return json_parts(report_dict(report) | {"results": Lines(lines)})
 
 
-def report_markdown(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+def report_markdown(report: Report, **printed: Unpack[HowPrinted]) -> Iterator[str]:
     """Yield tables for papers as Markdown, those of each test set."""
-    return to_markdown(_paper_tables(report, layout, digits))
+    return to_markdown(_paper_tables(report, printed))
 
 
-def report_latex(report: Report, layout: Layout | None = None, digits: int | None = None) -> Iterator[str]:
+def report_latex(report: Report, **printed: Unpack[HowPrinted]) -> Iterator[str]:
     """Yield tables for papers as LaTeX, those of each test set."""
-    return to_latex(_paper_tables(report, layout, digits))
+    return to_latex(_paper_tables(report, printed))
 
 
-def _paper_tables(report: Report, layout: Layout | None, digits: int | None) -> Iterator[PaperTable]:
+def _paper_tables(report: Report, printed: HowPrinted) -> Iterator[PaperTable]:
     for results in report.results.values():
-        yield from layouts.tables(results, layout, digits)
+        yield from results.paper_tables(**printed)
 
 
 def write_files(
@@ -217,8 +242,7 @@ def write_files(
     parquet: Path | None = None,
     markdown: Path | None = None,
     latex: Path | None = None,
-    layout: Layout | None = None,
-    digits: int | None = None,
+    printed: HowPrinted = AS_EVER,
     text: Path | None = None,
     html: Path | None = None,
     figures: Path | None = None,
@@ -233,7 +257,7 @@ def write_files(
         What was found.
     json, csv, parquet, markdown, latex, text, html : Path, optional
         Where to; None is not written.
-    layout, digits
+    printed : dict
         Of the tables for papers, as in `Results.to_markdown`.
     figures : Path, optional
         A folder for those that fit.
@@ -247,8 +271,8 @@ def write_files(
         (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
         (csv, lambda path: write_parts(path, csv_parts(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
-        (markdown, lambda path: write_parts(path, report_markdown(report, layout, digits))),
-        (latex, lambda path: write_parts(path, report_latex(report, layout, digits))),
+        (markdown, lambda path: write_parts(path, report_markdown(report, **printed))),
+        (latex, lambda path: write_parts(path, report_latex(report, **printed))),
         (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
         (html, lambda path: write_report(path, report, opened)),
         (figures, lambda path: write_figures(path, of_report(report, opened), figure_format)),

@@ -170,6 +170,7 @@ def test_curves_have_their_points_and_bands(n_measures):
     own = [line for axes in panels for line in axes.lines if line.get_linewidth() > 1]
     assert [line.get_ydata().tolist() for line in own] == [curve.value.tolist() for curve in curves.values()]
     assert all(line.get_xdata().tolist() == [10, 20, 30] for line in own)
+    assert all(axes.get_ylim()[1] > 1.0 for axes in panels)  # no interval is cut off
     band = panels[0].collections[0].get_paths()[0].vertices
     assert {tuple(point) for point in band.tolist()} >= {(10, 0.1), (10, 1.0), (30, 0.1), (30, 1.0)}
 
@@ -206,6 +207,7 @@ def test_one_and_none_are_drawn_too():
         figures.achieved_significance({}, 0.05),
         figures.achieved_significance({"m": [np.nan]}, 0.05),
         figures.n_best_curves({}),
+        figures.n_best_curves({"m": Curve(np.array([5]), *np.full((3, 1), np.nan))}),
         figures.nights([], {}, {}, 0.05),
     ):
         assert figures.rendered(figure, "svg").startswith(b"<?xml")

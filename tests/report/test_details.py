@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -50,6 +51,7 @@ def test_the_numbers_of_the_page_are_those_of_what_was_opened(yeh):
         assert own["runs"][0]["extreme"][-1] == r.n_extreme
         assert own["runs"][1]["extreme"][-1] == r.second_run.n_extreme
         assert own["exact"] == r.p_value
+        assert shlex.split(own["again"])[:3] == ["sigdask", "reproduce", r.test_signature]
         assert sum(own["shares"]["counts"]) == r.n_units
     assert data["opened"][0]["shares"]["counts"] == [28, 126, 6]  # recall: Yeh 2000, table 1
 
@@ -133,3 +135,15 @@ def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
     assert 0 < len(opened) < 28
     text = page({"": results}, title="t", parts=part(results.table, opened, why="the close ones"))
     assert f"{len(opened)} of 28 can be opened here or from the table: the close ones." in text
+
+
+def test_an_exact_p_far_below_the_trials_does_not_press_their_picture_flat(tmp_path, opened):
+    base = rng_of(1).normal(size=60).round(2)
+    far = Counts.from_scores({"a": base + 1 + 0.1 * rng_of(2).normal(size=60).round(2), "b": base})
+    file = tmp_path / "far.html"
+    file.write_text(shown(far, trials=999))
+    browser = opened(file)
+    texts = browser.locator("#detail svg").nth(1).locator("text").all_text_contents()
+    assert any(re.fullmatch(r"exact \d.\d+e-\d\d, below", text) for text in texts)
+    assert "1e-4" in texts
+    assert "1e-16" not in texts

@@ -69,10 +69,10 @@ def test_the_page_asks_for_nothing():
 
 def test_every_comparison_ranking_and_warning_stands_in_it():
     own = results(name="news")
-    found = Page(page({"news": own}, title="night", created="today", gate="gate: passed"))
+    found = Page(page({"news": own}, title="night", created="today"))
     for r in own:
         assert {r.a, r.b, f"{r.difference:+.4f}"} <= set(found.texts)
-    assert {"gate: passed", "night", "sigdask · today"} <= set(found.texts)
+    assert {"night", "sigdask · today"} <= set(found.texts)
     assert any("step-down max-T" in text for text in found.texts)
     few = compare_all(Counts.from_scores({"a": [1, 2, 3], "b": [2, 2, 2]}), metrics=["mean"])
     assert any("only 3 units" in text for text in Page(page({"": few}, title="t")).texts)

@@ -283,3 +283,33 @@ def test_without_matplotlib_the_night_is_kept_and_it_is_said(tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert night(tmp_path, 0.5) == 3  # what was asked for is not all written
     assert reports(tmp_path).run.state == "finished"
+
+
+def test_the_history_says_first_how_the_latest_night_ended(folder):
+    [store] = folder.glob("*.sqlite")
+    found = CliRunner().invoke(commands, ["history", str(store)])
+    assert found.exit_code == 0, found.output
+    first, why, blank, head, _, *rows = found.output.splitlines()
+    assert first == (
+        "plan nightly <b>, run 4: finished, gate FAILED, 1 results changed; the gate failed in 1 of these 4 runs"
+    )
+    assert why.startswith(f"    ! {HOSTILE} is significantly worse than base by mean")
+    assert blank == ""
+    assert head.split()[:6] == ["run", "started", "took", "state", "gate", "comparisons"]
+    assert [row.split()[-5] for row in rows] == ["FAILED", "passed", "passed", "passed"]
+
+
+def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
+    from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
+    from sigdask.report.gate import MOST_KEPT, reasons, record
+
+    def finding(k):
+        return Finding(("set", None, f"s{k}", "base", "F1"), f"s{k}", "base", -0.1, 0.01, k % 2 == 0, None, f"text {k}")
+
+    many = RuleVerdict(NotWorse(0.05), "many", False, 0.01, 0.05, tuple(map(finding, range(500))), 1.0, ())
+    none = RuleVerdict(NotWorse(0.05), "none", False, 1.0, 0.05, (), 0.0, ("speaks of no comparison",))
+    kept = record(GateVerdict((many, none)))
+    first = kept["rules"][0]
+    assert (len(first["findings"]), first["n_failed"], first["n_passed"]) == (MOST_KEPT, 250, 250)
+    assert not any(f["passed"] for f in first["findings"])
+    assert [*reasons(kept)][-1] == {"rule": "none", "text": "speaks of no comparison"}

@@ -18,7 +18,7 @@ from sigdask.randomization.panels.sums import Units
 MOST_ITEMS = 3
 """Items of a unit whose texts are shown."""
 
-MOST_CHARACTERS, MOST_LISTED = 400, 20
+MOST_CHARACTERS, MOST_LISTED = 400, 60
 """Of one text, and parts of one list."""
 
 CUT = " […]"

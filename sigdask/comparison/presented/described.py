@@ -20,7 +20,7 @@ OF_STOPPING = {"besag-clifford": ("besag1991",), "confidence-sequence": ("gandy2
 
 
 def sentences(results: Results, *, intervals: bool = True) -> Iterator[str]:
-    """Yield what a reader must know to repeat the test: its kind, units, trials, level, family, version and seed.
+    """Yield what a reader must know to repeat the test: kind, units, trials, level, family, scorers, version, seed.
 
     Parameters
     ----------
@@ -41,6 +41,8 @@ def sentences(results: Results, *, intervals: bool = True) -> Iterator[str]:
     yield from _stopping(table)
     yield f"Significant means {_significant(results)}."
     yield from _intervals(table) if intervals else ()
+    scorers = {score.name: score.signature for score in used(table.metric) if score.signature}
+    yield from (f"{metric} is {signature}." for metric, signature in scorers.items())
     yield f"sigdask {made_by()}, scheme {SCHEME}, seed {results.seed}."
 
 
@@ -76,7 +78,7 @@ def _how_p(table: Table) -> str:
         parts.append(f"exact p between limits of {np.count_nonzero(bounded):,}")
     if len(sampled):
         others = "" if len(sampled) == n else " of the others"
-        parts.append(f"p = (exceedances + 1) / (trials + 1) of {_range(sampled)} random trials{others}")
+        parts.append(f"p-values{others} are (exceedances + 1) / (trials + 1) of {_range(sampled)} random trials")
     return "; ".join(parts)[0].upper() + "; ".join(parts)[1:]
 
 

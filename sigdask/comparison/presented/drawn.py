@@ -138,7 +138,7 @@ def critical_difference(table: Table) -> Figure:
         np.array([system.score for system in ranking.systems]),
         [*members.values()],
         higher_is_better=table.metric[0].higher_is_better,
-        title=_title(table),
+        title=", ".join(of(table)[:-1]),
         score=_score(table),
     )
 

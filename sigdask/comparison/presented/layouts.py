@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.found.ranking import Scored, groups, is_ranked, ranking_of, scored
+from sigdask.comparison.presented.answering.amounts import in_points
 from sigdask.comparison.presented.cells import letters_text, score_text, signed
 from sigdask.comparison.presented.described import sentences, sources, used
 from sigdask.comparison.presented.paper import Column, PaperTable, Section
@@ -28,7 +29,9 @@ LOWER = " ↓"
 """After metrics of which less is better."""
 
 
-def tables(results: Results, layout: str | None = None, digits: int | None = None) -> list[PaperTable]:
+def tables(
+    results: Results, layout: str | None = None, digits: int | None = None, *, percent: bool = False
+) -> list[PaperTable]:
     """Lay out results: one table, and another of verdicts over several sets where there are any.
 
     Parameters
@@ -39,7 +42,9 @@ def tables(results: Results, layout: str | None = None, digits: int | None = Non
         Systems by metrics, or a row a comparison; by default systems where all pairs of three or more were compared,
         or two or more with one baseline.
     digits : int, optional
-        Decimals of scores; by default four, and six digits of large ones.
+        Decimals of scores; by default four, two of per cent, and six digits of large ones.
+    percent : bool
+        Write accuracy, F1 and other shares of 1 in per cent.
 
     Raises
     ------
@@ -48,12 +53,36 @@ def tables(results: Results, layout: str | None = None, digits: int | None = Non
     """
     PRINTED["layout"].check("layout", layout)
     PRINTED["digits"].check("digits", digits)
+    if percent:
+        results, digits = in_percent(results), 2 if digits is None else digits
     table = results.table
     own = _Groups.of(table)
     layout = layout or own.layout
     by_system = layout == "systems" and len(table)
     made = _by_system(results, own, digits) if by_system else _by_pair(results, digits)
     return [made, *([_together(results, digits)] if results.together else [])]
+
+
+def in_percent(results: Results) -> Results:
+    """Return results whose shares of 1 are per cent, under names that say so."""
+    table = results.table
+    shares = in_points(table)
+    if not shares:
+        return results
+    scale = np.where([score.name in shares for score in table.metric.values], 100.0, 1.0)[table.metric.codes]
+    named = {name: f"{name} (%)" for name in shares}
+    metrics = tuple(replace(score, name=named.get(score.name, score.name)) for score in table.metric.values)
+    own = table.intervals
+    made = replace(
+        table, metric=Coded(table.metric.codes, metrics), score_a=scale * table.score_a, score_b=scale * table.score_b,
+        difference=scale * table.difference,
+        intervals=own and replace(own, low=scale * own.low, high=scale * own.high),
+    )  # fmt: skip
+    together = tuple(
+        replace(one, metric=named[one.metric], difference=100 * one.difference) if one.metric in named else one
+        for one in results.together
+    )
+    return replace(results, table=made, together=together)
 
 
 def natural(table: Table) -> Layout:

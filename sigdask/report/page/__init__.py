@@ -51,7 +51,6 @@ def write_page(
     sets: Mapping[str, Results],
     title: str,
     *,
-    gate: str | None = None,
     inputs: Inputs = NOTHING,
     candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
@@ -63,7 +62,6 @@ def write_page(
         sets,
         title=title,
         created=created,
-        gate=gate,
         inputs=inputs,
         candidates=candidates,
         command=command,
@@ -77,7 +75,6 @@ def page(
     *,
     title: str,
     notes: Sequence[str] = (),
-    gate: str | None = None,
     created: str = "",
     inputs: Inputs = NOTHING,
     candidates: Mapping[str, str] = NO_TEXTS,
@@ -94,8 +91,6 @@ def page(
         What was compared, or the plan's name.
     notes : sequence of str
         What should be known besides the results' own warnings.
-    gate : str, optional
-        The verdict of a plan's gate, as text.
     created : str
         When, as it is to be printed.
     inputs : mapping of str to mapping of str to str
@@ -126,7 +121,6 @@ def page(
         "warnings": list(dict.fromkeys([*notes, *(w for results in shown.values() for w in results.warnings)])),
         "alarms": [(r, check) for r in table.take(alarming[:MOST_ALARMS]).results() for check in r.disagreements()],
         "n_alarming": len(alarming),
-        "gate": gate,
         "inputs": inputs,
         "candidates": candidates,
         "sets": of_sets,

@@ -74,7 +74,8 @@
     const every = own.runs.flatMap((run) => run.trials);
     const [least, most] = [Math.log2(Math.min(...every)), Math.log2(Math.max(...every))];
     const x = (n) => LEFT + ((Math.log2(n) - least) / (most - least || 1)) * (WIDTH - LEFT - RIGHT);
-    const floor = Math.min(held.alpha, ...own.runs.flatMap((run) => run.p), own.exact || 1) / 2;
+    const seen = Math.min(held.alpha, ...own.runs.flatMap((run) => run.p));
+    const floor = Math.min(seen, own.exact > seen / 100 ? own.exact : 1) / 2; // an exact p far below would press all else flat
     const depth = Math.ceil(-Math.log10(floor));
     const y = (p) => TOP + (Math.min(-Math.log10(Math.max(p, 10 ** -depth)), depth) / depth) * (bottom - TOP);
     const drawn = [];
@@ -90,7 +91,10 @@
       drawn.push(make("path", { class: `band${k}`, d: `M${edge(run.high).join("L")}L${edge(run.low).reverse().join("L")}Z` }));
     });
     drawn.push(make("line", { class: "level", x1: LEFT, x2: WIDTH - RIGHT, y1: y(held.alpha), y2: y(held.alpha) }), text(LEFT + 4, y(held.alpha) - 4, `α ${held.alpha}`, ""));
-    if (own.exact) drawn.push(make("line", { class: "exact", x1: LEFT, x2: WIDTH - RIGHT, y1: y(own.exact), y2: y(own.exact) }), text(WIDTH - RIGHT, y(own.exact) + 14, `exact ${short(own.exact)}`, "end"));
+    if (own.exact >= 10 ** -depth) {
+      const at = y(own.exact);
+      drawn.push(make("line", { class: "exact", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }), text(LEFT + 4, at > bottom - 16 ? at - 4 : at + 14, `exact ${own.exact_text}`, ""));
+    } else if (own.exact !== null) drawn.push(text(LEFT + 4, bottom - 5, `exact ${own.exact_text}, below`, ""));
     own.runs.forEach((run, k) => {
       drawn.push(make("polyline", { class: `run${k}`, points: run.trials.map((n, i) => `${x(n).toFixed(1)},${y(run.p[i]).toFixed(1)}`).join(" ") }));
       const end = run.trials.length - 1;
@@ -179,7 +183,7 @@
   const checksOf = (own) => make("div", {}, make("h4", {}, "Checked"), make("ul", { class: "checks" },
     ...own.checks.map(([name, verdict, words]) => make("li", { class: verdict === "disagrees" ? "alarm" : null }, make("strong", {}, `${name}: ${verdict}`), words ? `; ${words}` : "")),
     ...own.notes.map((words) => make("li", { class: "quiet" }, words))),
-    own.signature ? make("p", { class: "quiet" }, "Signature: ", make("code", {}, own.signature)) : null);
+    own.again ? make("p", { class: "quiet" }, "This one again: ", make("code", {}, own.again)) : null);
 
   const draw = (k) => {
     const own = held.opened[k];

@@ -5,6 +5,7 @@ Numbers and texts travel once: a text that several units show, such as a referen
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ from sigdask.comparison.opened.opening import Opened
 from sigdask.comparison.opened.runs import Convergence
 from sigdask.comparison.opened.shares import Shares
 from sigdask.comparison.opened.units import Item, Unit
-from sigdask.comparison.presented.cells import signed
+from sigdask.comparison.presented.cells import p_cell, signed
 from sigdask.comparison.presented.words import size_text, standing
 from sigdask.comparison.table import Table
 from sigdask.report import classical
@@ -118,8 +119,9 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
         "runs": [_run(run) for run in one.runs],
         "about_runs": _about_runs(one.runs, alpha),
         "exact": r.p_value if r.method == "exact" else None,
+        "exact_text": p_cell(r.p_value, alpha),
         "checks": [*_checks(r, alpha)],
-        "signature": r.test_signature,
+        "again": r.test_signature and f"sigdask reproduce {shlex.quote(r.test_signature)} FILES",
         "notes": list(r.warnings),
     }
     if one.shares is not None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.presented.cells import p_cell, score_text, signed
 from sigdask.comparison.table import Table
+from sigdask.report.gate import reasons
 from sigdask.report.looked_at import first, keys
 from sigdask.report.page.frame import Part
 from sigdask.store.views import Change, Changes, Nights, Report, nights
@@ -106,7 +107,7 @@ def part(report: Report) -> Part:
             "run": report.run,
             "when": clock(report.run.started),
             "before": report.before,
-            "gate": verdict and {**verdict, "why": [*_reasons(verdict)], "n_failed": _n_failed(verdict)},
+            "gate": verdict and {**verdict, "why": [*reasons(verdict)], "n_failed": _n_failed(verdict)},
             "is_unjudged": verdict is None and any("gate" in run.details for run in seen.runs),
             "most_reasons": MOST_REASONS,
             "changed": _counted(report.changes),
@@ -121,17 +122,6 @@ def part(report: Report) -> Part:
             "size": (WIDTH, HEIGHT),
         }
     )
-
-
-def _reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """Yield why a gate failed, rule by rule, the comparisons that fail first."""
-    for rule in verdict["rules"]:
-        if not rule["passed"]:
-            failed = [f for f in rule["findings"] if not f["passed"]]
-            for finding in failed:
-                yield {"rule": rule["name"], "text": finding["text"]}
-            if not failed:
-                yield {"rule": rule["name"], "text": "; ".join(rule["notes"])}
 
 
 def _n_failed(verdict: Mapping[str, Any]) -> int:

@@ -219,3 +219,23 @@ def test_what_latex_prints_is_what_the_json_has(tmp_path):
     [ranking] = found.rankings()
     for system in ranking.systems:
         assert re.search(rf"{system.system}\s+{system.score:.4f}\s*{''.join(system.letters)}", printed)
+
+
+def test_shares_are_in_per_cent_where_asked_for_and_say_so(tmp_path):
+    plain = called("compare", YEH, "-m", "f1", "--markdown", "-", "--digits", "6", cwd=tmp_path).stdout
+    percent = called("compare", YEH, "-m", "f1", "--markdown", "-", "--percent", "--digits", "4", cwd=tmp_path).stdout
+    [[_, row]], [[_, scaled]] = parsed(plain), parsed(percent)
+    for place in range(2, 5):
+        assert float(scaled[place][0]) == pytest.approx(100 * float(row[place][0]), abs=1e-9)
+    ends = [[float(x) for x in re.findall(r"[-\d.]+", one[5][0])] for one in (row, scaled)]
+    assert ends[1] == pytest.approx([100 * x for x in ends[0]], abs=1e-9)
+    assert (row[6], [bold for _, bold in row]) == (scaled[6], [bold for _, bold in scaled])
+    assert "by f1 (%)" in percent
+    two = called("compare", YEH, "-m", "f1", "--markdown", "-", "--percent", cwd=tmp_path).stdout
+    assert parsed(two)[0][1][2][0] == "47.47"
+
+
+def test_what_is_no_share_stays_as_it_is():
+    rng = np.random.default_rng(1)
+    found = compare_all(Counts.from_scores({n: rng.random(30) * 40 for n in "abc"}), metrics=["mean"], trials=19)
+    assert found.to_markdown(percent=True, digits=3) == found.to_markdown(digits=3)

@@ -1,6 +1,7 @@
 """The schema of the JSON of results: it knows every key, and every kind of result keeps it (conftest holds all JSON against it)."""
 
 import copy
+import csv
 import json
 from typing import get_args
 
@@ -91,3 +92,36 @@ def test_the_schema_is_one_and_names_the_keys_that_lines_have():
 def test_compare_prints_it_without_any_file(tmp_path):
     found = called("compare", "--schema", cwd=tmp_path)
     assert (found.returncode, found.stdout) == (0, schema.text())
+
+
+FRAMES = {
+    "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
+    "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted", "r12", "signature",
+    "test_signature", "paired_d",
+}  # fmt: skip
+
+
+def test_csv_parquet_and_frames_have_the_values_of_the_json(tmp_path):
+    import pyarrow.parquet
+
+    how = {"interval": "bootstrap", "resamples": 50, "tests": "t,sign", "trials": 99, "by": "genre"}
+    found = compare_all(Counts.from_scores(SCORES, groups=GROUPS), metrics=["mean"], **how)
+    rows = json.loads(found.to_json())["results"]
+    found.to_csv(tmp_path / "t.csv")
+    found.to_parquet(tmp_path / "t.parquet")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        written = [*csv.DictReader(file)]
+    parquet = pyarrow.parquet.read_table(tmp_path / "t.parquet").to_pylist()
+    frames = {name: found.to_frame(name) for name in ("pandas", "polars", "pyarrow")}
+    listed = [
+        frames["pandas"].replace({np.nan: None}).to_dict("records"), frames["polars"].to_dicts(),
+        frames["pyarrow"].to_pylist(), parquet,
+    ]  # fmt: skip
+    for k, row in enumerate(rows):
+        own = {key: row[key] for key in FRAMES} | {f"{one['name']}_p_value": one["p_value"] for one in row["tests"]}
+        own |= {f"interval_{key}": row["interval"][key] for key in ("method", "confidence", "low", "high")}
+        own |= {"subset": row["subset"]["value"], "second_run_p_value": (row["second_run"] or {}).get("p_value")}
+        for key, value in own.items():
+            for one in listed:
+                assert one[k][key] == value, key
+            assert written[k][key] == ("" if value is None else str(value)), key

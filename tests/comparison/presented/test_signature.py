@@ -339,5 +339,5 @@ def test_results_that_an_earlier_version_kept_hold_without_a_signature(tmp_path,
         earlier.setattr("sigdask.comparison.study.Origins", type("No", (), {"of": staticmethod(lambda *_: None)}))
         assert set(nightly(tmp_path).values()) == {None}
     assert set(nightly(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
-    second = called("history", "night.toml", cwd=tmp_path).stdout.splitlines()[2]
+    second = called("history", "night.toml", cwd=tmp_path).stdout.splitlines()[4]
     assert second.split()[-2] == "0"  # results changed
