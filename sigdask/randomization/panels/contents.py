@@ -31,7 +31,11 @@ def nothing() -> Contents:
 
 def unit_hashes(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Contents:
     """Return a hash of each unit's address and number of items, shape (n_units,)."""
-    return mixed(mixed(addresses.astype(np.uint64)) ^ sizes.astype(np.uint64))
+    found = np.empty(len(addresses), np.uint64)
+    for start in range(0, len(found), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        found[some] = mixed(mixed(addresses[some].astype(np.uint64)) ^ sizes[some].astype(np.uint64))
+    return found
 
 
 def of_column(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> int:
