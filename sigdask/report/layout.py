@@ -12,8 +12,8 @@ from sigdask.writing import printable
 
 NUMBERS = frozenset((
     "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "rank", "systems", "items", "units",
-    "comparisons", "trials", "time", "run", "took", "with a bound", "finished", "of trials", "trials counted",
-    "results changed", "statistic", "n",
+    "comparisons", "trials", "time", "run", "took", "with a bound", "finished", "of trials", "changed",
+    "statistic", "n",
 ))  # fmt: skip
 """Headers of columns that stand to the right."""
 

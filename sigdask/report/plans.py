@@ -109,8 +109,8 @@ def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -
              f"{sum(p.comparisons for p in run.progress):,}", f"{counted:,}", f"{changed:,}",
              versions.get("sigdask", ""), run.message]
         )  # fmt: skip
-    names = ["run", "started", "took", "state", *(["gate"] if judged else []), "comparisons", "trials counted",
-             "results changed", "sigdask", ""]  # fmt: skip
+    names = ["run", "started", "took", "state", *(["gate"] if judged else []), "comparisons", "trials",
+             "changed", "sigdask", ""]  # fmt: skip
     return "\n".join([*map(printable, _latest(runs)), "", lay_out(names, rows, width)])
 
 
