@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 SHOWN = 6
 """Files that are named."""
 
+FORMATS = "svg,pdf"
+"""Of figures, unless others are asked for."""
+
 OPTIONS = (
     click.option(
         "--figures", metavar="DIR", help="Draw all figures that fit what was found into this folder: sigdask[report]."
     ),
     click.option(
-        "--figure-format", default="svg,pdf", show_default=True, metavar="FORMAT,...",
+        "--figure-format", default=FORMATS, show_default=True, metavar="FORMAT,...",
         help="Of --figures: svg, pdf, png.",
     ),
 )  # fmt: skip
@@ -38,6 +41,8 @@ def drawing(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_figures(folder: str | None, formats: str) -> None:
     """Refuse figures that cannot be drawn or written, before anything is counted."""
+    if folder is None and formats == FORMATS:
+        return
     from sigdask.report.figures import asked_formats
 
     asked_formats(formats)
