@@ -27,7 +27,7 @@ MOST_FILES, DEEPEST = 20_000, 4
 """Files that are looked at, in folders so far below."""
 
 NOT_DATA = re.compile(
-    r"(?i)^(readme|source|licen[cs]e|copying|changelog|sha256sums|makefile|reference_scores)\b"
+    r"(?i)^(readme|source|licen[cs]es?|copying|changelog|sha256sums|makefile|reference_scores)\b"
     r"|\.(md|toml|py|ipynb|sh|html?|pdf|png|svg|tex|bib|sqlite|sqlite-journal|db|log|ya?ml)$"
 )
 GOLD = re.compile(r"(?i)(^|[._-])(gold|golden|refs?|references?|ref[a-z0-9]|qrels?|truth|key|annotated)([._-]|$)")

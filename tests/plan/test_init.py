@@ -48,6 +48,13 @@ def test_a_folder_of_scores_becomes_a_pattern(tmp_path):
     assert "next: sigdask check night.toml, then sigdask run night.toml" in said
 
 
+def test_licences_beside_systems_are_none_of_them(tmp_path):
+    scores(tmp_path, ["bm25.txt", "bert.txt"])
+    (tmp_path / "LICENSES.txt").write_text("no data\n")
+    _, plan = planned(tmp_path)
+    assert plan["test_set"][0]["systems"] == ["bert.txt", "bm25.txt"]
+
+
 def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_path):
     texts(tmp_path / "systems", ["A.txt", "B.txt"])
     texts(tmp_path, ["en-de.refA.txt", "en-de.refB.txt", "en-de.src.txt"])
