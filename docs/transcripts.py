@@ -119,8 +119,10 @@ def _run(page: str) -> Iterator[tuple[Command, list[str]]]:
             elif _is_console(part):
                 yield from _block(_commands(part["text"]), shell)
             elif part["info"] and (title := TITLE.match(part["info"])):
-                (shell.folder / title[1]).parent.mkdir(parents=True, exist_ok=True)
-                (shell.folder / title[1]).write_text(part["text"], "utf-8")
+                file = shell.folder / title[1]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(part["text"], "utf-8")
+                sys.modules.pop(file.stem, None)  # this page's is meant, not one of this name that was used before
 
 
 def _block(commands: Sequence[Command], shell: _Shell) -> Iterator[tuple[Command, list[str]]]:

@@ -1,5 +1,8 @@
 """What the pages show of the program is what it prints now; and what holds them to it does."""
 
+import sys
+from types import ModuleType
+
 import pytest
 
 from docs import transcripts
@@ -50,6 +53,13 @@ def test_commands_share_a_folder_with_the_files_of_the_page():
 def test_a_folder_that_is_gone_to_holds_from_then_on():
     page = console("$ cd data", "$ ls", "scores.csv", before=SCORES)
     transcripts.check(page + console("$ cd ..", "$ ls", "data"))
+
+
+def test_a_module_of_the_page_is_meant_though_one_of_its_name_was_used_before(monkeypatch):
+    monkeypatch.setitem(sys.modules, "own_metric", ModuleType("own_metric"))
+    module = '\n```python title="own_metric.py"\ndef most(outputs, gold):\n    return max(outputs)\n```\n'
+    command = "$ sigdask compare data/scores.csv -m own_metric:most -q"
+    transcripts.check(console(command, "\N{HORIZONTAL ELLIPSIS}", before=SCORES + module))
 
 
 def test_files_of_the_project_are_put_where_they_are_asked_for():
