@@ -350,18 +350,26 @@ def _pattern(group: Sequence[Path], home: Path) -> Systems:
     names = [_relative(path, home) for path in group]
     if len(names) < 2:
         return names[0]
+    if (pattern := _pattern_of(names, {path.resolve() for path in group}, home)) is not None:
+        return pattern
     if len({Source(path).system for path in group}) < len(group):
         return {path.name: name for path, name in zip(group, names, strict=True)}
+    return tuple(names)
+
+
+def _pattern_of(names: Sequence[str], group: set[Path], home: Path) -> str | None:
+    """Return what finds these files alone, each with a name of its own; None where there is no such pattern."""
     start, end = _alike(names), _alike([name[::-1] for name in names])[::-1]
     start = start[: max(start.rfind("/"), start.rfind("."), start.rfind("_")) + 1]
     first = re.search(r"[/.]", end)
     end = end[first.start() :] if first else ""
-    pattern = f"{start}{SYSTEM}{end}"
     middle = [name[len(start) : len(name) - len(end)] for name in names]
+    if not (start or end):  # it would find the plan as well
+        return None
     if not all(middle) or any("/" in part for part in middle) or len(set(middle)) < len(middle):
-        return tuple(names)
+        return None
     matched = {p.resolve() for p in home.glob(glob.escape(start) + "*" + glob.escape(end))}
-    return pattern if matched == {path.resolve() for path in group} else tuple(names)
+    return f"{start}{SYSTEM}{end}" if matched == group else None
 
 
 def _alike(names: Sequence[str]) -> str:
