@@ -73,7 +73,7 @@ def _as_before():
     logger = logging.getLogger("sigdask")
     handled = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     before = logger.handlers, logger.propagate, logger.level
-    folders = [*addresses.FOLDERS.folders]
+    folders, addresses.FOLDERS.folders = [*addresses.FOLDERS.folders], []  # a process begins with none
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 
 from docs import transcripts
+from sigdask.machine import addresses
 
 PAGES = transcripts.pages()
 
@@ -55,7 +56,9 @@ def test_a_folder_that_is_gone_to_holds_from_then_on():
     transcripts.check(page + console("$ cd ..", "$ ls", "data"))
 
 
-def test_a_module_of_the_page_is_meant_though_one_of_its_name_was_used_before(monkeypatch):
+def test_a_module_of_the_page_is_meant_though_one_of_its_name_was_used_before(tmp_path, monkeypatch):
+    (tmp_path / "own_metric.py").write_text("none = 0\n")
+    monkeypatch.setattr(addresses.FOLDERS, "folders", [str(tmp_path)])
     monkeypatch.setitem(sys.modules, "own_metric", ModuleType("own_metric"))
     module = '\n```python title="own_metric.py"\ndef most(outputs, gold):\n    return max(outputs)\n```\n'
     command = "$ sigdask compare data/scores.csv -m own_metric:most -q"
