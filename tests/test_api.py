@@ -28,7 +28,15 @@ DOCUMENTS = [f"d{k % 30}" for k in range(120)]
 TOP_KEYS = {"sigdask", "scheme", "seed", "alpha", "warnings", "results"}
 FURTHER_TOP_KEYS = {"family", "rankings", "together", "notes", "schema_version"}
 FURTHER_KEYS = {"subset", "dependence", "beside", "stopped", "p_adjusted_interval", "notes"}
-FURTHER_KEYS |= {"tests", "interval", "score_a_interval", "score_b_interval", "paired_d", "test_signature"}
+FURTHER_KEYS |= {
+    "tests",
+    "interval",
+    "score_a_interval",
+    "score_b_interval",
+    "paired_d",
+    "test_signature",
+    "assumptions",
+}
 KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval", "p_adjusted",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sigdask.comparison.across_sets import AcrossSets, across_sets
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, is_exact
 from sigdask.comparison.analysis import Analysis
+from sigdask.comparison.assumptions import check_assumptions
 from sigdask.comparison.comparisons import Slots, Standing, nowhere
 from sigdask.comparison.exact.known import with_exact
 from sigdask.comparison.exchange import Asking, joined, shifted
@@ -150,6 +151,7 @@ class Study:
         families = [(made.counted(counted), places) for made, places in self.families]
         found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
         found = with_families(found, [(made.method, made.n_trials, places) for made, places in families])
+        found = replace(found, assumptions=check_assumptions([one.main.comparisons for one in self.analyses], found))
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.assumptions import Assumptions
 from sigdask.comparison.found import views
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.result import Result
@@ -280,6 +281,8 @@ class Table:
         None where none were asked for.
     origins : Origins or None
         None where an earlier version kept the results.
+    assumptions : Assumptions or None
+        The diagnosis of units; None where nothing was diagnosed, as in results of earlier versions.
     """
 
     alpha: float
@@ -324,6 +327,7 @@ class Table:
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     intervals: Intervals | None = None
     origins: Origins | None = None
+    assumptions: Assumptions | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)
@@ -407,6 +411,11 @@ class Table:
             if stops.has_decision:
                 found = np.where((stops.n_asked > 0) & ~self.exact, stops.is_significant, found)
         return found
+
+    @property
+    def is_skewed(self) -> NDArray[np.bool_]:
+        """Where the differences of units are skewed, so that the verdict stands with a note."""
+        return np.zeros(len(self), np.bool_) if self.assumptions is None else self.assumptions.is_skewed
 
     @property
     def disagrees(self) -> NDArray[np.bool_]:

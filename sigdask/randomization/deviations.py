@@ -60,10 +60,16 @@ def swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
 
 def skewness(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
     """Return the skewness of the units' differences about their mean, concordant units included; 0 where constant."""
+    return moment_skewness(unit_power_sums(panel, metric, rows) / max(panel.n_units, 1))
+
+
+def unit_power_sums(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
+    """Return the sums of the units' differences, their squares and cubes, shape (3, n_rows); each pair on its scale."""
     if (sums := power_sums(panel, metric, rows, exact=False)) is not None:
-        return _third(sums / max(panel.n_units, 1))
-    found = [_skewness(d, panel.n_units) for d in _in_runs(panel, metric, rows)]
-    return np.concatenate([np.empty(0), *found])
+        return sums
+    sized = (_sized(d)[0] for d in _in_runs(panel, metric, rows))
+    sums_of_runs = [np.stack([power.sum(axis=1) for power in (d, d * d, d * d * d)]) for d in sized]
+    return np.concatenate([np.empty((3, 0)), *sums_of_runs], axis=1)
 
 
 def leanings(panel: ScoredSums, metric: int) -> Array:
@@ -77,7 +83,7 @@ def leanings(panel: ScoredSums, metric: int) -> Array:
         d = added / power
         for k, raised in enumerate((d, d * d, d * d * d)):
             moments[k] += raised.sum(axis=0)
-    return _third(moments / max(panel.n_units, 1))
+    return moment_skewness(moments / max(panel.n_units, 1))
 
 
 def _added(panel: ScoredSums, metric: int, slope: Array) -> Iterator[Array]:
@@ -88,13 +94,7 @@ def _added(panel: ScoredSums, metric: int, slope: Array) -> Iterator[Array]:
         yield moved - moved.mean(axis=1, keepdims=True)
 
 
-def _skewness(d: Array, n_units: int) -> Array:
-    """Return the skewness of rows of units, of which those that are not there are 0."""
-    d, _ = _sized(d)
-    return _third(np.stack([power.sum(axis=1) / max(n_units, 1) for power in (d, d * d, d * d * d)]))
-
-
-def _third(moments: Array) -> Array:
+def moment_skewness(moments: Array) -> Array:
     """Return the skewness that the means of first, second and third powers give; 0 where nothing varies."""
     mean, square, cube = moments
     variance = square - mean**2

@@ -1,8 +1,8 @@
 """Where a studentised maximum cannot be trusted: units' differences that are skewed.
 
-Exchanging outputs leaves the differences of two systems alike where these are equal in distribution. Two
+Swapping outputs leaves the differences of two systems alike where these are equal in distribution. Two
 systems of one mean that are skewed in opposite directions are not: the differences of units lean to one side,
-the studentised sum of few of them falls further out on the other side than its exchanges do, and more so in the
+the studentised sum of few of them falls further out on the other side than its swaps do, and more so in the
 far tail that a family needs. The limits here were chosen by simulation (docs/statistics.md).
 """
 
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.deviations import leanings, skewness
 from sigdask.randomization.max_t import Family
+from sigdask.randomization.panels.families import Member
 
-TOLERATED = 0.2
-"""Skewness over the root of the number of units, from which the family-wise error is about twice its level."""
+TOLERATED = 0.15
+"""Skewness over the root of the number of units, from which the family-wise error exceeds its level by half."""
 
 CHANCE = 2.576
 """Standard errors, sqrt(6 / units), within which skewness may be chance (1 % of normal differences are beyond)."""
@@ -25,18 +26,24 @@ CHANCE = 2.576
 SHARE = 0.05
 """Share of a family's comparisons from which it is said: single ones are beyond both limits by chance."""
 
+SYSTEM = 0.1
+"""Share of a system's comparisons from which all of them are taken for skewed."""
+
 
 def skewed(family: Family) -> NDArray[np.bool_]:
-    """Say of which hypotheses any difference of units is too skewed, shape (n_hypotheses,)."""
-    found = np.zeros(len(family.parts), np.bool_)
-    for k, member in enumerate(family.members):
-        panel, lean = member.panel, leanings(member.panel, member.metric)
-        for part in range(family.parts.shape[1]):
-            here = np.flatnonzero(family.parts[:, part, 0] == k)
-            rows = family.parts[here, part, 1]
-            opposite = lean[panel.pairs[rows, 0]] * lean[panel.pairs[rows, 1]] < 0
-            found[here] |= opposite & (np.abs(skewness(panel, member.metric, rows.tolist())) > least(panel.n_units))
-    return found
+    """Say for which hypotheses the skewness diagnosis fires, shape (n_hypotheses,).
+
+    A sample can lack the rare units that make a difference skewed, while other comparisons of the same system show
+    them. So where a tenth of a system's comparisons are skewed, all of them count as skewed. Comparisons whose
+    differences all have one size (0/1 scores) are exempt.
+    """
+    return _diagnose(family, spread=True)
+
+
+def n_skewed(family: Family) -> int:
+    """Return how many comparisons of a studentised family are too skewed; 0 where so few are it by chance."""
+    n = int(np.count_nonzero(_diagnose(family, spread=False)))
+    return n if n >= SHARE * len(family.parts) else 0
 
 
 def least(n_units: int) -> float:
@@ -45,12 +52,33 @@ def least(n_units: int) -> float:
     Examples
     --------
     >>> round(least(30), 2), round(least(400), 2)
-    (1.15, 4.0)
+    (1.15, 3.0)
     """
     return max(TOLERATED * math.sqrt(n_units), CHANCE * math.sqrt(6 / max(n_units, 1)))
 
 
-def n_skewed(family: Family) -> int:
-    """Return how many comparisons of a studentised family are too skewed; 0 where so few are it by chance."""
-    n = int(np.count_nonzero(skewed(family)))
-    return n if n >= SHARE * len(family.parts) else 0
+def _diagnose(family: Family, *, spread: bool) -> NDArray[np.bool_]:
+    fires = np.zeros(len(family.parts), np.bool_)
+    for k, member in enumerate(family.members):
+        lean = leanings(member.panel, member.metric)
+        for part in range(family.parts.shape[1]):
+            here = np.flatnonzero(family.parts[:, part, 0] == k)
+            fires[here] |= _skewed_pairs(member, family.parts[here, part, 1], lean, spread=spread)
+    return fires
+
+
+def _skewed_pairs(
+    member: Member, rows: NDArray[np.int64], lean: NDArray[np.float64], *, spread: bool
+) -> NDArray[np.bool_]:
+    """Say which pairs of a member are skewed by what their two systems add in opposite directions."""
+    panel = member.panel
+    i, j = panel.pairs[rows].T
+    can_be = panel.signs[rows, member.metric, 0] < 0  # else all differences have one size
+    large = np.abs(skewness(panel, member.metric, rows.tolist())) > least(panel.n_units)
+    fires = can_be & large & (lean[i] * lean[j] < 0)
+    if not spread:
+        return fires
+    both = np.concatenate([i, j])
+    n_fired, n_pairs = (np.bincount(both, weights, minlength=len(lean)) for weights in (np.tile(fires, 2), None))
+    is_skewed = (n_fired > 0) & (n_fired >= SYSTEM * n_pairs)
+    return np.asarray(can_be & (fires | is_skewed[i] | is_skewed[j]))

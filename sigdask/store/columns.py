@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.assumptions import Assumptions
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
@@ -25,7 +26,8 @@ Rows = NDArray[np.int64]
 
 NOTES: Name = ("notes",)
 ORIGINS: Name = ("origins", "all")
-UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins")
+ASSUMPTIONS: Name = ("assumptions", "all")
+UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins", "assumptions")
 """Fields of a table that are no columns: its level is that of the run, the others are several."""
 
 
@@ -50,6 +52,8 @@ def columns_of(table: Table) -> Columns:
         found |= _inside(("intervals", "all"), table.intervals)
     if table.origins is not None:
         found |= _inside(ORIGINS, table.origins)
+    if table.assumptions is not None:
+        found |= _inside(ASSUMPTIONS, table.assumptions)
     found[NOTES] = _sparse(table.notes, n)
     return found
 
@@ -94,6 +98,7 @@ def table_of(columns: Columns, alpha: float) -> Table:
         notes=_dense(columns[NOTES]),
         intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
         origins=next((Origins(**own) for _, own in grouped.get(ORIGINS[0], ())), None),
+        assumptions=next((Assumptions(**own) for _, own in grouped.get(ASSUMPTIONS[0], ())), None),
     )
 
 

@@ -459,8 +459,19 @@ def test_a_hypothesis_is_skewed_beyond_both_limits():
     d[0] = 100
     values = np.stack([np.stack([d, 0 * d, np.arange(30) % 2], axis=1), np.ones((30, 3), int)], axis=-1)
     panel = panel_of(values, [MEAN])
-    assert skewed(family_of(panel)).tolist() == [True, True, False]
+    assert skewed(family_of(panel)).tolist() == [False, True, False]  # differences of one size are exempt
     assert least(10) == pytest.approx(2.576 * np.sqrt(0.6))  # of so few, chance is the wider one
+
+
+def test_all_comparisons_of_a_system_count_as_skewed_where_a_tenth_of_them_are():
+    rng = rng_of(7)
+    drawn = np.rint(100 * rng.standard_normal((50, 12)))
+    drawn[:, 0] += np.where(rng.random(50) < 0.06, -2000, 130)  # the rare losses of one system show in every pair
+    normal = panel_of(np.stack([drawn[:, 1:], np.ones((50, 11))], axis=-1).astype(int), [MEAN])
+    assert not skewed(family_of(normal)).any()
+    panel = panel_of(np.stack([drawn, np.ones((50, 12))], axis=-1).astype(int), [MEAN])
+    fires = skewed(family_of(panel))
+    assert fires.tolist() == [0 in pair for pair in panel.pairs.tolist()]
 
 
 # ---- real matrices ----

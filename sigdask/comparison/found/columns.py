@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import views
 from sigdask.comparison.found.parts import no_intervals, tests_of
 from sigdask.comparison.presented import signature
@@ -82,6 +83,7 @@ def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
         "interval_method": words(Coded(sure.method.codes, tuple(method or None for method in sure.method.values))),
         **{name: getattr(sure, own) for name, own in SURE.items()},
         "test_signature": np.array(signature.lines(table), object),
+        "assumptions": _assumptions(table),
     }
 
 
@@ -113,6 +115,14 @@ def _disagreements(table: Table) -> Any:
     for name, checked in table.checks.items():
         for row in np.flatnonzero(checked.verdict == DISAGREES).tolist():
             found[row] = f"{found[row]}, {name}" if found[row] else name
+    return found
+
+
+def _assumptions(table: Table) -> Any:
+    """Return the kinds of doubts that units give, most rows having none."""
+    found = np.full(len(table), "", object)
+    for row, own in listed_assumptions(table).items():
+        found[row] = ", ".join(one.kind for one in own)
     return found
 
 

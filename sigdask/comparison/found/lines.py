@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import repeat
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences, views
 from sigdask.comparison.notes import dicts, texts
 from sigdask.comparison.presented import signature
@@ -22,7 +24,7 @@ KEYS = (
     "alternative", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval",
     "p_adjusted", "r12", "second_run", "exact", "checks", "dependence", "beside", "notes", "signature", "stopped",
     "p_adjusted_interval", "tests", "interval", "score_a_interval", "score_b_interval", "paired_d", "warnings",
-    "test_signature",
+    "test_signature", "assumptions",
 )  # fmt: skip
 """Of each result, which stay."""
 
@@ -97,7 +99,13 @@ def _rows(table: Table) -> Iterator[str]:
         *_sure(table),
         _sparse(len(table), {row: as_line(texts(own)) for row, own in notes.items()}, "[]"),
         maybe(signature.lines(table)),
+        _assumptions(table),
     )
+
+
+def _assumptions(table: Table) -> Texts:
+    doubts = listed_assumptions(table)
+    return _sparse(len(table), {row: as_line([*map(asdict, own)]) for row, own in doubts.items()}, "[]")
 
 
 def _sure(table: Table) -> list[Texts]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sigdask.comparison.assumptions import Assumption
 from sigdask.comparison.found.shown import line_text
 from sigdask.comparison.notes import Note, texts
 from sigdask.statistics.crosscheck import Check
@@ -188,6 +189,8 @@ class Result:
     test_signature : str or None
         All that p depends on, in one line, by which it can be cited and repeated; None where an earlier version kept
         no digests.
+    assumptions : tuple of Assumption
+        Doubts about the test's assumptions that the units give: skewed differences, few units that decide.
     """
 
     test_set: str
@@ -226,6 +229,7 @@ class Result:
     score_b_interval: tuple[float, float] | None = None
     paired_d: float | None = None
     test_signature: str | None = None
+    assumptions: tuple[Assumption, ...] = ()
 
     def __repr__(self) -> str:
         return line_text(self)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.assumptions import assumptions_of
 from sigdask.comparison.found import views
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.parts import merged, no_intervals
@@ -46,6 +47,7 @@ def table_of(results: Sequence[Result], alpha: float) -> Table:
         tests=_tests(results),
         intervals=_intervals(results),
         origins=_origins(results),
+        assumptions=assumptions_of([r.assumptions for r in results]),
     )
     return _with_words(table, results)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences
 from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
 from sigdask.comparison.presented import signature
@@ -40,7 +41,7 @@ def results(table: Table) -> Iterator[Result]:
     )  # fmt: skip
     notes, runs, exact, stopped = sentences.notes(table), _second_runs(table), _exact(table), _stopped(table)
     checks, dependence, beside, tests = _checks(table), _dependence(table), _beside(table), _tests(table)
-    sure, signed = _sure(table), signature.lines(table)
+    sure, signed, doubts = _sure(table), signature.lines(table), listed_assumptions(table)
     for row, (
         test_set, subset, unit, a, b, metric, score_a, score_b, difference, alternative, n_items, n_units,
         n_discordant, how, n_trials, n_extreme, p, low, high, p_adjusted, adjusted_low, adjusted_high, r12,
@@ -78,6 +79,7 @@ def results(table: Table) -> Iterator[Result]:
             p_adjusted_interval=None if adjusted_low is None else (adjusted_low, adjusted_high),
             tests=tuple(tests.get(row, ())),
             test_signature=signed[row],
+            assumptions=doubts.get(row, ()),
             **sure.get(row, {}),
         )
 

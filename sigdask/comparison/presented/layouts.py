@@ -22,7 +22,7 @@ from sigdask.statistics.rounding import limits_text, p_text
 NONE = "–"
 """Stands where there is no score."""
 
-BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM = "†", "‡", "*", "?", "!"
+BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM, SKEWED = "†", "‡", "*", "?", "!", "§"
 """Marks of verdicts: of systems against a baseline, and of comparisons."""
 
 LOWER = " ↓"
@@ -77,6 +77,8 @@ def in_percent(results: Results) -> Results:
         table, metric=Coded(table.metric.codes, metrics), score_a=scale * table.score_a, score_b=scale * table.score_b,
         difference=scale * table.difference,
         intervals=own and replace(own, low=scale * own.low, high=scale * own.high),
+        assumptions=table.assumptions
+        and replace(table.assumptions, cancelling_size=scale * table.assumptions.cancelling_size),
     )  # fmt: skip
     together = tuple(
         replace(one, metric=named[one.metric], difference=100 * one.difference) if one.metric in named else one
@@ -139,7 +141,7 @@ def _by_system(results: Results, own: _Groups, digits: int | None) -> PaperTable
         for heading, columns in zip(_headings([*sections]), sections.values(), strict=True)
     ]
     title = f"Scores of {len(systems):,} systems{_on(results.table)}."
-    legend = ["Best scores in bold.", *_marks_of_systems(results, own), *_lower(metrics)]
+    legend = ["Best scores in bold.", *_marks_of_systems(results, own), *_lower(metrics), *_skewed(results.table)]
     cited = ("piepho2004",) if own.design == "letters" else ()
     return _described(PaperTable(title, tuple(made), tuple(legend)), results, cited)
 
@@ -223,6 +225,13 @@ def _marks_of_systems(results: Results, own: _Groups) -> list[str]:
     return [f"{BETTER}, {WORSE}: significantly better, worse than {baseline} at {alpha}.", *undecided]
 
 
+def _skewed(table: Table) -> list[str]:
+    """Say in how many comparisons few units decide, where there are any."""
+    n = int(np.count_nonzero(table.is_skewed))
+    of = f"{n:,} of {len(table):,} comparisons"
+    return [f"In {of} few units decide or the differences of units are skewed."] if n else []
+
+
 def _by_pair(results: Results, digits: int | None) -> PaperTable:
     """Return a row a comparison."""
     table = results.table
@@ -284,6 +293,8 @@ def _p_columns(table: Table) -> list[Column]:
     marks = [*np.array(("", SIGNIFICANT, UNDECIDED), object)[table.decision]]
     for row in np.flatnonzero(table.disagrees).tolist():
         marks[row] += ALARM
+    for row in np.flatnonzero(table.is_skewed).tolist():
+        marks[row] += SKEWED
     single = p_texts(table.p_value, table.alpha)
     for row in np.flatnonzero(np.isnan(table.p_value)).tolist():  # a rule, or bounds, may give no more
         single[row] = limits_text(float(table.p_low[row]), float(table.p_high[row]), table.alpha)
@@ -301,6 +312,8 @@ def _marks_of_pairs(results: Results) -> Iterator[str]:
         yield f"{UNDECIDED}: undecided at {results.alpha:g}; more trials would tell."
     if bool(table.disagrees.any()):
         yield f"{ALARM}: a cross-check disagrees; do not use this p."
+    if bool(table.is_skewed.any()):
+        yield f"{SKEWED}: few units decide, or the differences of units are skewed."
 
 
 def _together(results: Results, digits: int | None) -> PaperTable:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import texts
@@ -84,6 +85,8 @@ def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[Column]:
     yield Column("verdict", _verdicts(table), is_filter=True)
     yield Column("calls", coded(close, lambda is_close: "close" if is_close else ""), is_filter=True, is_hidden=True)
     yield Column("checks", _checks(table), is_filter=True)
+    if bool(table.is_skewed.any()):
+        yield Column("units", by_rows(table, _deciding(table), _decide), is_filter=True)
     counted = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _stopped(table))
     yield Column(
         "interval of p", by_rows(table, counted, lambda r: _limits(r, table.alpha)), is_number=True, is_aside=True
@@ -120,6 +123,19 @@ def _effect(d: float) -> str:
 
 def _units(r: Result) -> str:
     return f"{r.n_discordant:,} of {r.n_units:,}"
+
+
+def _deciding(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    assert table.assumptions is not None
+    return table.is_skewed, table.assumptions.n_deciding
+
+
+def _decide(r: Result) -> str:
+    """Say how few units decide, or that their differences are skewed."""
+    found = {one.kind: one for one in r.assumptions}
+    if (few := found.get("few-units-decide")) is not None:
+        return f"{few.n_deciding:,} decide"
+    return "skewed" if "skewed-differences" in found else ""
 
 
 def _limits(r: Result, alpha: float) -> str:
@@ -161,8 +177,10 @@ def _better(table: Table) -> str:
 
 
 def _notes(table: Table) -> dict[str, list[Any]]:
-    found = sentences.notes(table)
-    return {"rows": [*found], "texts": ["; ".join(texts(own)) for own in found.values()]}
+    found = {row: [*texts(own)] for row, own in sentences.notes(table).items()}
+    for row, own in listed_assumptions(table).items():
+        found[row] = [*(one.detail for one in own), *found.get(row, [])]
+    return {"rows": [*found], "texts": ["; ".join(own) for own in found.values()]}
 
 
 def _plot(table: Table) -> dict[str, list[float | None]]:

@@ -36,6 +36,8 @@ def _lines(r: Result, alpha: float) -> Iterator[str]:
         )
     for b in r.beside:
         yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: {beside_text(b, alpha)}")
+    for doubt in r.assumptions:
+        yield printable(f"    {doubt.severity}: {doubt.detail}")
     for note in r.warnings:
         yield printable(f"    note: {note}")
     if r.test_signature is not None:

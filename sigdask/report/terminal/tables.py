@@ -14,7 +14,7 @@ from sigdask.statistics.rounding import limits_text
 from sigdask.writing import printable
 
 SIGNIFICANT, UNDECIDED = "*", "?"
-AGREES, DISAGREES = "✓", "!"
+AGREES, DISAGREES, SKEWED = "✓", "!", "§"
 
 
 def text(
@@ -41,7 +41,8 @@ def text(
     if base := _baseline(shown):
         title = "\n".join([*filter(None, [title]), base])
         del columns["B"], columns["score B"]
-    marks = [[_verdict(r, alpha) for r in shown], [_check(r) for r in shown]]
+    marks = [[_verdict(r, alpha) for r in shown], [_check(r) for r in shown], [_skewed(r) for r in shown]]
+    marks = marks if any(marks[-1]) else marks[:-1]
     names = [*columns, *("" for _ in marks)]
     rows = [list(row) for row in zip(*columns.values(), *marks, strict=True)]
     return ["\n".join([*filter(None, [title]), lay_out(names, rows, width), _legend(shown, alpha)])]
@@ -97,12 +98,17 @@ def _check(r: Result) -> str:
     return AGREES if any(check.verdict == "agrees" for check in r.checks) else ""
 
 
+def _skewed(r: Result) -> str:
+    return SKEWED if any(one.kind == "skewed-differences" for one in r.assumptions) else ""
+
+
 def _legend(shown: Sequence[Result], alpha: float) -> str:
     """Say what the marks that stand in a table mean, and how its p were had where all were had alike."""
-    verdicts, checks = {_verdict(r, alpha) for r in shown}, {_check(r) for r in shown}
+    verdicts, checks = {_verdict(r, alpha) for r in shown}, {_check(r) for r in shown} | {*map(_skewed, shown)}
     means = [
         (SIGNIFICANT, f"significant at {alpha:g}"), (UNDECIDED, f"undecided at {alpha:g}"),
         (AGREES, "checks agree"), (DISAGREES, "a check disagrees"),
+        (SKEWED, "few units decide, or their differences are skewed"),
     ]  # fmt: skip
     said = [f"{mark} {text}" for mark, text in means if mark in verdicts | checks]
     if SIGNIFICANT not in verdicts and UNDECIDED not in verdicts:

@@ -54,15 +54,17 @@ def _pairs(told: Told) -> str:
     ]
     found = [(np.flatnonzero(rows), text) for rows, text in cases if rows.any()]
     if c.n_groups <= MOST_TOLD:
+        asides = {row: f" ({_inside(told.p(row))}{told.doubt(row)})" for rows, _ in found for row in rows.tolist()}
         clauses = [
-            f"{text} {told.among(c.group[rows].tolist(), [f' ({_inside(told.p(row))})' for row in rows.tolist()])}"
+            f"{text} {told.among(c.group[rows].tolist(), [asides[row] for row in rows.tolist()])}"
             for rows, text in found
         ]
         return _capital("; ".join(clauses), "whether")
     of = f"{c.n_groups:,} {told.noun}"
     first, *rest = found
     clauses = [f"{first[1]} in {_all_of(len(first[0]), of, c.n_groups)}"]
-    return _capital("; ".join([*clauses, *(f"{text} in {len(rows):,}" for rows, text in rest)]), "whether")
+    text = _capital("; ".join([*clauses, *(f"{text} in {len(rows):,}" for rows, text in rest)]), "whether")
+    return text + told.doubts(range(len(c.group)))
 
 
 def _inside(p: str) -> str:
@@ -90,13 +92,15 @@ def _baseline(told: Told, g: int) -> str:
     names = [c.names[int(c.a[row])] for row in better]
     if names:
         others = f"; also {listed(names[1:], NAMED)}" if len(names) > 1 else ""
-        text += f": {names[0]} by {told.size(better[0])}, {told.p(better[0])}{others}"
+        text += f": {names[0]} by {told.size(better[0])}{told.doubt(better[0])}, {told.p(better[0])}{others}"
     rest = _rest(("significantly worse", worse), ("not significantly different", same), ("undecided", undecided))
     closest = ""
     if not names and not np.isnan(c.ahead[rows[0]]) and c.ahead[rows[0]] != 0:
         side = "ahead" if c.ahead[rows[0]] > 0 else "behind"
-        closest = f": the best, {c.names[int(c.a[rows[0]])]}, is {side} by {told.size(rows[0])}, {told.p(rows[0])}"
-    return text + closest + rest
+        size = f"{told.size(rows[0])}{told.doubt(rows[0])}, {told.p(rows[0])}"
+        closest = f": the best, {c.names[int(c.a[rows[0]])]}, is {side} by {size}"
+    shown = [better[0]] if names else [rows[0]] if closest else []
+    return text + closest + rest + told.doubts(rows.tolist(), shown)
 
 
 def _outcomes(told: Told, rows: np.ndarray) -> tuple[list[int], list[int], list[int], list[int]]:
@@ -127,12 +131,14 @@ def _baselines(told: Told) -> str:
     if c.n_groups <= MOST_TOLD:
         n = np.bincount(c.group[better], minlength=c.n_groups).tolist()
         counts = [f" ({k or 'none'} of {m:,})" for k, m in zip(n, np.bincount(c.group).tolist(), strict=True)]
-        return f"Systems significantly better than {base}: {told.among(range(c.n_groups), counts)}"
+        text = f"Systems significantly better than {base}: {told.among(range(c.n_groups), counts)}"
+        return text + told.doubts(range(len(c.group)))
     outcomes = _outcomes(told, np.arange(len(c.group)))
     names = ("significantly better", "significantly worse", "not significantly different", "undecided")
     parts = [f"{len(rows):,} {name}" for name, rows in zip(names, outcomes, strict=True) if rows]
     across = f"over {c.n_groups:,} {told.noun}"
-    return f"Of {len(c.group):,} comparisons with {base} {across}, {joined(parts)}"
+    text = f"Of {len(c.group):,} comparisons with {base} {across}, {joined(parts)}"
+    return text + told.doubts(range(len(c.group)))
 
 
 def _ranking(told: Told, g: int) -> str:
@@ -146,15 +152,17 @@ def _ranking(told: Told, g: int) -> str:
     if c.ahead[row] == 0:
         lead = f"{rival} scores the same"
     else:
-        lead = f"ahead of {rival}, the next, by {told.size(row)}; {told.p(row)}"
+        lead = f"ahead of {rival}, the next, by {told.size(row)}{told.doubt(row)}; {told.p(row)}"
+    more = told.doubts(np.flatnonzero(c.group == g).tolist(), [] if c.ahead[row] == 0 else [row])
     if beside == [rival] and c.ahead[row] != 0:
-        size = f"ahead by {told.size(row)}; {told.p(row)}"
-        return f"{best} scores best {told.places[g]}, but not significantly better than {rival}, the next: {size}"
+        size = f"ahead by {told.size(row)}{told.doubt(row)}; {told.p(row)}"
+        lead = f"but not significantly better than {rival}, the next: {size}"
+        return f"{best} scores best {told.places[g]}, {lead}{more}"
     if not beside:
         all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
-        return f"{best} is best {told.places[g]}, significantly better than {all_others}: {lead}"
+        return f"{best} is best {told.places[g]}, significantly better than {all_others}: {lead}{more}"
     near = f"not significantly different from {_beside(beside, n_others)}"
-    return f"{best} scores best {told.places[g]}, but is {near}: {lead}"
+    return f"{best} scores best {told.places[g]}, but is {near}: {lead}{more}"
 
 
 def _beside(names: list[str], n_others: int) -> str:
@@ -167,11 +175,13 @@ def _rankings(told: Told) -> str:
     """Tell the best of several metrics, subsets or test sets."""
     c = told.contests
     sure = c.n_beside == 0
+    more = told.doubts(range(len(c.group)))
     if c.n_groups <= MOST_TOLD:
-        return "; ".join(
+        clauses = (
             f"{_best(c.names[top], alone)} {told.among(own, [''] * len(own))}{_unsure(alone)}"
             for (top, alone), own in _grouped(c.top.tolist(), sure.tolist()).items()
         )
+        return "; ".join(clauses) + more
     tops, counts = np.unique(c.top, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     of = f"{c.n_groups:,} {told.noun}"
@@ -181,7 +191,7 @@ def _rankings(told: Told) -> str:
     parts += [f"{len(rest) - NAMED:,} more systems in others"] if len(rest) > NAMED else []
     n_sure = int(sure.sum())
     tail = "in none of them" if not n_sure else f"in {'all' if n_sure == c.n_groups else f'{n_sure:,}'} of them"
-    return f"{joined(parts)}; {tail} the best is significantly better than all others"
+    return f"{joined(parts)}; {tail} the best is significantly better than all others{more}"
 
 
 def _grouped(tops: Sequence[int], sure: Sequence[bool]) -> dict[tuple[int, bool], list[int]]:
@@ -206,14 +216,16 @@ def _several(told: Told, g: int) -> str:
     better, worse, _, _ = _outcomes(told, rows)
     most = max([*better, *worse], key=lambda row: abs(c.ahead[row]), default=None)
     if most is None or len(rows) == 1:
-        return _counted(told, rows, f" {told.places[g]}")
+        return _counted(told, rows, f" {told.places[g]}") + told.doubts(rows.tolist())
     loser = c.other(most, int((c.a if c.ahead[most] > 0 else c.b)[most]))
-    largest = f": most of all {c.winner(most)} is ahead of {loser}, by {told.size(most)}; {told.p(most)}"
-    return _counted(told, rows, f" {told.places[g]}") + largest
+    largest = (
+        f": most of all {c.winner(most)} is ahead of {loser}, by {told.size(most)}{told.doubt(most)}; {told.p(most)}"
+    )
+    return _counted(told, rows, f" {told.places[g]}") + largest + told.doubts(rows.tolist(), [most])
 
 
 def _any(told: Told) -> str:
-    return _counted(told, np.arange(len(told.contests.group)), "")
+    return _counted(told, np.arange(len(told.contests.group)), "") + told.doubts(range(len(told.contests.group)))
 
 
 def _counted(told: Told, rows: np.ndarray, where: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from sigdask.comparison.assumptions import deciding_text, plural
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.answering.amounts import amount
 from sigdask.comparison.presented.cells import confidence, how, is_bounded, score_text
@@ -36,7 +37,7 @@ def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
     if r.n_discordant == 0:
         return f"{r.a} and {r.b} are the same on {metric}: no {r.unit} differs in what it counts"
     said = _not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _two_sided
-    return f"{said(r, alpha, points, where)}; {chance(r, alpha)}"
+    return f"{said(r, alpha, points, where)}{doubt(r, alpha, points=points)}; {chance(r, alpha)}"
 
 
 def _two_sided(r: Result, alpha: float, points: bool, where: str) -> str:
@@ -62,6 +63,33 @@ def _not_shown(r: Result, _alpha: float, points: bool, where: str) -> str:
     if r.difference == 0:
         own = f"both score {score_text(r.score_a)}"
     return f"{r.a} does not score significantly {tested} than {r.b} on {r.metric}{where}: {own}"
+
+
+def doubt(r: Result, alpha: float, *, points: bool) -> str:
+    """Return the clause on the units that decide a comparison, on skewed differences, or on losses that none shows.
+
+    Parameters
+    ----------
+    r : Result
+        The comparison.
+    alpha : float
+        Level of the verdict.
+    points : bool
+        Whether the difference is told in points of 100.
+    """
+    found = {one.kind: one for one in r.assumptions}
+    if (few := found.get("few-units-decide")) is not None and few.n_deciding:
+        text = deciding_text(few.n_deciding, r.n_units, r.unit)
+        return f", but {text} it" if r.decision(alpha) else f", and {text} it"
+    if "skewed-differences" in found:
+        return f", but the differences of {plural(r.unit)} are skewed"
+    sign = found.get("one-sign")
+    if sign is None or sign.unseen_rate is None or not r.decision(alpha):
+        return ""
+    size = sign.cancelling_size
+    lost = "" if size is None else f", and {amount(size, points=points)} lost on each would cancel it"
+    none = f"with none of {r.n_units:,} {plural(r.unit)} against it"
+    return f", {none} (at 95 % confidence up to {100 * sign.unseen_rate:.2g} % may be{lost})"
 
 
 def chance(r: Result, alpha: float) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from sigdask.comparison.presented.answering.amounts import amount, in_points
 from sigdask.comparison.presented.answering.contests import Contests
-from sigdask.comparison.presented.answering.sentence import chance, lead, sentence
+from sigdask.comparison.presented.answering.sentence import chance, doubt, lead, sentence
 from sigdask.comparison.results import ResultAcrossSets, Results
 from sigdask.comparison.table import Table
 from sigdask.statistics.rounding import p_equals
@@ -43,6 +45,14 @@ class Told(Protocol):
 
     def size(self, row: int) -> str:
         """Write by how much the better system is ahead."""
+        ...
+
+    def doubt(self, row: int) -> str:
+        """Return a clause on what the units say against one comparison's verdict; empty as a rule."""
+        ...
+
+    def doubts(self, rows: Sequence[int], told: Sequence[int] = ()) -> str:
+        """Return a clause on how many comparisons have such doubts, where others have than those told of already."""
         ...
 
     def p(self, row: int) -> str:
@@ -109,6 +119,14 @@ class Single:
         """Write by how much the better system is ahead."""
         return lead(self.table.result(row), points=self.table.metric[row].name in self._points)
 
+    def doubt(self, row: int) -> str:
+        """Return a clause on what the units say against one comparison's verdict."""
+        return doubt(self.table.result(row), self.table.alpha, points=self.table.metric[row].name in self._points)
+
+    def doubts(self, rows: Sequence[int], told: Sequence[int] = ()) -> str:
+        """Return a clause on how many comparisons have such doubts."""
+        return count_doubts(self.table, rows, told)
+
     def p(self, row: int) -> str:
         """Write the p of the verdict."""
         return chance(self.table.result(row), self.table.alpha)
@@ -161,18 +179,31 @@ class Together:
         better = c.winner(row)
         if c.decision[row] == 1:
             other = v.b if better == v.a else v.a
-            return f"{better} is better than {other} on {self._metric(row)} by {self.size(row)}; {self.p(row)}"
+            size = f"{self.size(row)}{self.doubt(row)}"
+            return f"{better} is better than {other} on {self._metric(row)} by {size}; {self.p(row)}"
         if not c.is_two_sided:
             return f"{v.a} and {v.b} show no difference in the direction tested on {self._metric(row)}; {self.p(row)}"
         return (
             f"{v.a} and {v.b} are not significantly different on {self._metric(row)}: {better} is ahead by "
-            f"{self.size(row)}; {self.p(row)}"
+            f"{self.size(row)}{self.doubt(row)}; {self.p(row)}"
         )
 
     def size(self, row: int) -> str:
         """Write by how much the better system is ahead."""
         v = self.found[row]
         return amount(abs(v.difference), points=v.metric in self._points)
+
+    def doubt(self, row: int) -> str:
+        """Return a clause on the sets in which few units decide, or differences are skewed."""
+        v, table = self.found[row], self.table
+        sides = zip(table.a.listed(), table.b.listed(), table.metric.listed(), strict=True)
+        own = [k for k, (a, b, score) in enumerate(sides) if (a, b, score.name) == (v.a, v.b, v.metric)]
+        n = int(np.count_nonzero(table.is_skewed[own]))
+        return f", but few units decide or differences are skewed in {n:,} of {len(own):,} sets" if n else ""
+
+    def doubts(self, rows: Sequence[int], told: Sequence[int] = ()) -> str:  # noqa: ARG002
+        """Return a clause on how many comparisons of single sets have such doubts."""
+        return count_doubts(self.table, range(len(self.table)), ())
 
     def p(self, row: int) -> str:
         """Write the p of the verdict."""
@@ -181,6 +212,25 @@ class Together:
             return f"adjusted {p_equals(v.p_adjusted, alpha)}"
         how = "exact" if v.method == "exact" else f"{v.n_trials:,} trials"
         return f"{p_equals(v.p_value, alpha)} ({how})"
+
+
+def count_doubts(table: Table, rows: Sequence[int], told: Sequence[int]) -> str:
+    """Say in how many of some comparisons few units decide or differences are skewed.
+
+    Parameters
+    ----------
+    table : Table
+        All comparisons.
+    rows : sequence of int
+        Those that are meant.
+    told : sequence of int
+        Those of which it was said already: nothing more is said where there are no others.
+    """
+    fires = table.is_skewed[[*rows]]
+    n, already = int(np.count_nonzero(fires)), int(np.count_nonzero(table.is_skewed[[*told]])) if told else 0
+    if n <= already:
+        return ""
+    return f"; in {n:,} of {len(fires):,} comparisons few units decide or differences are skewed"
 
 
 def joined(parts: Sequence[str]) -> str:
