@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.found import views
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.result import Result
@@ -280,6 +281,8 @@ class Table:
         None where none were asked for.
     origins : Origins or None
         None where an earlier version kept the results.
+    adjusted : AdjustmentDetails or None
+        What stands beside the adjusted p-values; None where that is nothing.
     """
 
     alpha: float
@@ -324,6 +327,7 @@ class Table:
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     intervals: Intervals | None = None
     origins: Origins | None = None
+    adjusted: AdjustmentDetails | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)

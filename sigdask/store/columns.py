@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
@@ -25,7 +26,7 @@ Rows = NDArray[np.int64]
 
 NOTES: Name = ("notes",)
 ORIGINS: Name = ("origins", "all")
-UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins")
+UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins", "adjusted")
 """Fields of a table that are no columns: its level is that of the run, the others are several."""
 
 
@@ -50,6 +51,8 @@ def columns_of(table: Table) -> Columns:
         found |= _inside(("intervals", "all"), table.intervals)
     if table.origins is not None:
         found |= _inside(ORIGINS, table.origins)
+    if table.adjusted is not None:
+        found |= _inside(("adjusted", "all"), table.adjusted)
     found[NOTES] = _sparse(table.notes, n)
     return found
 
@@ -94,6 +97,7 @@ def table_of(columns: Columns, alpha: float) -> Table:
         notes=_dense(columns[NOTES]),
         intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
         origins=next((Origins(**own) for _, own in grouped.get(ORIGINS[0], ())), None),
+        adjusted=next((AdjustmentDetails(**own) for _, own in grouped.get("adjusted", ())), None),
     )
 
 

@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails, details_of
 from sigdask.comparison.found.origins import Origins, no_origins
 from sigdask.comparison.intervals.columns import FLOATS, Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested
 from sigdask.statistics.classical.names import in_order
 
 Rows = slice | NDArray[np.int64]
-Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals, Origins)
+Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals, Origins, AdjustmentDetails)
 Value = TypeVar("Value")
 
 
@@ -31,6 +32,7 @@ def taken(table: Table, rows: Rows) -> Table:
         notes=_sparse(table.notes, rows, len(table)),
         intervals=None if table.intervals is None else columns_taken(table.intervals, rows),
         origins=None if table.origins is None else columns_taken(table.origins, rows),
+        adjusted=None if table.adjusted is None else columns_taken(table.adjusted, rows),
     )
 
 
@@ -106,6 +108,7 @@ def joined(tables: Sequence[Table]) -> Table:
         },
         intervals=_intervals_joined(tables),
         origins=_origins_joined(tables),
+        adjusted=_adjusted_joined(tables),
     )  # fmt: skip
 
 
@@ -200,6 +203,12 @@ def _origins_joined(tables: Sequence[Table]) -> Origins | None:
     if all(table.origins is None for table in tables):
         return None
     return columns_joined([table.origins or no_origins(len(table)) for table in tables])
+
+
+def _adjusted_joined(tables: Sequence[Table]) -> AdjustmentDetails | None:
+    if all(table.adjusted is None for table in tables):
+        return None
+    return columns_joined([details_of(table) for table in tables])
 
 
 def no_intervals(n: int) -> Intervals:

@@ -188,6 +188,12 @@ class Result:
     test_signature : str or None
         All that p depends on, in one line, by which it can be cited and repeated; None where an earlier version kept
         no digests.
+    p_adjusted_by : dict of str to float, or None
+        The p-values of two methods of which the adjusted p is the larger, by the methods' names; None where it is of
+        one alone.
+    interval_simultaneous : tuple of float, or None
+        Of the difference, beside the intervals of all others judged together: at confidence 1 - alpha all of them
+        hold. Infinite on the side that a one-sided test leaves open.
     """
 
     test_set: str
@@ -226,6 +232,8 @@ class Result:
     score_b_interval: tuple[float, float] | None = None
     paired_d: float | None = None
     test_signature: str | None = None
+    p_adjusted_by: dict[str, float] | None = None
+    interval_simultaneous: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         return line_text(self)
