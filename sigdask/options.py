@@ -17,7 +17,9 @@ from sigdask.errors import InputError
 
 Alternative = Literal["two-sided", "greater", "less"]
 Method = Literal["auto", "randomization", "exact", "both"]
-Adjust = Literal["none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "tukey"]
+Adjust = Literal[
+    "none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "bootstrap-t", "tukey"
+]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]

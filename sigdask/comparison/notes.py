@@ -26,6 +26,8 @@ Kind = Literal[
     "caveat",  # what the adjustment itself is known not to hold
     "exact-by-holm",  # exact p are adjusted by Holm, as nothing else was asked for
     "skewed",  # differences of units are too skewed for studentised max-T
+    "larger-of-two",  # an adjusted p is the larger of two methods'
+    "simultaneous-differs",  # a simultaneous interval holds 0 beside a small adjusted p, or the reverse
     "intervals-alone",  # intervals are of each comparison alone, adjusted p-values are not
     "missing",  # two systems without a common item are not compared
     "dependence",  # differences are correlated within groups that are not exchanged whole

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import details_of
 from sigdask.comparison.adjustment import Adjustment
 from sigdask.comparison.notes import Note, Plain
 from sigdask.comparison.table import Floats, Table
-from sigdask.randomization.max_t import Family
-from sigdask.randomization.skewed import n_skewed
+from sigdask.randomization.skewed import SHARE
 from sigdask.statistics.bounds import MAX_TRIALS, trials_to_decide
 from sigdask.statistics.multiplicity import OF_P_VALUES, cost, trials_needed
+from sigdask.statistics.rounding import p_text
 
 FEW_UNITS = 20
 
@@ -25,9 +26,17 @@ EXACT_BY_HOLM = (
     "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons are correlated"
 )
 SKEWED = (
-    "systems of one mean that are skewed in opposite directions are not exchangeable, and studentised max-T can find "
-    "false differences of such twice as often as its level says, or more; --adjust max-t:raw stays nearer to it, and "
-    "more units help (where all systems are skewed alike, nothing is amiss)"
+    "systems of one mean that are skewed in opposite directions are not exchangeable, and {adjust} alone can find "
+    "false differences of such several times as often as its level says; "
+)
+LARGER = (
+    "there the adjusted p is the larger of {adjust}'s and that of bootstrap-t, which resamples units "
+    "(docs/statistics.md has the error rates)"
+)
+RESAMPLE = "--adjust bootstrap-t resamples units instead (docs/statistics.md has the error rates); more units help"
+TUKEY_P = (
+    "the verdict takes the larger of Tukey's p, which is the published one, and the unadjusted p: in {n:,} of {of:,} "
+    "comparisons the unadjusted p, as of {a} and {b}, where Tukey's p = {tukey} and the unadjusted p = {alone}"
 )
 
 
@@ -133,12 +142,34 @@ def n_asked_by_rules(found: Table) -> NDArray[np.int64]:
     return sum((stops.n_asked for stops in found.stops), np.zeros(len(found), np.int64))
 
 
-def _caveats(made: Adjustment, _found: Table) -> Iterable[Note]:
+def _caveats(made: Adjustment, found: Table) -> Iterable[Note]:
     if made.for_exact and made.method == "holm":
         yield Note("exact-by-holm", EXACT_BY_HOLM, {"adjust": made.method})
     if made.method == "tukey":
         yield Note("caveat", TUKEY_CAVEAT, {"adjust": made.method})
-    family = made.family
-    if isinstance(family, Family) and family.studentised and (n := n_skewed(family)):
-        text = f"the differences of units are strongly skewed in {n:,} of {len(family.parts):,} comparisons: {SKEWED}"
-        yield Note("skewed", text, {"n_comparisons": n, "of": len(family.parts)})
+        yield from _tukey_p(found)
+    if made.takes_larger:
+        yield _skewed_note(made, LARGER)
+    elif made.n_skewed >= max(SHARE * len(found), 1):
+        yield _skewed_note(made, RESAMPLE)
+
+
+def _skewed_note(made: Adjustment, remedy: str) -> Note:
+    """Say in how many comparisons differences are skewed, and what is done about it or may be."""
+    assert made.skewed is not None
+    n, of = made.n_skewed, len(made.skewed)
+    text = f"the differences of units are strongly skewed in {n:,} of {of:,} comparisons: {SKEWED}{remedy}"
+    return Note("skewed", text.format(adjust=made.method), {"n_comparisons": n, "of": of, "adjust": made.method})
+
+
+def _tukey_p(found: Table) -> Iterable[Note]:
+    """Say where the published p of Tukey's HSD is smaller than the unadjusted p that the verdict takes."""
+    own = details_of(found)
+    smaller = np.flatnonzero(own.p_first < own.p_second)
+    if not len(smaller):
+        return
+    row = int(smaller[np.argmax(own.p_second[smaller] - own.p_first[smaller])])
+    tukey, alone = p_text(float(own.p_first[row]), found.alpha), p_text(float(own.p_second[row]), found.alpha)
+    named = {"a": found.a[row], "b": found.b[row], "tukey": tukey, "alone": alone}
+    text = TUKEY_P.format(n=len(smaller), of=len(found), **named)
+    yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(found), "adjust": "tukey"})

@@ -50,12 +50,15 @@ class FamilyNote:
         Trials (or arrangements) counted for the whole family; None where p-values were enough.
     exact : bool
         All arrangements were counted.
+    n_resamples : int or None
+        Resamples of the studentised bootstrap, of which p-values or simultaneous intervals are made; None without it.
     """
 
     adjust: str
     n_comparisons: int
     n_trials: int | None
     exact: bool
+    n_resamples: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.across_sets import AcrossSets, across_sets
+from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, is_exact
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.assumptions import check_assumptions
@@ -16,6 +17,7 @@ from sigdask.comparison.comparisons import Slots, Standing, nowhere
 from sigdask.comparison.exact.known import with_exact
 from sigdask.comparison.exchange import Asking, joined, shifted
 from sigdask.comparison.found.origins import Origins, with_families
+from sigdask.comparison.found.parts import columns_joined, columns_taken
 from sigdask.comparison.intervals.remarks import beside_adjusted
 from sigdask.comparison.intervals.sought import Sought
 from sigdask.comparison.judging import Failed, Judging
@@ -70,6 +72,7 @@ class Study:
         return [
             *(job for analysis in self.analyses for job in analysis.jobs),
             *(made.job for made, _ in self.families if made.job is not None),
+            *(made.companion for made, _ in self.families if made.companion is not None),
             *([self.across.job] if self.across else []),
             *self.interval_jobs,
         ]
@@ -96,6 +99,17 @@ class Study:
         job = sum(len(one.jobs) for one in self.analyses)
         for made, places in self.families:
             if made.job is not None:
+                found.job[places] = job
+                job += 1
+        return found
+
+    @property
+    def of_companions(self) -> Standing:
+        """Where the counts of each comparison's studentised bootstrap stand, if there is one beside its family."""
+        found = nowhere(sum(len(one.main.comparisons) for one in self.analyses))
+        job = sum(len(one.jobs) for one in self.analyses) + sum(made.job is not None for made, _ in self.families)
+        for made, places in self.families:
+            if made.companion is not None:
                 found.job[places] = job
                 job += 1
         return found
@@ -150,7 +164,7 @@ class Study:
         ]
         families = [(made.counted(counted), places) for made, places in self.families]
         found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
-        found = with_families(found, [(made.method, made.n_trials, places) for made, places in families])
+        found = with_families(found, [(made.method, made.counts, places) for made, places in families])
         found = replace(found, assumptions=check_assumptions([one.main.comparisons for one in self.analyses], found))
         notes = [
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
@@ -189,7 +203,17 @@ def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
         for column, values in zip(columns, own or (), strict=False):
             column[places] = values
     p, p_low, p_high = columns
-    return replace(found, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high)
+    beside = _beside(found, families, tallies)
+    return replace(found, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=beside)
+
+
+def _beside(found: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
+    """Return what stands beside the adjusted p-values of families; None where that is nothing."""
+    made = [own.details(found.p_value[at], found.difference[at], tallies, found.alpha) for own, at in families]
+    if not any(own.has_two.any() or own.has_interval.any() for own in made):
+        return None
+    rows = np.concatenate([places for _, places in families])
+    return columns_taken(columns_joined(made), np.argsort(rows, kind="stable"))
 
 
 def _some(found: Table, places: Integers) -> Table:
@@ -232,13 +256,13 @@ def prepare(
     analyses = [Analysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
     asking = Asking.of(*(analysis.main for analysis in analyses))
     sides = [side for _, _, side in asked]
-    families = []
+    families, wanted = [], [own.sureness for _, own, _ in asked]
     for places in rows_of(numbered(asking.metric) if by_metric else np.zeros(len(asking), np.int64)):
         own = asking.only(places)
-        made = adjustment(chosen(adjust, own), own, sides[own.of_set[0]])
+        sure = next((w for k in np.unique(own.of_set) if (w := wanted[k]) and w.is_wanted(len(asking))), None)
+        made = adjustment(chosen(adjust, own), own, sides[own.of_set[0]], sure)
         families.append((replace(made, for_exact=adjust is None and is_exact(own)), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    wanted = [own.sureness for _, own, _ in asked]
     intervals = [
         Sought.of(analysis.main, own) if own is not None and own.is_wanted(len(asking)) else None
         for analysis, own in zip(analyses, wanted, strict=True)

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.assumptions import Assumptions
 from sigdask.comparison.found import views
 from sigdask.comparison.found.origins import Origins
@@ -283,6 +284,8 @@ class Table:
         None where an earlier version kept the results.
     assumptions : Assumptions or None
         The diagnosis of units; None where nothing was diagnosed, as in results of earlier versions.
+    adjusted : AdjustmentDetails or None
+        What stands beside the adjusted p-values; None where that is nothing.
     """
 
     alpha: float
@@ -328,6 +331,7 @@ class Table:
     intervals: Intervals | None = None
     origins: Origins | None = None
     assumptions: Assumptions | None = None
+    adjusted: AdjustmentDetails | None = None
 
     def __len__(self) -> int:
         return len(self.p_value)

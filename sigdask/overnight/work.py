@@ -63,7 +63,7 @@ class Batch:
         slots = (study.slots, *study.beside)
         standings = [standing for own in slots for standing in own.each]
         of_p = reduce(_first_of, (slots[0].first, slots[0].exact, slots[0].known))
-        standings += [study.of_families, *study.of_intervals]
+        standings += [study.of_families, study.of_companions, *study.of_intervals]
         return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), of_p, tuple(standings))
 
     def __len__(self) -> int:

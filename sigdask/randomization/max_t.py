@@ -170,8 +170,7 @@ class Family:
         """Hypotheses from the least to the most extreme."""
         if not self.studentised:
             return np.argsort(self.statistics, kind="stable")
-        mantissa, exponent = np.frexp(self.statistics)
-        return np.argsort(np.ldexp(np.round(np.ldexp(mantissa, ORDERED_BITS)), exponent), kind="stable")
+        return in_order(self.statistics)
 
     @property
     def n_arrangements(self) -> int:
@@ -221,6 +220,12 @@ class Family:
         }
         members = tuple(replace(member, panel=moved[id(member.panel)]) for member in self.members)
         return replace(self, members=members, enumerated=True)
+
+
+def in_order(statistics: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places of statistics from the least to the largest, the same on every machine."""
+    mantissa, exponent = np.frexp(statistics)
+    return np.argsort(np.ldexp(np.round(np.ldexp(mantissa, ORDERED_BITS)), exponent), kind="stable")
 
 
 def family_tally(family: Family, *, run: int, first: int, n_trials: int) -> Tally:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.assumptions import Assumptions
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.intervals.columns import Intervals
@@ -27,7 +28,10 @@ Rows = NDArray[np.int64]
 NOTES: Name = ("notes",)
 ORIGINS: Name = ("origins", "all")
 ASSUMPTIONS: Name = ("assumptions", "all")
-UNNAMED = ("alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins", "assumptions")
+UNNAMED = (
+    "alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins", "assumptions",
+    "adjusted",
+)  # fmt: skip
 """Fields of a table that are no columns: its level is that of the run, the others are several."""
 
 
@@ -54,6 +58,8 @@ def columns_of(table: Table) -> Columns:
         found |= _inside(ORIGINS, table.origins)
     if table.assumptions is not None:
         found |= _inside(ASSUMPTIONS, table.assumptions)
+    if table.adjusted is not None:
+        found |= _inside(("adjusted", "all"), table.adjusted)
     found[NOTES] = _sparse(table.notes, n)
     return found
 
@@ -99,6 +105,7 @@ def table_of(columns: Columns, alpha: float) -> Table:
         intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
         origins=next((Origins(**own) for _, own in grouped.get(ORIGINS[0], ())), None),
         assumptions=next((Assumptions(**own) for _, own in grouped.get(ASSUMPTIONS[0], ())), None),
+        adjusted=next((AdjustmentDetails(**own) for _, own in grouped.get("adjusted", ())), None),
     )
 
 

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from sigdask.comparison.adjusted import details_of
 from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import views
 from sigdask.comparison.found.parts import no_intervals, tests_of
@@ -29,7 +30,15 @@ SURE = {
 }  # fmt: skip
 """Columns of intervals and sizes of effect, by what `Intervals` calls them."""
 
-OPTIONAL = ("p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p", *SURE)
+BY_METHOD = {
+    "p_max_t": ("max-t", "single-step-max-t"), "p_bootstrap_t": ("bootstrap-t",), "p_tukey": ("tukey",),
+}  # fmt: skip
+"""Columns of the p-values that an adjusted p is the larger of, and their methods."""
+
+OPTIONAL = (
+    "p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p", *SURE, *BY_METHOD,
+    "interval_simultaneous_low", "interval_simultaneous_high",
+)  # fmt: skip
 """Columns of numbers that rows may be without: NaN in an array."""
 
 
@@ -84,7 +93,19 @@ def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
         **{name: getattr(sure, own) for name, own in SURE.items()},
         "test_signature": np.array(signature.lines(table), object),
         "assumptions": _assumptions(table),
+        **_adjusted(table),
     }
+
+
+def _adjusted(table: Table) -> dict[str, Any]:
+    """Return the p-values of two methods, a column for each method, and the ends of simultaneous intervals."""
+    own = details_of(table)
+    found = {name: np.full(len(table), np.nan) for name in BY_METHOD}
+    for methods, p in ((own.first, own.p_first), (own.second, own.p_second)):
+        for name, of_column in BY_METHOD.items():
+            here = np.array([method in of_column for method in methods.values], np.bool_)[methods.codes]
+            found[name][here] = p[here]
+    return {**found, "interval_simultaneous_low": own.low, "interval_simultaneous_high": own.high}
 
 
 def _tests(table: Table, names: Sequence[str] | None) -> dict[str, Any]:

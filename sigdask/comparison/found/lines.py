@@ -24,7 +24,7 @@ KEYS = (
     "alternative", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_interval",
     "p_adjusted", "r12", "second_run", "exact", "checks", "dependence", "beside", "notes", "signature", "stopped",
     "p_adjusted_interval", "tests", "interval", "score_a_interval", "score_b_interval", "paired_d", "warnings",
-    "test_signature", "assumptions",
+    "test_signature", "assumptions", "p_adjusted_by", "interval_simultaneous",
 )  # fmt: skip
 """Of each result, which stay."""
 
@@ -100,12 +100,23 @@ def _rows(table: Table) -> Iterator[str]:
         _sparse(len(table), {row: as_line(texts(own)) for row, own in notes.items()}, "[]"),
         maybe(signature.lines(table)),
         _assumptions(table),
+        *_adjusted(table),
     )
 
 
 def _assumptions(table: Table) -> Texts:
     doubts = listed_assumptions(table)
     return _sparse(len(table), {row: as_line([*map(asdict, own)]) for row, own in doubts.items()}, "[]")
+
+
+def _adjusted(table: Table) -> list[Texts]:
+    """Return the p-values of two methods, and simultaneous intervals."""
+    own = table.adjusted
+    if own is None:
+        return [["null"] * len(table)] * 2
+    parts = (coded(own.first), numbers(own.p_first), coded(own.second), numbers(own.p_second))
+    by = (f"{{{first}:{p},{second}:{q}}}" for first, p, second, q in zip(*parts, strict=True))
+    return [_where(own.has_two, by), _where(own.has_interval, _intervals(own.low, own.high))]
 
 
 def _sure(table: Table) -> list[Texts]:

@@ -102,15 +102,15 @@ def _texts(bits: Hashes) -> Coded[str]:
     return Coded(places.astype(np.int32), tuple(map(text_of, distinct.tolist())))
 
 
-def with_families(table: Table, families: Sequence[tuple[str, int, NDArray[np.int64]]]) -> Table:
+def with_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], NDArray[np.int64]]]) -> Table:
     """Return a table whose adjusted p-values say of which family they are.
 
     Parameters
     ----------
     table : Table
         All results.
-    families : sequence of (str, int, int64 array)
-        Of each how p was adjusted, the trials of the family as a whole, and its rows.
+    families : sequence of (str, tuple of int, int64 array)
+        Of each how p was adjusted, the trials (and resamples) of the family as a whole, and its rows.
     """
     from sigdask.comparison.table import Coded
 
@@ -120,10 +120,10 @@ def with_families(table: Table, families: Sequence[tuple[str, int, NDArray[np.in
         return table
     hashes, codes = _hashes(table, own), np.zeros(n, np.int32)
     told = [("", "", "")]
-    for adjust, n_trials, rows in adjusted:
+    for adjust, counts, rows in adjusted:
         codes[rows] = len(told)
         bits = int(hashes[rows].sum(dtype=np.uint64))
-        told.append((adjust, str(len(rows)), text_of(content((adjust, n_trials, len(rows), bits)))))
+        told.append((adjust, str(len(rows)), text_of(content((adjust, *counts, len(rows), bits)))))
     by, sizes, contents = (Coded(codes, values) for values in zip(*told, strict=True))
     return replace(table, origins=replace(own, adjust=by, members=sizes, family=contents))
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails, details_of
 from sigdask.comparison.assumptions import Assumptions, no_assumptions
 from sigdask.comparison.found.origins import Origins, no_origins
 from sigdask.comparison.intervals.columns import FLOATS, Intervals
@@ -16,7 +17,7 @@ from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, 
 from sigdask.statistics.classical.names import in_order
 
 Rows = slice | NDArray[np.int64]
-Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals, Origins, Assumptions)
+Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals, Origins, Assumptions, AdjustmentDetails)
 Value = TypeVar("Value")
 
 
@@ -33,6 +34,7 @@ def taken(table: Table, rows: Rows) -> Table:
         intervals=None if table.intervals is None else columns_taken(table.intervals, rows),
         origins=None if table.origins is None else columns_taken(table.origins, rows),
         assumptions=None if table.assumptions is None else columns_taken(table.assumptions, rows),
+        adjusted=None if table.adjusted is None else columns_taken(table.adjusted, rows),
     )
 
 
@@ -109,6 +111,7 @@ def joined(tables: Sequence[Table]) -> Table:
         intervals=_intervals_joined(tables),
         origins=_origins_joined(tables),
         assumptions=_assumptions_joined(tables),
+        adjusted=_adjusted_joined(tables),
     )  # fmt: skip
 
 
@@ -209,6 +212,12 @@ def _assumptions_joined(tables: Sequence[Table]) -> Assumptions | None:
     if all(table.assumptions is None for table in tables):
         return None
     return columns_joined([table.assumptions or no_assumptions(len(table)) for table in tables])
+
+
+def _adjusted_joined(tables: Sequence[Table]) -> AdjustmentDetails | None:
+    if all(table.adjusted is None for table in tables):
+        return None
+    return columns_joined([details_of(table) for table in tables])
 
 
 def no_intervals(n: int) -> Intervals:

@@ -191,6 +191,12 @@ class Result:
         no digests.
     assumptions : tuple of Assumption
         Doubts about the test's assumptions that the units give: skewed differences, few units that decide.
+    p_adjusted_by : dict of str to float, or None
+        The p-values of two methods of which the adjusted p is the larger, by the methods' names; None where it is of
+        one alone.
+    interval_simultaneous : tuple of float, or None
+        Of the difference, beside the intervals of all others judged together: at confidence 1 - alpha all of them
+        hold. Infinite on the side that a one-sided test leaves open.
     """
 
     test_set: str
@@ -230,6 +236,8 @@ class Result:
     paired_d: float | None = None
     test_signature: str | None = None
     assumptions: tuple[Assumption, ...] = ()
+    p_adjusted_by: dict[str, float] | None = None
+    interval_simultaneous: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         return line_text(self)

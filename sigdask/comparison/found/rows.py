@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.assumptions import assumptions_of
 from sigdask.comparison.found import views
 from sigdask.comparison.found.origins import Origins
@@ -48,6 +49,7 @@ def table_of(results: Sequence[Result], alpha: float) -> Table:
         intervals=_intervals(results),
         origins=_origins(results),
         assumptions=assumptions_of([r.assumptions for r in results]),
+        adjusted=_adjusted(results),
     )
     return _with_words(table, results)
 
@@ -221,6 +223,23 @@ def _intervals(results: Sequence[Result]) -> Intervals | None:
         skewness=np.array([_noted(r, "interval-coverage", "skewness") for r in results], np.float64),
         why=Coded.of(_why(r) for r in results),
     )  # fmt: skip
+
+
+def _adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
+    """Return what stands beside the adjusted p-values of results."""
+    if all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results):
+        return None
+    by = [[*(r.p_adjusted_by or {}).items()] or [("", None), ("", None)] for r in results]
+    first, second = zip(*by, strict=True)
+    ends = [r.interval_simultaneous for r in results]
+    return AdjustmentDetails(
+        first=Coded.of(name for name, _ in first),
+        second=Coded.of(name for name, _ in second),
+        p_first=np.array([p for _, p in first], np.float64),
+        p_second=np.array([p for _, p in second], np.float64),
+        low=np.array([np.nan if own is None else own[0] for own in ends], np.float64),
+        high=np.array([np.nan if own is None else own[1] for own in ends], np.float64),
+    )
 
 
 def _origins(results: Sequence[Result]) -> Origins | None:

@@ -42,6 +42,7 @@ def results(table: Table) -> Iterator[Result]:
     notes, runs, exact, stopped = sentences.notes(table), _second_runs(table), _exact(table), _stopped(table)
     checks, dependence, beside, tests = _checks(table), _dependence(table), _beside(table), _tests(table)
     sure, signed, doubts = _sure(table), signature.lines(table), listed_assumptions(table)
+    adjusted = _adjusted(table)
     for row, (
         test_set, subset, unit, a, b, metric, score_a, score_b, difference, alternative, n_items, n_units,
         n_discordant, how, n_trials, n_extreme, p, low, high, p_adjusted, adjusted_low, adjusted_high, r12,
@@ -81,6 +82,7 @@ def results(table: Table) -> Iterator[Result]:
             test_signature=signed[row],
             assumptions=doubts.get(row, ()),
             **sure.get(row, {}),
+            **adjusted.get(row, {}),
         )
 
 
@@ -181,6 +183,23 @@ def _sure(table: Table) -> dict[int, dict[str, Any]]:
         for row, ((method, confidence, low, high, n), plain, d) in enumerate(
             zip(columns, percentile, optional(own.paired_d), strict=True)
         )
+    }
+
+
+def _adjusted(table: Table) -> dict[int, dict[str, Any]]:
+    """Return what stands beside an adjusted p, by the names of a result's fields."""
+    own = table.adjusted
+    if own is None:
+        return {}
+    names = own.first.listed(), own.second.listed()
+    by = zip(*names, own.p_first.tolist(), own.p_second.tolist(), strict=True)
+    ends = zip(optional(own.low), own.high.tolist(), strict=True)
+    return {
+        row: {
+            "p_adjusted_by": {first: p_first, second: p_second} if first else None,
+            "interval_simultaneous": None if low is None else (low, high),
+        }
+        for row, ((first, second, p_first, p_second), (low, high)) in enumerate(zip(by, ends, strict=True))
     }
 
 

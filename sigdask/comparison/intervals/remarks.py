@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import AdjustmentDetails, details_of
 from sigdask.comparison.intervals.columns import BCA, INVERSION, NORMAL, PERCENTILE, TANGO, Intervals
 from sigdask.comparison.notes import Note
 from sigdask.statistics.intervals import level_of
@@ -132,10 +133,12 @@ def _or_none(value: np.float64) -> float | None:
 
 
 def beside_adjusted(table: Table) -> list[Note]:
-    """Say of adjusted p-values that intervals are of each comparison alone, where some seem to say otherwise."""
-    own = table.intervals
+    """Say of adjusted p-values where intervals seem to say otherwise: simultaneous ones, or those that are none."""
+    own, beside = table.intervals, details_of(table)
     if own is None:
         return []
+    if beside.has_interval.any():
+        return _simultaneous(table, beside)
     apart = ~np.isnan(own.low) & ((own.low > 0) | (own.high < 0)) & (table.p_adjusted > table.alpha)
     if not (n := int(np.count_nonzero(apart))):
         return []
@@ -144,3 +147,22 @@ def beside_adjusted(table: Table) -> list[Note]:
         f"where the adjusted p is above {table.alpha:g}"
     )
     return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]
+
+
+def _simultaneous(table: Table, beside: AdjustmentDetails) -> list[Note]:
+    """Say where a simultaneous interval and the verdict part."""
+    rejected = table.p_adjusted <= table.alpha
+    parts = beside.has_interval & (((beside.low > 0) | (beside.high < 0)) != rejected)
+    if not (rows := np.flatnonzero(parts)).size:
+        return []
+    named = [f"{table.a[row]} and {table.b[row]}" for row in rows[:MOST_NAMED].tolist()]
+    more = f" and {len(rows) - len(named):,} more" if len(rows) > len(named) else ""
+    text = (
+        f"the simultaneous interval and the adjusted p of {', '.join(named)}{more} part: the interval takes one step "
+        "and resamples units, the p that decides may step down, exchange outputs, or be the larger of two"
+    )
+    return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
+
+
+MOST_NAMED = 3
+"""Comparisons that a note names."""

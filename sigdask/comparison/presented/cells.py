@@ -57,9 +57,11 @@ def confidence(result: Result) -> str:
 
 def interval_text(r: Result) -> str:
     """Write the ends of the difference's interval; nothing where there is none."""
-    if r.interval is None:
-        return ""
-    low, high = r.interval.low, r.interval.high
+    return "" if r.interval is None else ends_of(r.interval.low, r.interval.high)
+
+
+def ends_of(low: float, high: float) -> str:
+    """Write the ends of an interval."""
     return "without bound" if math.isinf(low) and math.isinf(high) else f"[{signed(low)}, {signed(high)}]"
 
 
@@ -67,8 +69,10 @@ def interval_cell(r: Result) -> str:
     """Write the ends of the difference's interval and how it was had, for a table; nothing where there is none."""
     if r.interval is None:
         return ""
+    label = "" if r.p_adjusted is None else "unadjusted, "
     return (
-        f"{interval_text(r)} ({100 * r.interval.confidence:.4g} %, {METHODS.get(r.interval.method, r.interval.method)})"
+        f"{interval_text(r)} ({label}{100 * r.interval.confidence:.4g} %, "
+        f"{METHODS.get(r.interval.method, r.interval.method)})"
     )
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import SIMULTANEOUS, details_of, intervals_to_show
 from sigdask.comparison.presented.cells import METHODS
 from sigdask.comparison.presented.methods import ADJUSTING, COMPUTED, INTERVALS, Methods
-from sigdask.comparison.presented.words import ADJUSTED
+from sigdask.comparison.presented.words import ADJUSTED, BOOTSTRAP_T, counted_as
 from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Coded, Table, Value
 from sigdask.randomization.shuffles import SCHEME
@@ -57,6 +58,7 @@ def sources(results: Results, *, intervals: bool = True) -> tuple[str, ...]:
         found += OF_STOPPING[stops.rule]
     if results.family is not None:
         found += Methods(ADJUSTING[results.family.adjust]).keys
+        found += ["efron1993"] if results.family.n_resamples else []
     if intervals and table.intervals is not None:
         found += [key for name in used(table.intervals.method) if name for key in Methods(INTERVALS[name]).keys]
     return (*dict.fromkeys(found), "sigdask")
@@ -95,21 +97,30 @@ def _significant(results: Results) -> str:
     if family is None:
         many = ", not adjusted for their number" if len(results) > 1 else ""
         return f"p at most {results.alpha:g}{many}"
-    counted = f", {family.n_trials:,} {'arrangements' if family.exact else 'trials'}" if family.n_trials else ""
+    counted = f", {family.n_trials:,} {counted_as(family)}" if family.n_trials else ""
+    two = details_of(results.table).has_two
+    larger = (
+        f"; in {np.count_nonzero(two):,} of them, whose differences are skewed, the larger of that and {BOOTSTRAP_T}, "
+        f"{family.n_resamples:,} resamples"
+    )
     return (
         f"adjusted p at most {results.alpha:g}, by {ADJUSTED[family.adjust]} over "
-        f"{family.n_comparisons:,} comparisons{counted}"
+        f"{family.n_comparisons:,} comparisons{counted}{larger if family.adjust != 'tukey' and two.any() else ''}"
     )
 
 
 def _intervals(table: Table) -> Iterator[str]:
-    own = table.intervals
+    own, kind = intervals_to_show(table)
     if own is None or bool(np.isnan(own.low).all()):
+        return
+    if kind == SIMULTANEOUS:
+        yield f"Simultaneous {_percent(own.confidence)} intervals of differences: studentised bootstrap, in one step."
         return
     drawn = own.n_resamples[own.n_resamples > 0]
     resamples = f", {_range(drawn)} resamples" if len(drawn) else ""
     names = " or ".join(METHODS[name] for name in used(own.method) if name)
-    yield f"{_percent(own.confidence)} intervals of the difference: {names}{resamples}."
+    each = ", each comparison alone" if kind else ""
+    yield f"{_percent(own.confidence)} intervals of the difference{each}: {names}{resamples}."
 
 
 def _percent(confidence: NDArray[np.float64]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import figures
+from sigdask.comparison.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Ranking, groups, is_ranked, ranking_of
 from sigdask.comparison.opened.null import Null
 from sigdask.comparison.table import Table
@@ -90,7 +91,7 @@ def of_one(table: Table, test_set: str | None, subset: str | None, metric: str |
 def forest(table: Table) -> Figure:
     """Draw the differences of one test set, subset and metric."""
     own, best = _listed(table)
-    sure = own.intervals
+    sure, _ = intervals_to_show(own)
     nothing = np.full(len(own), np.nan)
     low, high = (nothing, nothing) if sure is None else (sure.low, sure.high)
     turned = np.array([b == best for b in own.b.listed()], np.bool_)
@@ -210,10 +211,10 @@ def _p_text(p: float, adjusted: float, low: float, high: float, *, alpha: float)
 
 
 def _how_sure(table: Table) -> str:
-    sure = table.intervals
+    sure, kind = intervals_to_show(table)
     if sure is None or np.isnan(sure.low).all():
         return ""
-    return f", {100 * float(np.nanmax(sure.confidence)):.4g} % intervals"
+    return f", {kind}{100 * float(np.nanmax(sure.confidence)):.4g} % intervals"
 
 
 def _score(table: Table) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Scored, groups, is_ranked, ranking_of, scored
 from sigdask.comparison.presented.answering.amounts import in_points
 from sigdask.comparison.presented.cells import letters_text, score_text, signed
@@ -72,13 +73,14 @@ def in_percent(results: Results) -> Results:
     scale = np.where([score.name in shares for score in table.metric.values], 100.0, 1.0)[table.metric.codes]
     named = {name: f"{name} (%)" for name in shares}
     metrics = tuple(replace(score, name=named.get(score.name, score.name)) for score in table.metric.values)
-    own = table.intervals
+    own, beside = table.intervals, table.adjusted
     made = replace(
         table, metric=Coded(table.metric.codes, metrics), score_a=scale * table.score_a, score_b=scale * table.score_b,
         difference=scale * table.difference,
         intervals=own and replace(own, low=scale * own.low, high=scale * own.high),
         assumptions=table.assumptions
         and replace(table.assumptions, cancelling_size=scale * table.assumptions.cancelling_size),
+        adjusted=beside and replace(beside, low=scale * beside.low, high=scale * beside.high),
     )  # fmt: skip
     together = tuple(
         replace(one, metric=named[one.metric], difference=100 * one.difference) if one.metric in named else one
@@ -277,14 +279,14 @@ def _by(table: Table) -> str:
 
 
 def _interval_columns(table: Table, digits: int | None) -> list[Column]:
-    own = table.intervals
+    own, kind = intervals_to_show(table)
     if own is None or bool(np.isnan(own.low).all()):
         return []
     low, high = numbers(own.low, digits), numbers(own.high, digits)
     there = (~np.isnan(own.low)).tolist()
     name = " / ".join(f"{100 * share:.4g} %" for share in np.unique(own.confidence[there]).tolist())
     texts = [f"[{a}, {b}]" if has else "" for a, b, has in zip(low, high, there, strict=True)]
-    return [Column(f"{name} interval", texts)]
+    return [Column(f"{kind}{name} interval", texts)]
 
 
 def _p_columns(table: Table) -> list[Column]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sigdask.comparison.adjusted import details_of
 from sigdask.comparison.found.ranking import ranked
 from sigdask.comparison.presented.latex import DEFINED, UNKNOWN, escaped
 from sigdask.comparison.presented.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
@@ -33,6 +34,7 @@ ADJUSTING = {
     "max-t": "the step-down max-T procedure on the same exchanges, studentised [[westfall1993,romano2005]]",
     "max-t:raw": "the step-down max-T procedure on the same exchanges [[westfall1993,romano2005]]",
     "single-step-max-t": "the single-step max-T procedure on the same exchanges [[westfall1993]]",
+    "bootstrap-t": "the step-down studentised bootstrap of units [[romano2005,westfall1993,efron1993]]",
     "tukey": "a randomised version of Tukey's HSD test, blocked by unit [[carterette2012]]",
 }
 INTERVALS = {
@@ -89,6 +91,12 @@ class Facts:
         How p was adjusted, over how many comparisons.
     intervals : tuple of (str, float, int)
         Of differences: method, confidence and resamples, 0 where there are none.
+    n_larger : int
+        Comparisons whose adjusted p is the larger of max-T's and the studentised bootstrap's.
+    n_resamples : int
+        Resamples of the studentised bootstrap; 0 without it.
+    has_simultaneous : bool
+        Whether there are simultaneous intervals.
     tests : tuple of str
         Classical tests beside p.
     has_second_run : bool
@@ -117,6 +125,9 @@ class Facts:
     stops: tuple[tuple[str, float | None], ...] = ()
     adjusted: tuple[tuple[str, int], ...] = ()
     intervals: tuple[tuple[str, float, int], ...] = ()
+    n_larger: int = 0
+    n_resamples: int = 0
+    has_simultaneous: bool = False
     tests: tuple[str, ...] = ()
     has_second_run: bool = False
     has_letters: bool = False
@@ -149,7 +160,7 @@ class Facts:
         """Take what results say."""
         table = results.table
         exact = table.exact | (table.n_trials == 0)
-        sure, origins = table.intervals, table.origins
+        sure, origins, beside, family = table.intervals, table.origins, details_of(table), results.family
         names = [np.unique(side.codes) for side in (table.a, table.b)]
         systems = {side.values[c] for side, own in zip((table.a, table.b), names, strict=True) for c in own.tolist()}
         drawn = () if sure is None else np.unique(np.stack([sure.method.codes, sure.n_resamples]), axis=1).T.tolist()
@@ -173,6 +184,9 @@ class Facts:
                 (sure.method.values[code], float(np.nanmax(sure.confidence)), n) for code, n in drawn
                 if sure.method.values[code]
             ),
+            n_larger=int(np.count_nonzero(beside.has_two)) if family and family.adjust != "tukey" else 0,
+            n_resamples=(family.n_resamples or 0) if family else 0,
+            has_simultaneous=bool(beside.has_interval.any()),
             tests=tuple(own.name for own in table.tests),
             has_second_run=bool((table.second_trials > 0).any()),
             has_letters=next(ranked(table), None) is not None,
@@ -272,6 +286,11 @@ def _sentences(facts: Facts) -> Iterator[str]:
             else (f"The p-values were adjusted in families of {n:,} comparisons")
         )
         yield f"{which} by {ADJUSTING[how]}."
+    if facts.n_larger:
+        yield (
+            f"Where the differences of units are skewed, in {facts.n_larger:,} comparisons, the adjusted p is the "
+            f"larger of this and that of {ADJUSTING['bootstrap-t']}, of {facts.n_resamples:,} resamples."
+        )
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
@@ -350,7 +369,13 @@ def _intervals(facts: Facts) -> Iterator[str]:
         return
     confidence = facts.intervals[0][1]
     told = [f"{INTERVALS[name]}{f' with {n:,} {_drawn(name)}' if n else ''}" for name, _, n in facts.intervals]
-    yield f"{100 * confidence:.4g} % confidence intervals of differences are by {_and(told)}."
+    alone = " of each comparison alone" if facts.adjusted else ""
+    yield f"{100 * confidence:.4g} % confidence intervals of differences{alone} are by {_and(told)}."
+    if facts.has_simultaneous and facts.alpha is not None:
+        yield (
+            f"Simultaneous {100 * (1 - facts.alpha):.4g} % confidence intervals are by the largest statistic of the "
+            f"studentised bootstrap [[efron1993]], in one step, with {facts.n_resamples:,} resamples."
+        )
 
 
 def _drawn(method: str) -> str:

@@ -153,6 +153,10 @@ SOURCES = {
         "Information Retrieval", "525--532", doi="10.1145/1148170.1148261",
     ),
     # intervals
+    "efron1993": _book(
+        "Efron, Bradley and Tibshirani, Robert J.", "An Introduction to the Bootstrap", 1993, "Chapman \\& Hall",
+        "New York",
+    ),
     "efron1987": _article(
         "Efron, Bradley", "Better bootstrap confidence intervals", 1987, JASA, "82(397)", "171--185",
         "10.1080/01621459.1987.10478410",

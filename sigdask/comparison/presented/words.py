@@ -7,14 +7,24 @@ import math
 import numpy as np
 
 from sigdask.comparison.found.result import Beside, Result
-from sigdask.comparison.presented.cells import METHODS, confidence, how, interval_text, is_bounded, score_text, signed
-from sigdask.comparison.results import Results, made_by
+from sigdask.comparison.presented.cells import (
+    METHODS,
+    confidence,
+    ends_of,
+    how,
+    interval_text,
+    is_bounded,
+    score_text,
+    signed,
+)
+from sigdask.comparison.results import FamilyNote, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.bounds import interval
 from sigdask.statistics.rounding import limits_text, p_equals
 from sigdask.writing import printable
 
+BOOTSTRAP_T = "the step-down studentised bootstrap"
 ADJUSTED = {
     "holm": "Holm",
     "hochberg": "Hochberg",
@@ -23,6 +33,7 @@ ADJUSTED = {
     "max-t": "step-down max-T on shared swaps",
     "max-t:raw": "step-down max-T, not studentised, on shared swaps",
     "single-step-max-t": "single-step max-T on shared swaps",
+    "bootstrap-t": BOOTSTRAP_T,
     "tukey": "randomised Tukey HSD",
 }
 
@@ -84,9 +95,12 @@ def size_text(r: Result) -> str:
     what = "trials" if own.method == "inversion" else "resamples"
     drawn = "" if own.n_resamples is None else f", {own.n_resamples:,} {what}"
     d = "" if r.paired_d is None else f"; paired d {r.paired_d:+.2f}"
+    label = "" if r.p_adjusted is None else "unadjusted "
+    both = r.interval_simultaneous
+    together = "" if both is None else f"; simultaneous interval {ends_of(*both)} (studentised bootstrap)"
     return (
-        f"{r.a} - {r.b} = {signed(r.difference)}, {100 * own.confidence:.4g} % interval {interval_text(r)} "
-        f"({METHODS.get(own.method, own.method)} by {r.unit}{drawn}){d}"
+        f"{r.a} - {r.b} = {signed(r.difference)}, {label}{100 * own.confidence:.4g} % interval {interval_text(r)} "
+        f"({METHODS.get(own.method, own.method)} by {r.unit}{drawn}){together}{d}"
     )
 
 
@@ -112,9 +126,14 @@ def _family(results: Results) -> str:
     note = results.family
     if note is None:
         return ""
-    counted = "" if note.n_trials is None else f", {note.n_trials:,} {'arrangements' if note.exact else 'trials'}"
+    counted = "" if note.n_trials is None else f", {note.n_trials:,} {counted_as(note)}"
     n = f"{note.n_comparisons:,} comparison{'s' * (note.n_comparisons != 1)}"
     return f"; p adjusted by {ADJUSTED[note.adjust]} over {n}{counted}"
+
+
+def counted_as(note: FamilyNote) -> str:
+    """Return what the trials of a family are."""
+    return "resamples" if note.adjust == "bootstrap-t" else "arrangements" if note.exact else "trials"
 
 
 def is_adjusted(table: Table) -> bool:

@@ -6,7 +6,7 @@ from sigdask.errors import InputError
 from sigdask.options import Adjust
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
-SHARED: tuple[Adjust, ...] = ("max-t", "max-t:raw", "single-step-max-t", "tukey")
+SHARED: tuple[Adjust, ...] = ("max-t", "max-t:raw", "single-step-max-t", "bootstrap-t", "tukey")
 """Adjustments that take the largest difference of each trial, so that all need the same trials."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,13 +90,27 @@ class WeightedSums:
 
 def _by_kind(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the kind of each unit, and what units of each kind contribute; each its own where most differ."""
-    hashed = np.zeros(len(columns), np.uint64)
-    for column in columns.T:
+    kinds, first = kinds_of(len(columns), list(columns.T))
+    return kinds, columns[first]
+
+
+def kinds_of(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the kind of each unit, and the first unit of each kind; each its own where most differ.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    columns : sequence of int array, shape (n_units,)
+        Units of one kind have the same in each.
+    """
+    hashed = np.zeros(n_units, np.uint64)
+    for column in columns:
         hashed = mixed(hashed ^ column.astype(np.uint64))
     _, first, kinds = np.unique(hashed, return_index=True, return_inverse=True)
-    if len(first) > FEW_KINDS * len(columns) or (columns[first[kinds]] != columns).any():
-        return np.arange(len(columns), dtype=np.int32), columns
-    return kinds.astype(np.uint8 if len(first) <= FEW else np.int32), columns[first]
+    if len(first) > FEW_KINDS * n_units or any((column[first][kinds] != column).any() for column in columns):
+        return np.arange(n_units, dtype=np.int32), np.arange(n_units)
+    return kinds.astype(np.uint8 if len(first) <= FEW else np.int32), first
 
 
 PART_BITS = 30

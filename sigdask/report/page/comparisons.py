@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import SIMULTANEOUS, intervals_to_show
 from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences
 from sigdask.comparison.found.result import Result
@@ -15,6 +16,7 @@ from sigdask.comparison.notes import texts
 from sigdask.comparison.presented.cells import (
     METHODS,
     confidence,
+    ends_of,
     how,
     interval_text,
     is_bounded,
@@ -76,10 +78,11 @@ def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[Column]:
     yield Column("score A", coded(table.score_a, score_text), is_number=True)
     yield Column("score B", coded(table.score_b, score_text), is_number=True)
     yield Column("A − B", coded(table.difference, signed), is_number=True)
-    sure = table.intervals
+    sure, kind = intervals_to_show(table)
     if sure is not None:
-        head = f"{_only(100 * sure.confidence)} interval".lstrip()
-        yield Column(head, by_rows(table, (sure.low, sure.high, sure.method.codes), interval_text), is_number=True)
+        head = f"{kind}{_only(100 * sure.confidence)} interval".strip()
+        text = _simultaneous if kind == SIMULTANEOUS else interval_text
+        yield Column(head, by_rows(table, (sure.low, sure.high, sure.method.codes), text), is_number=True)
     for head, p in zip(_p_heads(table), (table.p_value, table.p_adjusted), strict=False):
         yield Column(head, coded(p, lambda p: p_cell(p, table.alpha)), is_number=True)
     yield Column("verdict", _verdicts(table), is_filter=True)
@@ -96,8 +99,11 @@ def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[Column]:
     yield Column("discordant units", units, is_number=True, is_aside=True)
     if sure is not None:
         yield Column("paired d", coded(sure.paired_d, _effect), is_number=True, is_aside=True)
+        if kind == SIMULTANEOUS and (alone := table.intervals) is not None:
+            ends = by_rows(table, (alone.low, alone.high, alone.method.codes), interval_text)
+            yield Column("unadjusted interval", ends, is_number=True, is_aside=True)
         how_sure = by_rows(table, (sure.confidence, sure.method.codes), _how_sure)
-        yield Column("method of the interval", how_sure, is_aside=True)
+        yield Column(f"method of the {'unadjusted ' * bool(kind)}interval", how_sure, is_aside=True)
 
 
 def _p_heads(table: Table) -> list[str]:
@@ -109,6 +115,10 @@ def _only(confidence: NDArray[np.float64]) -> str:
     """Write the confidence that all intervals have, nothing where they differ."""
     found = np.unique(confidence[~np.isnan(confidence)])
     return f"{found[0]:.4g} %" if len(found) == 1 else ""
+
+
+def _simultaneous(r: Result) -> str:
+    return "" if r.interval_simultaneous is None else ends_of(*r.interval_simultaneous)
 
 
 def _how_sure(r: Result) -> str:
@@ -185,6 +195,7 @@ def _notes(table: Table) -> dict[str, list[Any]]:
 
 def _plot(table: Table) -> dict[str, list[float | None]]:
     """Return the ends of intervals, as far as a picture shows them; None where there is none."""
-    assert table.intervals is not None
-    ends = {"low": table.intervals.low, "high": table.intervals.high, "at": table.difference}
+    sure, _ = intervals_to_show(table)
+    assert sure is not None
+    ends = {"low": sure.low, "high": sure.high, "at": table.difference}
     return {name: [float(f"{x:.4g}") if np.isfinite(x) else None for x in own.tolist()] for name, own in ends.items()}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
 from sigdask.comparison.presented.cells import letters_text, p_cell, score_text, signed
 from sigdask.comparison.table import Table
@@ -177,13 +178,13 @@ class _Against:
 
 def _ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     """Return the ends of intervals that have both, and how sure they are."""
-    sure = table.intervals
+    sure, kind = intervals_to_show(table)
     if sure is None:
         nothing = np.full(len(table), np.nan)
         return nothing, nothing, ""
     has = np.isfinite(sure.low) & np.isfinite(sure.high)
     found = np.unique(sure.confidence[has])
-    confidence = f"{100 * found[0]:.4g} %" if len(found) else ""
+    confidence = f"{kind}{100 * found[0]:.4g} %" if len(found) else ""
     return np.where(has, sure.low, np.nan), np.where(has, sure.high, np.nan), confidence
 
 

@@ -60,7 +60,9 @@ def _baseline(shown: Sequence[Result]) -> str:
 def _columns(shown: Sequence[Result], alpha: float, points: frozenset[str]) -> list[tuple[str, list[str]]]:
     adjusted = any(r.p_adjusted is not None for r in shown)
     sets, methods, metrics = ({get(r) for r in shown} for get in (attrgetter("test_set"), how, attrgetter("metric")))
-    sure = next((r.interval.confidence for r in shown if r.interval is not None), 0)
+    together = any(r.interval_simultaneous is not None for r in shown)
+    sure = 1 - alpha if together else next((r.interval.confidence for r in shown if r.interval is not None), 0)
+    kind = "simultaneous " if together else "unadjusted " if adjusted else ""
     return [
         ("test set", [r.test_set if len(sets) > 1 else "" for r in shown]),
         ("subset", [r.subset["value"] if r.subset else "" for r in shown]),
@@ -70,17 +72,16 @@ def _columns(shown: Sequence[Result], alpha: float, points: frozenset[str]) -> l
         ("score A", [score_text(r.score_a) for r in shown]),
         ("score B", [score_text(r.score_b) for r in shown]),
         ("A - B", [signed(r.difference) for r in shown]),
-        (f"{100 * sure:.4g} % interval", [_interval(r, points) for r in shown]),
+        (f"{kind}{100 * sure:.4g} % interval", [_interval(r, points, together=together) for r in shown]),
         ("unadjusted p" if adjusted else "p", [_p(r, alpha) for r in shown]),
         ("adjusted p", [p_cell(r.p_adjusted, alpha) for r in shown]),
         ("method", [how(r) if len(methods) > 1 else "" for r in shown]),
     ]
 
 
-def _interval(r: Result, points: frozenset[str]) -> str:
-    if r.interval is None:
-        return ""
-    return ends_text(r.difference, r.interval.low, r.interval.high, points=r.metric in points)
+def _interval(r: Result, points: frozenset[str], *, together: bool) -> str:
+    own = r.interval_simultaneous if together else r.interval and (r.interval.low, r.interval.high)
+    return "" if own is None else ends_text(r.difference, *own, points=r.metric in points)
 
 
 def _p(r: Result, alpha: float) -> str:

@@ -108,9 +108,15 @@ def _sided(r: Result) -> str:
 
 
 def lead(r: Result, *, points: bool) -> str:
-    """Write by how much the better system is ahead; the interval is of its lead, whichever side of it is A."""
-    ends = None
-    if r.interval is not None:
-        low, high = r.interval.low, r.interval.high
+    """Write by how much the better system is ahead; the interval is of its lead, whichever side of it is A.
+
+    Beside an adjusted p it is the simultaneous one. Where there is none, the comparison's own is called unadjusted.
+    """
+    own, ends = r.interval_simultaneous, None
+    alone = "" if r.p_adjusted is None or own is not None or r.interval is None else " (interval unadjusted)"
+    if own is None and r.interval is not None:
+        own = r.interval.low, r.interval.high
+    if own is not None:
+        low, high = own
         ends = (low, high) if r.difference > 0 or r.difference == 0 else (-high, -low)
-    return amount(abs(r.difference), ends, points=points)
+    return amount(abs(r.difference), ends, points=points) + alone
