@@ -40,10 +40,11 @@ NO_SUM = "what is scored is a set brought together over units, no sum of them, w
 CONSTANT = "every unit has the same difference, so nothing shows how much differences vary"
 NO_ITEM_DIFFERS = "no item differs, and the interval is conditional on how many do"
 NOT_BINARY = "the conditional exact interval is of scores of 0 and 1 of single items"
+COARSE = "scores are of so unequal size that sums of the small ones cannot be told apart beside the large ones"
 NO_MEAN = "the test can be inverted for means alone: what a shift of the difference does to other scores is not known"
 
 
-REASONS = (CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
+REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
 """Why comparisons of a panel that has intervals may have none."""
 
 
@@ -194,6 +195,7 @@ def _kinds_of_sums(panel: Panel, row: Integers, column: Integers, wanted: Surene
         kinds[:] = np.where(is_mean, _inverted(panel), NO_MEAN)
     elif wanted.kind == CONDITIONAL:
         kinds[:] = NOT_BINARY
+    kinds[np.array([panel.is_coarse(m) for m in range(len(panel.metrics))])[column]] = COARSE
     kinds[are_constant(panel)[row, column]] = CONSTANT
     return kinds
 
