@@ -191,10 +191,11 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
         systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
-    interval : {"auto", "bootstrap", "inversion", "none"}, optional
+    interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
         Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (percentiles
         of metrics of whole outputs). "inversion": the differences that the randomization test of a mean does not
-        reject. "auto": Tango's score interval where items are scored 0 or 1 and exchanged by themselves, "inversion" of
+        reject. "conditional-exact": of 0/1 scores, the interval that agrees with the exact test (docs/statistics.md).
+        "auto": Tango's score interval where items are scored 0 or 1 and exchanged by themselves, "inversion" of
         other means (their two scores have the bootstrap's), else the bootstrap's; of more than 10,000 units a normal
         one. By default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a
         whole.

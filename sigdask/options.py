@@ -24,7 +24,7 @@ Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
-IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
+IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
 Layout = Literal["systems", "pairs"]
 
 MOST_TRIALS = 2**48
@@ -160,7 +160,8 @@ class HowCompared(TypedDict, total=False):
         IntervalKind | None,
         Option(
             "Of differences and scores: auto is Tango's where items are scored 0 or 1, inversion of other means, else "
-            "the BCa bootstrap; inversion leaves out what the test of a mean rejects.",
+            "the BCa bootstrap; inversion leaves out what the test of a mean rejects; conditional-exact agrees with "
+            "the exact test of 0/1 scores.",
             otherwise="auto for 100 comparisons or fewer, else none",
         ),
     ]

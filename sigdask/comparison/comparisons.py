@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.comparison.exact.rationals import RationalCounts, is_unequal
 from sigdask.comparison.table import Coded, Subset
 from sigdask.counts import Counts
+from sigdask.counts.grouping import numbered, rows_of
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
@@ -17,7 +19,7 @@ from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_sets
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import Panel, Units
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
 Places = NDArray[np.int32]
@@ -51,6 +53,8 @@ class Comparisons:
         Which arrangements are counted.
     n_trials : int64
         Trials of a sample.
+    rational : RationalCounts
+        Exact counts of those that are enumerated in fractions.
     """
 
     counts: Counts
@@ -70,6 +74,7 @@ class Comparisons:
     sampled: NDArray[np.bool_]
     enumerated: NDArray[np.bool_]
     n_trials: Integers
+    rational: RationalCounts
 
     def __len__(self) -> int:
         return len(self.a)
@@ -175,6 +180,15 @@ def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) 
     is_box = np.array([isinstance(m, BlackBox) for m in metrics], np.bool_)[metric]
     n_discordant = _n_discordant(panels, panel, row, column)
     enumerated = _enumerated(asked.method, n_discordant, is_box)
+    rational = RationalCounts.nothing(len(pair))
+    for own in rows_of(numbered(panel, column)):
+        one, at = panels[int(panel[own[0]])], own[enumerated[own] & (n_discordant[own] > 0)]
+        for k in at[is_unequal(one, row[at].astype(np.int64), int(column[own[0]]))].tolist():
+            systems, bound = asked.pairs[pair[k]].tolist(), metrics[int(metric[k])]
+            assert isinstance(one, Panel)
+            assert isinstance(bound, BoundMetric)
+            mask = masks[int(of_subset[k])]
+            rational.add(k, asked.counts, asked.units, bound, systems, mask, one, int(row[k]), int(column[k]))
     return Comparisons(
         counts=asked.counts,
         metrics=metrics,
@@ -193,6 +207,7 @@ def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) 
         sampled=(~enumerated | (asked.method == "both")) & (asked.method != "exact"),
         enumerated=enumerated,
         n_trials=np.where(is_box, asked.trials or outputs.DEFAULT_TRIALS, asked.trials or sums.DEFAULT_TRIALS),
+        rational=rational,
     )
 
 

@@ -107,7 +107,7 @@ class Judging:
             checks={
                 "second run": self._second_run(exact, again, agreement),
                 "sign test": self._sign_test(asked, seen.signs, counted, exact),
-                "exact value": self._exact_value(known, counted, exact),
+                "exact value": self._exact_value(known, counted, exact, asked.rational.known),
             },
             p_adjusted=np.full(n, np.nan),
             p_adjusted_low=np.full(n, np.nan),
@@ -159,9 +159,11 @@ class Judging:
         )
         return Checked(_verdicts(tested, fits), p, fit, why)
 
-    def _exact_value(self, known: Values, counted: Counted, exact: NDArray[np.bool_]) -> Checked:
+    def _exact_value(
+        self, known: Values, counted: Counted, exact: NDArray[np.bool_], in_fractions: NDArray[np.bool_]
+    ) -> Checked:
         n = len(known.high)
-        held = ~np.isnan(known.high) & ~exact & (counted.n_trials > 0)
+        held = ~np.isnan(known.high) & ~exact & (counted.n_trials > 0) & ~in_fractions  # trials are upper bounds there
         fit = np.full(n, np.nan)
         counts = counted.n_extreme[held], counted.n_trials[held]
         fit[held] = crosscheck.count_fits_within(*counts, known.low[held], known.high[held])
@@ -213,7 +215,9 @@ def whole_counts(asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies:
         label = asked.label(int(wrong[0]))
         raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
     nothing = np.zeros(len(asked), np.int64)
-    return found.where(complete, Counted(nothing, nothing))
+    known = asked.rational.known
+    in_fractions = Counted(1 << np.where(known, asked.n_discordant, 0), asked.rational.n_reached[:, tail])
+    return in_fractions.where(known & complete, found.where(complete, Counted(nothing, nothing)))
 
 
 def _verdicts(applies: NDArray[np.bool_], agrees: NDArray[np.bool_]) -> NDArray[np.int8]:
@@ -252,6 +256,7 @@ class _Seen:
                 scores[own], ties[own] = found[at], panel.tie_widths[at]
         apart = scores[:, 0] - scores[:, 1]
         difference = np.where(np.abs(apart) <= ties, 0.0, apart)  # a tie as the shuffled ones are: within rounding
+        difference = np.where(asked.rational.known, asked.rational.difference, difference)
         return _Seen(scores, difference, signs, undefined, step)
 
 

@@ -30,7 +30,7 @@ class Sureness:
 
     Attributes
     ----------
-    kind : {"auto", "bootstrap", "inversion"}
+    kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
         auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
     confidence : float
         Of the intervals.
@@ -40,7 +40,7 @@ class Sureness:
         Comparisons of which there are intervals at most, all or none; None for any number.
     """
 
-    kind: Literal["auto", "bootstrap", "inversion"] = "auto"
+    kind: Literal["auto", "bootstrap", "inversion", "conditional-exact"] = "auto"
     confidence: float = 0.95
     resamples: int | None = None
     most: int | None = None

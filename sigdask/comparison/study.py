@@ -264,8 +264,8 @@ def prepare(
         families.append((replace(made, for_exact=adjust is None and is_exact(own)), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
     intervals = [
-        Sought.of(analysis.main, own) if own is not None and own.is_wanted(len(asking)) else None
-        for analysis, own in zip(analyses, wanted, strict=True)
+        Sought.of(analysis.main, own, side) if own is not None and own.is_wanted(len(asking)) else None
+        for analysis, own, side in zip(analyses, wanted, sides, strict=True)
     ]
     return Study(analyses, sides, families, across, alpha, asked[0][1].seed, intervals)
 

@@ -269,7 +269,7 @@ class Table:
     undefined_a, undefined_b : float64
         The score that 0/0 was given; NaN where the score is defined.
     step : float64
-        How finely scores are distinguished; 0 where exactly.
+        How finely scores are distinguished; 0 where exactly, below 0 where some differ by less than that.
     stops : tuple of Stops
         One for each rule; no row is in two.
     seen_with : int64

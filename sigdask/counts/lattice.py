@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ MOST_DIGITS = 9
 SLACK_STEPS = 2
 """Steps a discordant unit by which a lattice sum can miss a true tie: half a step of rounding for
 each of the two values, in the trial's difference and again in the observed one."""
+
+SHORT_BITS = 26
+"""Significant binary digits that a computed number hardly ever ends within."""
+
+ROUNDING = Fraction(1, 2**51)
+"""Relative rounding of other numbers: one or two units in the last place."""
 
 _MOST_BITS = 50
 _LIMIT_BITS = 61
@@ -92,6 +99,16 @@ class RoundedLattice(Lattice):
         return SLACK_STEPS + self.rounding
 
 
+@known_as("CoarseLattice", "digits exponent rounding")
+@dataclass(frozen=True, slots=True)
+class CoarseLattice(RoundedLattice):
+    """A binary lattice for a pair of systems some of whose differences are smaller than its step.
+
+    Such a difference counts as one step in its own direction, so that no unit is lost. Ties on this lattice are wide:
+    sampled p-values are upper bounds, and exact ones are counted in fractions (`as_meant`).
+    """
+
+
 COUNTS = Lattice(digits=0)
 """The lattice of integers themselves."""
 
@@ -147,6 +164,46 @@ def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) 
     exponent = max(max(a.exponent, b.exponent) - bits, -1074)
     rounding = math.ceil(math.ldexp(a.rounding + b.rounding, -exponent))
     return RoundedLattice(exponent=exponent, rounding=rounding) if rounding else Lattice(exponent=exponent)
+
+
+def as_meant(value: float) -> tuple[Fraction, Fraction]:
+    """Return the number that a float stands for, and how far off it may be.
+
+    A float of few binary or decimal digits stands for just that number, any other for a real that was rounded.
+
+    Examples
+    --------
+    >>> as_meant(0.9) == (Fraction(9, 10), 0), as_meant(1e16) == (10**16, 0), as_meant(2.0**-1070)[1] == 0
+    (True, True, True)
+    >>> as_meant(1 / 3)[1] > 0
+    True
+    """
+    if math.ldexp(math.frexp(value)[0], SHORT_BITS).is_integer():
+        return Fraction(value), Fraction()
+    if float(decimal := f"{value:.{MOST_DIGITS - 1}e}") == value:
+        return Fraction(decimal), Fraction()
+    return Fraction(value), abs(Fraction(value)) * ROUNDING
+
+
+def lost(a: NDArray[np.float64], b: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
+    """Return the sign of each difference of two systems that is smaller than a step of their lattice, else 0.
+
+    Differences that rounding alone may have made are none.
+
+    Parameters
+    ----------
+    a, b : float64 array of the same shape
+        The scores of the two systems.
+    lattice : Lattice
+        A binary one.
+    """
+    signs = np.zeros(a.shape, np.int64)
+    small = (a != b) & (lattice.integers(a) == lattice.integers(b))
+    for at in zip(*np.nonzero(small), strict=True):
+        one, other = as_meant(float(a[at])), as_meant(float(b[at]))
+        if abs(one[0] - other[0]) > one[1] + other[1]:
+            signs[at] = 1 if one[0] > other[0] else -1
+    return signs
 
 
 def _decimal_digits(values: NDArray[np.float64], among: Iterable[int]) -> int | None:

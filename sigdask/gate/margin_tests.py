@@ -69,11 +69,16 @@ class Pair:
     units: NDArray[np.int64]
 
     def matched(self, side: int) -> Matched | None:
-        """Return the items that differ, where all scores are 0 or one other value; side -1 exchanges the two."""
+        """Return the items that differ, where scores are 0 and 1, or 0 and one other value and not constant.
+
+        Side -1 exchanges the two systems.
+        """
         worth = float(np.abs(self.above).max(initial=0.0)) or 1.0
         both = {0.0, worth if (self.above > 0).any() else -worth}
         if not len(self.below) or not (self.below == 1).all() or not set(np.unique(self.above)) <= both:
             return None
+        if worth != 1 and not np.ptp(self.above[:, 0] - self.above[:, 1]):
+            return None  # one constant value is no sign of a score of 0 and 1
         return Matched.of(side * np.sign(self.above[:, 0] - self.above[:, 1]), self.units, worth)
 
     def unit_sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -17,7 +17,7 @@ from sigdask.randomization.jobs import Job
 from sigdask.randomization.shuffles import Key, sample_ranks, stream_key
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
 from sigdask.rankings.asked import Asked
-from sigdask.rankings.exchange import ExchangedRanks
+from sigdask.rankings.exchange import ExchangedRanks, TiedRanks
 from sigdask.rankings.found import (
     AverageDifference,
     Difference,
@@ -28,6 +28,7 @@ from sigdask.rankings.found import (
     Validation,
 )
 from sigdask.rankings.samples import RandomSamples
+from sigdask.rankings.tied_orders import TiedOrders, n_best_of, with_ties_resolved
 from sigdask.statistics.bounds import bound
 from sigdask.statistics.multiplicity import step_down
 from sigdask.statistics.ranked.lists import Ranked, average_precision, difference_sets, n_best, outward_interval
@@ -45,8 +46,8 @@ TIE_RUN = 1
 """Run of the sampling stream whose first trial orders tied candidates; samples are of run 0."""
 
 TIES = {
-    "expected": "precision, recall and average precision are means over all orders of tied candidates; tests and "
-    "samples take one random order of them, the same for all measures (seed {seed})",
+    "expected": "precision, recall and average precision are means over all orders of tied candidates; each test takes "
+    "the order that is least favourable to its difference, whose p is the largest",
     "random": "tied candidates stand in one random order, the same for all measures (seed {seed})",
     "given": "tied candidates stand in the order in which they were given",
 }
@@ -122,10 +123,32 @@ class Lists:
         if self.candidates.is_sampled:
             key = stream_key(self.asked.seed, self.candidates.name, self._judged_units)
             return [ExchangedRanks.of_precision(key, orders, gold, self.pairs, sizes)]
+        if self.asked.ties == "expected" and any(ranked.n_distinct < len(gold) for ranked in self.ranked):
+            return self._tied_exchanges(gold)
         return [
             ExchangedRanks.of_precision(self.key, orders, gold, self.pairs, sizes),
             ExchangedRanks.of_average_precision(self.key, orders, gold, self.pairs),
         ]
+
+    def _tied_exchanges(self, gold: NDArray[np.uint8]) -> list[ExchangedRanks]:
+        best, average = self.tied_orders
+        cutoffs = np.tile(self.cutoffs, (len(best.orders), 1))
+        used = best.place * len(self.cutoffs) + np.arange(len(self.cutoffs))
+        by_precision = ExchangedRanks.of_precision(self.key, best.orders, gold, best.pairs, cutoffs)
+        by_average = ExchangedRanks.of_average_precision(self.key, average.orders, gold, average.pairs)
+        return [TiedRanks.among(by_precision, used.ravel()), TiedRanks.among(by_average, average.place.ravel())]
+
+    @cached_property
+    def tied_orders(self) -> tuple[TiedOrders, TiedOrders]:
+        """The least favourable orders of tied candidates, for n-best precision and for average precision."""
+        scores = [
+            [average_precision(ranked) for ranked in self.ranked],
+            *([_of_list(with_ties_resolved(ranked, self.gold, true_first=first)) for ranked in self.ranked]
+              for first in (False, True)),
+        ]  # fmt: skip
+        by_average = np.array(scores)[:, :, None]
+        best = TiedOrders.of(self.ranked, self.gold, self.pairs, *n_best_of(self.ranked, self.cutoffs))
+        return best, TiedOrders.of(self.ranked, self.gold, self.pairs, *by_average)
 
     @property
     def _judged_units(self) -> Sequence[str] | int:
@@ -234,19 +257,33 @@ class Lists:
         sizes, true = self._own_sample.reshape(len(self.ranked), -1, 2).transpose(2, 0, 1)
         with np.errstate(invalid="ignore"):  # a list without a judged candidate has no precision
             precision = true / sizes
-        a, b = (precision[place].ravel() for place in self.pairs.T)
+        panel = self.exchanges[0]
         orders, counted, gold = self.judged
-        alone = difference_sets(orders, counted, gold, self.pairs).reshape(-1, 4)
-        columns = (np.tile(self.cutoffs, len(self.pairs)), a, b, a - b, *alone.T, fisher(*alone.T),
-                   *_p_values(self.exchanges[0], tally), tally.counts[:, 0, TWO_SIDED])  # fmt: skip
+        by_exchange = [*_p_values(panel, tally), tally.counts[:, 0, TWO_SIDED]]
+        if isinstance(panel, TiedRanks):
+            precision = n_best_of(self.ranked, self.cutoffs)[0] / self.cutoffs
+            alone = difference_sets(panel.orders, panel.cutoffs, gold, panel.pairs).reshape(-1, 4)[panel.used]
+            p_fisher, *by_exchange = _largest(self.tied_orders[0], fisher(*alone.T), by_exchange, panel, tally.n_trials)
+        else:
+            alone = difference_sets(orders, counted, gold, self.pairs).reshape(-1, 4)
+            p_fisher = fisher(*alone.T)
+        a, b = (precision[place].ravel() for place in self.pairs.T)
+        columns = (np.tile(self.cutoffs, len(self.pairs)), a, b, a - b, *alone.T, p_fisher, *by_exchange)
         names = np.repeat(np.array(self.candidates.measures, object)[self.pairs], len(self.cutoffs), axis=0).tolist()
         yield from (Difference(*(*own, *row, tally.n_trials)) for own, row in zip(names, _rows(*columns), strict=True))
 
     def _average(self, tally: Tally) -> Iterator[AverageDifference]:
         """Yield each pair by average precision."""
-        scores = np.array([_of_list(ranked) for ranked in self.ranked])
+        panel = self.exchanges[1]
+        by_exchange = [*_p_values(panel, tally), tally.counts[:, 0, TWO_SIDED]]
+        if isinstance(panel, TiedRanks):
+            scores = np.array([average_precision(ranked) for ranked in self.ranked])
+            _, *by_exchange = _largest(self.tied_orders[1], np.empty(len(panel.scales))[panel.used], by_exchange,
+                                       panel, tally.n_trials)  # fmt: skip
+        else:
+            scores = np.array([_of_list(ranked) for ranked in self.ranked])
         a, b = scores[self.pairs.T]
-        columns = a, b, a - b, *_p_values(self.exchanges[1], tally), tally.counts[:, 0, TWO_SIDED]
+        columns = a, b, a - b, *by_exchange
         names = np.array(self.candidates.measures, object)[self.pairs].tolist()
         yield from (
             AverageDifference(*(*own, *row, tally.n_trials)) for own, row in zip(names, _rows(*columns), strict=True)
@@ -269,6 +306,21 @@ class Lists:
         wide = widened_interval(true, judged, confidence, found.factor)
         intervals = coverage(low / n, high / n, known, confidence)
         return Validation(measure, n, found, intervals, coverage(*wide, known, confidence))
+
+
+def _largest(
+    tied: TiedOrders,
+    p_fisher: NDArray[np.float64],
+    by_exchange: Sequence[NDArray[Any]],
+    panel: TiedRanks,
+    n_trials: int,
+) -> Iterator[NDArray[Any]]:
+    """Yield p-values and exceedances of the hypotheses tested, the largest where some order has no difference."""
+    is_open = tied.is_open.ravel()
+    for column, most in zip(
+        (p_fisher, *(own[panel.used] for own in by_exchange)), (1.0, 1.0, 1.0, n_trials), strict=True
+    ):
+        yield np.where(is_open, most, column)
 
 
 def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ shuffled ranking may hold more or fewer than n candidates among its n best.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -153,6 +153,27 @@ class ExchangedRanks:
     def digests(self) -> Digests:
         """Return what it is as a whole, by content, shape (1, 1)."""
         return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+
+
+@known_as("TiedRanks", "key orders gold pairs cutoffs used", apart_from="scales")
+@dataclass(frozen=True, eq=False)
+class TiedRanks(ExchangedRanks):
+    """The same of lists with ties, each hypothesis in its own least favourable order.
+
+    Attributes
+    ----------
+    used : int64 array
+        The hypotheses that are tested, in their own order; of the others nothing is taken.
+    """
+
+    used: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @staticmethod
+    def among(panel: ExchangedRanks, used: Integers) -> TiedRanks:
+        """Keep some hypotheses of a panel."""
+        scales = np.zeros_like(panel.scales)
+        scales[used] = panel.scales[used]
+        return TiedRanks(panel.key, panel.orders, panel.gold, panel.pairs, panel.cutoffs, scales, used)
 
 
 def _deviations(orders: NDArray[np.int32], gold: NDArray[np.uint8], pairs: Integers, cutoffs: Integers) -> Floats:

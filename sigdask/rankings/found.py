@@ -134,13 +134,13 @@ class Difference:
         The measures.
     n : int
     precision_a, precision_b, difference : float
-        Of the lists that are compared, whole candidates each.
+        Means over all orders of tied candidates, as in `Precision`, or of the lists as their ties are broken.
     only_a_true, only_a_false, only_b_true, only_b_false : int
-        Candidates that one list alone has.
+        Candidates that one list alone has, in the order of tied candidates that is least favourable to the difference.
     p_fisher : float
-        Pointwise.
+        Pointwise, the largest over all orders of tied candidates.
     p_exchange, p_adjusted : float
-        By exchange of ranks, and over all pairs and n together.
+        By exchange of ranks, and over all pairs and n together; likewise.
     n_extreme, n_trials : int
         Exceedances of p_exchange.
     """
@@ -164,7 +164,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class AverageDifference:
-    """Two measures by average precision, of lists whose ties are broken; columns as in `Difference`."""
+    """Two measures by average precision; columns as in `Difference`."""
 
     a: str
     b: str

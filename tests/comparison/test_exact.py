@@ -367,3 +367,58 @@ def test_bounds_without_trials_are_told_as_such(monkeypatch):
     assert (r.p_value, r.p_interval) == (r.exact.p_hi, (r.exact.p_lo, r.exact.p_hi))
     assert "(bounds of the exact p)" in render(results)
     assert not [note for note in r.notes if note.kind == "not-reached"]
+
+
+def test_scores_of_very_unequal_size_are_enumerated_in_fractions():
+    """With the large score on one lattice with the small ones p was 1, and called exact."""
+    found = compare([1e16, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], [0.0] * 8)
+    assert (found.p_value, found.n_extreme, found.n_trials, found.n_discordant) == (1 / 128, 2, 256, 8)
+    assert (found.exact.method, found.exact.guarantee) == ("enumeration", "exact")
+    assert found.interval is None
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("seed", range(15))
+def test_no_unit_is_lost_and_no_tie_missed_whatever_the_sizes_of_scores(seed, side):
+    """Ratios up to 1e300, subnormal numbers, negative ones; against enumeration in fractions."""
+    rng = rng_of(seed)
+    short = [0.0, 5e-324, 1e200, -2e200, 3e200, 0.1, 0.2, -0.3]
+    pool = [*short, *(rng.normal(size=4) * 10.0 ** rng.integers(-300, 300, 4))]
+    a, b = rng.choice(pool, 8), np.where(rng.random(8) < 0.3, rng.choice(short, 8), 0.0)
+    as_meant = {x: Fraction(str(x)) if x in short else Fraction(x) for x in map(float, pool)}
+    differences = [d for x, y in zip(a.tolist(), b.tolist(), strict=True) if (d := as_meant[x] - as_meant[y])]
+    found = compare(a, b, alternative=side)
+    assert found.n_discordant == len(differences)
+    assert found.p_value == float(p_of_sum(differences, side))
+    assert found.difference == pytest.approx(float(sum(differences) / 8), rel=1e-14)
+    assert found.method == "exact"
+
+
+def test_a_unit_of_several_items_is_summed_in_fractions():
+    a, units = [1e16, 0.9, -1e16, 0.8, 0.5, 0.25], ["x", "x", "y", "y", "z", "w"]
+    found = compare(a, [0.0] * 6, units=units)
+    d = [Fraction(10**16) + Fraction("0.9"), -Fraction(10**16) + Fraction("0.8"), Fraction("0.5"), Fraction("0.25")]
+    assert found.p_value == float(p_of_sum(d, "two-sided"))
+
+
+def test_sampled_scores_of_very_unequal_size_are_said_to_have_an_upper_bound():
+    a = [1e16] + [0.9] * 30
+    found = compare(a, [0.0] * 31, trials=999)
+    assert (found.n_discordant, found.method) == (31, "approximate")
+    assert found.p_value >= 2.0**-30  # that of all 31 signs alike
+    assert found.warnings[0].startswith("p by trials is an upper bound")
+    both = compare(a[:9], [0.0] * 9, trials=999, method="both")
+    assert (both.p_value, {c.verdict for c in both.checks}) == (2**-8, {"agrees", "not applicable"})
+    assert both.warnings[0].startswith("p by trials is an upper bound")
+    with pytest.raises(InputError, match="up to 20 discordant units"):
+        compare(a, [0.0] * 31, method="exact")
+
+
+def test_reciprocal_ranks_keep_the_exact_values_that_they_had():
+    """Thirds tie with 1 although their floats do not; the same values as before fractions were counted."""
+    rng = rng_of(3)
+    for _ in range(5):
+        ranks = rng.integers(1, 6, (2, 9))
+        a, b = 1 / ranks
+        d = [Fraction(1, int(x)) - Fraction(1, int(y)) for x, y in ranks.T if x != y]
+        assert compare(a, b).p_value == float(p_of_sum(d, "two-sided"))

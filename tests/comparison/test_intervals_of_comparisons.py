@@ -107,7 +107,7 @@ def test_a_system_without_a_right_item_has_tangos_interval_too():
     assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
     assert found.score_a_interval[0] == 0 < found.score_a_interval[1]
     assert compare(0 * b, 100 * b).interval.low == pytest.approx(100 * low)
-    assert compare(0 * b, 0 * b).interval.method != "tango"
+    assert compare(0 * b, 0 * b).interval.method == "tango"
 
 
 @pytest.mark.parametrize(("n", "noted"), [(25, "few-units"), (100, None)])
@@ -159,7 +159,9 @@ def test_intervals_are_those_of_100_comparisons_or_fewer_unless_asked_for():
     few = {name: scores[name] for name in ("s0", "s1", "s2")}
     assert all(r.interval.n_resamples == 70 for r in compare_all(few, trials=10, interval="bootstrap", resamples=70))
     assert all(r.interval is None for r in compare_all(few, trials=10, interval="none"))
-    with pytest.raises(InputError, match="interval = 'bayes': must be one of auto, bootstrap, inversion, none"):
+    with pytest.raises(
+        InputError, match="interval = 'bayes': must be one of auto, bootstrap, inversion, conditional-exact, none"
+    ):
         compare_all(few, interval="bayes")
     with pytest.raises(InputError, match="confidence = 95"):
         compare_all(few, confidence=95)
@@ -168,7 +170,7 @@ def test_intervals_are_those_of_100_comparisons_or_fewer_unless_asked_for():
 def test_systems_that_agree_have_no_difference_to_be_sure_of():
     a, _ = real(30)
     found = compare(a, a)
-    assert (found.interval.low, found.interval.high, found.paired_d) == (0.0, 0.0, 0.0)
+    assert (found.interval, found.paired_d) == (None, None)  # [0, 0] would say that no other item can differ
     same, _ = binary(30)
     assert compare(same, same).interval.high == pytest.approx(-compare(same, same).interval.low)
 
@@ -278,3 +280,50 @@ def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_
     sought = Sought.of(Exchange.of(counts, wanted, second_run=False), Sureness())
     assert sought.jobs == []
     assert "ValueError: no" in sought.columns({}).why[0]
+
+
+@pytest.mark.parametrize(("a", "b"), [(1000.5, 1000.5), (100, 0), (0.5, 0.3), (1 / 3, 1 / 7), (7, 7)])
+def test_a_constant_difference_of_other_scores_than_0_and_1_has_no_interval_and_says_why(a, b):
+    """Tango's interval of 20 scores of 1000.5 against themselves was 161 to either side."""
+    found = compare([a] * 20, [b] * 20)
+    assert found.interval is None
+    assert any("every unit has the same difference" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 0), (1, 1), (1, 0), (0, 1)])
+def test_scores_of_0_and_1_are_binary_even_where_all_are_alike(a, b):
+    found = compare([a] * 20, [b] * 20).interval
+    ends = score_interval(20 * max(a - b, 0), 20 * max(b - a, 0), 20, 0.95)
+    assert (found.method, found.low, found.high) == ("tango", *map(pytest.approx, ends))
+
+
+def test_a_score_of_sums_has_no_interval_where_no_unit_differs():
+    gold = ["x", "y", "x", "x"] * 10
+    found = compare(gold, gold, gold=gold, metric="macro-f1", interval="bootstrap")
+    assert found.interval is None
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_the_conditional_exact_interval_leaves_0_out_just_where_the_exact_test_rejects(alternative):
+    """Against SciPy's binomial test and its Clopper-Pearson limits."""
+    n = 30
+    for wins in range(0, 12, 2):
+        for losses in range(1, 12, 3):
+            a = np.array([1] * wins + [0] * losses + [1] * (n - wins - losses))
+            b = np.array([0] * wins + [1] * losses + [1] * (n - wins - losses))
+            found = compare(a, b, interval="conditional-exact", alternative=alternative)
+            tested = stats.binomtest(wins, wins + losses, alternative=alternative)
+            limits = tested.proportion_ci(0.95, "exact")
+            ends = [(2 * end - 1) * (wins + losses) / n for end in limits]
+            assert (found.interval.low, found.interval.high) == pytest.approx(ends)
+            assert found.p_value == pytest.approx(tested.pvalue)
+            holds = found.interval.low <= 0 <= found.interval.high
+            assert holds == (tested.pvalue > 0.05)
+
+
+def test_the_conditional_exact_interval_is_refused_where_it_has_no_meaning():
+    real_scores = compare([0.2, 0.4, 0.1], [0.1, 0.1, 0.3], interval="conditional-exact")
+    alike = compare([1, 0, 1], [1, 0, 1], interval="conditional-exact")
+    assert real_scores.interval is alike.interval is None
+    assert "scores of 0 and 1" in real_scores.warnings[-1]
+    assert "no item differs" in alike.warnings[-1]

@@ -85,6 +85,13 @@ def test_what_is_0_1_is_seen_by_the_values_and_not_by_the_metric():
     assert shown_of(halves, rule).method.startswith("shifted shuffle")
 
 
+@pytest.mark.parametrize(("value", "is_binary"), [(0.0, True), (1.0, True), (1000.5, False), (100.0, False)])
+def test_one_constant_value_is_0_1_only_where_it_is_0_or_1(value, is_binary):
+    counts = Counts.from_scores({"new": [value] * 40, "base": [value] * 40})
+    method = shown_of(counts, NonInferior(0.05, 0.05)).method
+    assert method.startswith("unconditional exact test" if is_binary else "shifted shuffle")
+
+
 def test_subsets_are_looked_at_on_their_own():
     new, base = zero_one(3, 8, 240)
     scores = {"new": [*new, 0.3, 0.4, 0.5], "base": [*base, 0.2, 0.5, 0.1]}

@@ -148,7 +148,9 @@ class _Asked:
         for own in rows_of(numbered(c.panel[self.some[rest]])):
             at = self.some[rest[own]]
             panel = c.panels[int(c.panel[at[0]])]
-            if panel.kind == SUMS:
+            if isinstance(panel, Panel) and panel.is_coarse(int(c.column[at[0]])):
+                problems: Iterator[Problem | str] = iter([COARSE] * len(at))
+            elif panel.kind == SUMS:
                 assert isinstance(panel, Panel)
                 problems = Reader.of(panel, int(c.column[at[0]])).problems(c.row[at].astype(np.int64))
             else:
@@ -171,6 +173,8 @@ def _planned(problem: Problem, method: Method) -> ExactPanel | str:
         return f"{chosen.method} gives {LESS[chosen.guarantee]}"
     return ExactPanel(problem, chosen)
 
+
+COARSE = "scores of very unequal size are enumerated up to 20 discordant units alone"
 
 LESS = {"numeric": "p without a bound of its rounding", "bounds": "limits of p alone"}
 """What a guarantee is less than."""

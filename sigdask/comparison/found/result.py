@@ -103,7 +103,7 @@ class Interval:
 
     Attributes
     ----------
-    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion"}
+    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact"}
         How it was had.
     confidence : float
         How often such intervals hold the true difference, as far as the method does what it promises.

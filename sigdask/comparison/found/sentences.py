@@ -86,7 +86,7 @@ def p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:
 def notes(table: Table) -> dict[int, tuple[Note, ...]]:
     """Return the notes of the rows that have some, in the order in which they are shown."""
     found: dict[int, list[Note]] = {}
-    for said in (_identical, _undefined, _not_reached, _undecided, _stop_unknown, _second_look, remarks):
+    for said in (_identical, _upper_bound, _undefined, _not_reached, _undecided, _stop_unknown, _second_look, remarks):
         for row, note in said(table):
             found.setdefault(row, []).append(note)
     told = {row: tuple(own) for row, own in found.items() if row not in table.notes}
@@ -98,6 +98,16 @@ def _identical(table: Table) -> Said:
         step = table.step[row]
         finely = f" by {step:.2g} or more, as finely as such large scores can be distinguished" if step else ""
         yield row, Note("identical", f"identical: no unit differs in what the metric counts{finely}")
+
+
+def _upper_bound(table: Table) -> Said:
+    """Say where trials count as ties what may be none, since scores are of very unequal size."""
+    for row in np.flatnonzero((table.step < 0) & (table.n_trials > 0) & ~table.enumerated).tolist():
+        text = (
+            f"p by trials is an upper bound: some differences are smaller than {-table.step[row]:.2g}, to which sums "
+            "with such large scores can be told apart, and trials count what may tie as a tie"
+        )
+        yield row, Note("upper-bound", text, {"step": -float(table.step[row])})
 
 
 def _undefined(table: Table) -> Said:

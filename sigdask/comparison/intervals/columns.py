@@ -21,7 +21,8 @@ class Intervals:
     Attributes
     ----------
     method : Coded of str
-        "bootstrap-bca", "bootstrap-percentile", "tango", "inversion" or "normal"; empty where there is no interval.
+        "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal" or "conditional-exact"; empty where
+        there is no interval.
     why : Coded of str
         What is to be known of it, or why there is none; empty as a rule.
     confidence : float64
@@ -56,7 +57,8 @@ class Intervals:
 
 
 BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"
-METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL)
+CONDITIONAL = "conditional-exact"
+METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL)
 """What intervals are called, by the codes of columns that are made here."""
 
 FLOATS = (

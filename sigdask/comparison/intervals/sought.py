@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.comparisons import Standing, nowhere, with_every_unit
 from sigdask.comparison.exchange import Exchange
-from sigdask.comparison.intervals.columns import FLOATS, METHODS, Intervals
+from sigdask.comparison.intervals.columns import CONDITIONAL, FLOATS, METHODS, TANGO, Intervals
 from sigdask.comparison.intervals.inversion import Inverted, InvertedByAll
 from sigdask.comparison.intervals.normal import MANY_UNITS, Normal
-from sigdask.comparison.intervals.proportions import MatchedItems, are_matched
+from sigdask.comparison.intervals.proportions import MatchedItems, are_constant, are_matched
 from sigdask.comparison.intervals.resampling import Resampled, ResampledOutputs
 from sigdask.comparison.request import Sureness
 from sigdask.comparison.table import Coded
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
+from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -36,7 +37,15 @@ Integers = NDArray[np.int64]
 FEWEST_UNITS = 2
 ONE_UNIT = "one unit alone tells nothing of others"
 NO_SUM = "what is scored is a set brought together over units, no sum of them, which resampled units would not give"
+CONSTANT = "every unit has the same difference, so nothing shows how much differences vary"
+NO_ITEM_DIFFERS = "no item differs, and the interval is conditional on how many do"
+NOT_BINARY = "the conditional exact interval is of scores of 0 and 1 of single items"
+COARSE = "scores are of so unequal size that sums of the small ones cannot be told apart beside the large ones"
 NO_MEAN = "the test can be inverted for means alone: what a shift of the difference does to other scores is not known"
+
+
+REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
+"""Why comparisons of a panel that has intervals may have none."""
 
 
 class Group(Protocol):
@@ -79,7 +88,7 @@ class Sought:
     confidence: float
 
     @staticmethod
-    def of(exchange: Exchange, wanted: Sureness) -> Sought:
+    def of(exchange: Exchange, wanted: Sureness, alternative: Alternative = "two-sided") -> Sought:
         """Decide which interval each comparison has."""
         listed = exchange.comparisons
         panels, panel, row, column = with_every_unit(exchange.asked, listed)
@@ -93,10 +102,11 @@ class Sought:
                 continue
             trials = int(listed.n_trials[own[0]])
             for kind, some in _kinds(one, *where, wanted, is_item=listed.counts.unit == "item"):
-                if kind == "":
-                    why |= dict.fromkeys(own[some].tolist(), NO_MEAN)
+                if kind in REASONS:
+                    why |= dict.fromkeys(own[some].tolist(), kind)
                     continue
-                groups.append(_group(kind, one, own[some], where[0][some], where[1][some], wanted, trials))
+                here = own[some], where[0][some], where[1][some]
+                groups.append(_group(kind, one, *here, wanted, trials, alternative))
         return Sought(len(listed), tuple(groups), why, wanted.confidence)
 
     @property
@@ -147,27 +157,47 @@ def _refusal(panel: ComparedPanel) -> str | None:
 def _kinds(
     panel: ComparedPanel, row: Integers, column: Integers, wanted: Sureness, *, is_item: bool
 ) -> Iterator[tuple[str, Integers]]:
-    """Yield kinds of interval with the comparisons that have them, by their places; no kind where there is none."""
+    """Yield kinds of interval, or reasons for none, with the comparisons that have them, by their places."""
     if not isinstance(panel, Panel):
-        yield ("" if wanted.kind == "inversion" else "outputs"), np.arange(len(row))
+        no_kind = {"inversion": NO_MEAN, CONDITIONAL: NOT_BINARY}
+        constant = panel.n_discordant[row, column] == 0
+        for kind, rows in ((CONSTANT, constant), (no_kind.get(wanted.kind, "outputs"), ~constant)):
+            if rows.any():
+                yield kind, np.flatnonzero(rows)
         return
-    is_mean = np.array(panel.linear)[column]
-    inverted = "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
-    kinds = np.full(len(row), "bootstrap", object)
-    if wanted.kind == "auto" and panel.n_units > MANY_UNITS and wanted.resamples is None:
-        kinds[:] = "normal"
-    elif wanted.kind == "auto":
-        kinds[is_mean] = inverted
-    if wanted.kind == "auto":
-        if is_item:
-            kinds[are_matched(panel)[row, column]] = "tango"
-    elif wanted.kind == "inversion":
-        kinds[:] = np.where(is_mean, inverted, "")
-    if wanted.kind == "auto" and (resampled := np.flatnonzero((kinds == "bootstrap") | (kinds == inverted))).size:
+    kinds = _kinds_of_sums(panel, row, column, wanted)
+    if is_item and wanted.kind in {"auto", CONDITIONAL}:
+        is_matched = are_matched(panel)[row, column]
+        kinds[is_matched] = TANGO if wanted.kind == "auto" else CONDITIONAL
+        if wanted.kind == CONDITIONAL:
+            kinds[is_matched & (panel.n_discordant[row, column] == 0)] = NO_ITEM_DIFFERS
+    resampled = np.flatnonzero((kinds == "bootstrap") | (kinds == _inverted(panel)))
+    if wanted.kind == "auto" and resampled.size:
         yield "bootstrap", resampled  # of means for the sake of both scores: that of the difference comes after
         kinds[kinds == "bootstrap"] = None
     for kind in dict.fromkeys(each for each in kinds.tolist() if each is not None):
         yield kind, np.flatnonzero(kinds == kind)
+
+
+def _inverted(panel: Panel) -> str:
+    return "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
+
+
+def _kinds_of_sums(panel: Panel, row: Integers, column: Integers, wanted: Sureness) -> NDArray[np.object_]:
+    """Return kinds of interval, or reasons for none, but for scores of 0 and 1."""
+    is_mean = np.array(panel.linear)[column]
+    kinds = np.full(len(row), "bootstrap", object)
+    if wanted.kind == "auto" and panel.n_units > MANY_UNITS and wanted.resamples is None:
+        kinds[:] = "normal"
+    elif wanted.kind == "auto":
+        kinds[is_mean] = _inverted(panel)
+    elif wanted.kind == "inversion":
+        kinds[:] = np.where(is_mean, _inverted(panel), NO_MEAN)
+    elif wanted.kind == CONDITIONAL:
+        kinds[:] = NOT_BINARY
+    kinds[np.array([panel.is_coarse(m) for m in range(len(panel.metrics))])[column]] = COARSE
+    kinds[are_constant(panel)[row, column]] = CONSTANT
+    return kinds
 
 
 def _group(
@@ -178,6 +208,7 @@ def _group(
     column: Integers,
     wanted: Sureness,
     trials: int,
+    alternative: Alternative,
 ) -> Group:
     if isinstance(panel, OutputsPanel):
         return ResampledOutputs.of(panel, own, wanted)
@@ -185,8 +216,8 @@ def _group(
     rows, columns = np.unique(row), np.unique(column)
     part = panel.part(rows, columns.tolist())
     at = np.searchsorted(rows, row), np.searchsorted(columns, column)
-    if kind == "tango":
-        return MatchedItems(part, own, *at, wanted.confidence)
+    if kind in {TANGO, CONDITIONAL}:
+        return MatchedItems(part, own, *at, wanted.confidence, kind, alternative)
     if kind == "normal":
         return Normal(part, own, *at, wanted.confidence)
     if kind == "enumerated":

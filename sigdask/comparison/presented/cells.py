@@ -16,6 +16,7 @@ METHODS = {
     "bootstrap-percentile": "percentile bootstrap",
     "tango": "Tango's score interval",
     "inversion": "the test inverted",
+    "conditional-exact": "conditional exact interval",
     "normal": "normal, by the jackknife",
 }
 """Words for how intervals are had."""

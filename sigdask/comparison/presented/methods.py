@@ -42,6 +42,8 @@ INTERVALS = {
     "bootstrap-percentile": "percentiles of the paired bootstrap",
     "tango": "Tango's score method [[tango1998]]",
     "inversion": "inversion of the randomization test [[garthwaite1996]]",
+    "conditional-exact": "the limits of Clopper and Pearson for the share of wins among the items that differ "
+    "[[clopper1934]], conditional on their number",
     "normal": "a normal approximation with the jackknife's standard error",
 }
 COMPUTED = {

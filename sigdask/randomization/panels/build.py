@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, of_pairs, rows_of
-from sigdask.counts.lattice import COUNTS, Lattice, Scale, lattice_for
+from sigdask.counts.lattice import COUNTS, CoarseLattice, Lattice, Scale, lattice_for, lost
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.contents import of_column, unit_hashes
@@ -19,6 +19,9 @@ from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, Units
 
 MOST_SUMMED = 2**62
+
+MOST_NUMBERS = 2**20
+"""Scores of pairs that are looked at together."""
 
 LARGEST_SUM = 1e304
 """Of real scores: differences of sums, and some multiples of them, then stay within float64."""
@@ -105,10 +108,17 @@ class Sharing:
         names, fields, held = tuple(found), tuple(found.values()), metrics[0].held
         scales = _scales(fields, _rounding(metrics, counts), counts)
         of_scales = [_of_scales(own, pairs, counts.n_items) for own in scales.values()]
-        numbers = numbered(of_items(counts, pairs, held), *(codes for codes, _ in of_scales))
+        lossy = [_lossy(fields[f], *of_scale, pairs, counts) for f, of_scale in zip(scales, of_scales, strict=True)]
+        alone = np.where(np.any(lossy, axis=0), np.arange(1, len(pairs) + 1), 0) if lossy else np.zeros(len(pairs))
+        numbers = numbered(of_items(counts, pairs, held), *(codes for codes, _ in of_scales), alone)
         groups = []
         for members in rows_of(numbers):
-            own = dict(zip(scales, (lattices[int(codes[members[0]])] for codes, lattices in of_scales), strict=True))
+            first = members[0]
+            found_here = (
+                _coarse(lattices[int(codes[first])]) if is_lossy[first] else lattices[int(codes[first])]
+                for (codes, lattices), is_lossy in zip(of_scales, lossy, strict=True)
+            )
+            own = dict(zip(scales, found_here, strict=True))
             groups.append((members, tuple(own.get(f, COUNTS) for f in range(len(fields)))))
         bound = tuple(
             PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
@@ -154,6 +164,28 @@ def _of_scales(
         return found
 
     return of_pairs(codes, pairs, lattice), list(lattices)
+
+
+def _lossy(
+    field: NDArray[Any], codes: NDArray[np.int64], lattices: Sequence[Lattice], pairs: NDArray[np.int64], counts: Counts
+) -> NDArray[np.bool_]:
+    """Say which pairs have differences in a field that are smaller than a step of their lattice, shape (n_pairs,)."""
+    found = np.zeros(len(pairs), np.bool_)
+    if field.shape[1] == 1 or not any(lattice.slack for lattice in lattices):
+        return found
+    values = np.column_stack([_column(field, s, counts) for s in range(counts.n_systems)])
+    size = max(MOST_NUMBERS // max(len(values), 1), 1)
+    for code, lattice in enumerate(lattices):
+        rows = np.flatnonzero(codes == code) if lattice.slack else []
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            a, b = (values[:, side] for side in pairs[some].T)
+            found[some] = lost(a, b, lattice).any(axis=0)
+    return found
+
+
+def _coarse(lattice: Lattice) -> CoarseLattice:
+    return CoarseLattice(exponent=lattice.exponent, rounding=getattr(lattice, "rounding", 0))
 
 
 def joint(
@@ -296,9 +328,11 @@ def _summed(
     totals = np.empty((len(systems), len(fields)), np.int64)
     contents = np.empty((len(systems), len(fields)), np.uint64)
     for f, field in enumerate(fields):
+        moves = _moves(field[rows][:, systems], lattices[f]) if isinstance(lattices[f], CoarseLattice) else None
         for k, system in enumerate(systems):
             column = field[:, 0 if field.shape[1] == 1 else system][rows]
             integers = lattices[f].integers(column) if column.dtype.kind == "f" else _within_bounds(column)
+            integers = integers if moves is None else integers + moves[:, k]
             sums = _unit_sums(integers, index, n_units)
             totals[k, f] = sums.sum(dtype=np.int64)
             contents[k, f] = of_column(sums, hashes, lattices[f])
@@ -306,6 +340,17 @@ def _summed(
                 summed = summed.astype(needed, order="F")
             summed[:, k, f] = sums
     return summed, totals, contents
+
+
+def _moves(both: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
+    """Return the steps that keep small differences of the two systems of a coarse lattice, shape (n_items, 2).
+
+    The larger of two numbers that the lattice does not tell apart is moved away from the smaller one.
+    """
+    a, b = both.T
+    signs = lost(a, b, lattice)
+    of_a = np.abs(a) > np.abs(b)
+    return np.column_stack([np.where(of_a, signs, 0), np.where(of_a, 0, -signs)])
 
 
 def _rows(summed: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import canonical_column
 from sigdask.counts.factors import Factor
 from sigdask.counts.grouping import numbered, rows_of
-from sigdask.counts.lattice import TIE
+from sigdask.counts.lattice import TIE, CoarseLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -179,10 +179,15 @@ class Panel(ScoredSums):
         """Whether a score is a mean over what no swap can change."""
         return self.linear[column]
 
+    def is_coarse(self, column: int) -> bool:
+        """Whether a metric's scores differ by less than a step of their lattice somewhere."""
+        return any(isinstance(self.lattices[f], CoarseLattice) for f in self.compared(column))
+
     def step(self, column: int) -> float:
-        """Return how finely scores are told apart; 0 where that is exactly."""
+        """Return how finely scores are told apart; 0 where that is exactly, below 0 where some differ by less."""
         lattices = [self.lattices[f] for f in self.metrics[column].fields]
-        return max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
+        found = max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
+        return -found if self.is_coarse(column) else found
 
     @property
     def undefined(self) -> NDArray[np.float64]:
