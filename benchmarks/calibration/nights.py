@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from benchmarks.calibration.scenarios import Rng, thousandths
 from sigdask import compare_all
 from sigdask.counts import Counts
 from sigdask.gate import Evidence, NotWorse, judge
-from sigdask.statistics.online_fdr import levels
+from sigdask.statistics.online_fdr import levels, levels_before
 
 ALPHA, N_NIGHTS, N_UNITS = 0.05, 60, 30
 LOSS = 3.0
@@ -26,7 +27,9 @@ def cases() -> list[Case]:
     return [
         Case("gates", "5 systems as good as the baseline, 30 units", no_loss, 4_000, 50),
         *(Case("nights", f"{N_NIGHTS} nights, {100 * losses:g} % with a loss, {what}", partial(alarms, losses, shared), 4_000, 100)
-          for what, shared in (("independent", 0.0), ("on one test set, r = 0.5", 0.5)) for losses in (0.0, 0.2)),
+          for what, shared in (("independent", 0.0), ("on one test set, r = 0.5", 0.5)) for losses in (0.0, 0.1, 0.2)),
+        *(Case("power of nights", f"{N_NIGHTS} nights, {100 * losses:g} % with a loss, independent", partial(caught, losses), 4_000, 100)
+          for losses in (0.1, 0.2)),
     ]  # fmt: skip
 
 
@@ -59,10 +62,32 @@ def alarms(losses: float, shared: float, rng: Rng, n_sets: int) -> Outcomes:
     }
 
 
+def caught(losses: float, rng: Rng, n_sets: int) -> Outcomes:
+    """Return the share of the nights with a loss that each online rule alarms in."""
+    worse = rng.random((n_sets, N_NIGHTS)) < losses
+    p = special.ndtr(-(rng.standard_normal((n_sets, N_NIGHTS)) + LOSS * worse))
+    p, worse = (own[worse.any(axis=1)] for own in (p, worse))
+    found = {
+        "LORD++": alarms_of(p, "lord++"),
+        "LORD++ with the weights before": alarms_of(p, "lord++", levels_before),
+        "LOND": alarms_of(p, "lond"),
+        "LOND with the weights before": alarms_of(p, "lond", levels_before),
+        "each night at 0.05": p <= ALPHA,
+    }
+    return {
+        name: Outcome((alarm & worse).sum(axis=1) / worse.sum(axis=1), should="nothing")
+        for name, alarm in found.items()
+    }
+
+
+def alarms_of(p: NDArray[np.float64], rule: str, levels_of: Callable[..., list[float]] = levels) -> NDArray[np.bool_]:
+    """Return in which nights an online rule alarms, shape (n_sets, n_nights)."""
+    return np.array([own <= np.array(levels_of(own.tolist(), ALPHA, rule)[:-1]) for own in p])
+
+
 def false_share(p: NDArray[np.float64], worse: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:
     """Return the share of false alarms of each run, shape (n_sets,)."""
-    alarm = np.array([own <= np.array(levels(own.tolist(), ALPHA, rule)[:-1]) for own in p])
-    return _share(alarm, worse)
+    return _share(alarms_of(p, rule), worse)
 
 
 def _share(alarm: NDArray[np.bool_], worse: NDArray[np.bool_]) -> NDArray[np.float64]:

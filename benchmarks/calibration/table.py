@@ -52,6 +52,7 @@ TITLES = {
     ),
     "gates": ("", "Share of runs that fail."),
     "nights": ("", "Mean share of false alarms among the alarms of a sequence of nights."),
+    "power of nights": ("", "Share of the nights with a loss in which there is an alarm."),
     "rankings": (
         "two measures, equally good, of 200 candidates",
         "Share of lists in which a difference is found at 0.05; n = 20, 50 and 100.",

@@ -8,6 +8,7 @@ from sigdask.gate.coverage import asks_for, rows_covered
 from sigdask.gate.judge import judge
 from sigdask.gate.not_worse import check_direction, detectable
 from sigdask.gate.rules import (
+    FALSE_ALARMS_PER_YEAR,
     Equivalent,
     Evidence,
     Fdr,
@@ -25,7 +26,7 @@ from sigdask.gate.rules import (
 )
 
 __all__ = [
-    "Equivalent", "Evidence", "Fdr", "Finding", "GateVerdict", "Key", "NonInferior", "NotWorse", "Rule",
-    "RuleVerdict", "Shown", "WithinMargin", "asks_for", "check_direction", "detectable", "judge", "key_of", "name_of",
-    "rows_covered",
+    "FALSE_ALARMS_PER_YEAR", "Equivalent", "Evidence", "Fdr", "Finding", "GateVerdict", "Key", "NonInferior",
+    "NotWorse", "Rule", "RuleVerdict", "Shown", "WithinMargin", "asks_for", "check_direction", "detectable", "judge",
+    "key_of", "name_of", "rows_covered",
 ]  # fmt: skip

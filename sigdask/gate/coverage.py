@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.table import Coded, Table
-from sigdask.gate.rules import Evidence, Fdr, Finding, Key, Rule, key_of
+from sigdask.gate.rules import Evidence, Fdr, Finding, Key, NotWorse, Rule, key_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +32,10 @@ class Basis:
         For the expected number of false alarms.
     sizes : mapping of tuple of str to int
         Comparisons of each family.
+    n_shared : int
+        Comparisons of all rules that share the false alarms of a year.
+    alpha : float or None
+        The level of the plan's tables, which is not the gate's.
     """
 
     table: Table
@@ -40,16 +44,25 @@ class Basis:
     fdr: Fdr
     runs_per_year: float
     sizes: Mapping[tuple[str, ...], int]
+    n_shared: int = 0
+    alpha: float | None = None
 
     @staticmethod
-    def of(table: Table, evidence: Evidence, family: str, fdr: Fdr, runs_per_year: float) -> Basis:
-        """Count the comparisons of each family."""
+    def of(
+        rules: Sequence[Rule], table: Table, evidence: Evidence, family: str, fdr: Fdr, runs_per_year: float
+    ) -> Basis:
+        """Count the comparisons of each family, and of the rules that share a level."""
         codes = np.column_stack([table.test_set.codes, table.metric.codes])
         found, n_rows = np.unique(codes, axis=0, return_counts=True)
         sizes = Counter[tuple[str, ...]]()
         for (test_set, metric), n in zip(found.tolist(), n_rows.tolist(), strict=True):
             sizes[_family(family, table.test_set.values[test_set], table.metric.values[metric].name)] += n
-        return Basis(table, evidence, family, fdr, runs_per_year, sizes)
+        n_shared = sum(
+            len(rows_covered(rule, table, evidence.baselines))
+            for rule in rules
+            if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
+        )
+        return Basis(table, evidence, family, fdr, runs_per_year, sizes, n_shared, table.alpha)
 
     def family_of(self, result: Result) -> tuple[str, ...]:
         """Return what names the family that the plan adjusted a result in."""

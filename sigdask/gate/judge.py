@@ -43,14 +43,14 @@ def judge(
     InputError
         The results cannot answer a rule; it says why.
     """
-    basis = Basis.of(found, evidence, family, fdr, runs_per_year)
+    basis = Basis.of(rules, found, evidence, family, fdr, runs_per_year)
     return GateVerdict(tuple(_verdict(rule, basis) for rule in rules))
 
 
 def _verdict(rule: Rule, basis: Basis) -> RuleVerdict:
     covered = list(covered_by(rule, basis.table, basis.evidence.baselines))
     if not covered:
-        notes = ("speaks of no comparison: nothing was shown",)
+        notes: tuple[str, ...] = ("speaks of no comparison: nothing was shown",)
         return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, notes)
     verdict = not_worse(rule, covered, basis) if isinstance(rule, NotWorse) else within_margin(rule, covered, basis)
     baselines = basis.evidence.baselines
@@ -65,4 +65,4 @@ def _without(verdict: RuleVerdict, absent: Sequence[Key]) -> RuleVerdict:
     more = f", and {len(absent) - 1:,} more" if len(absent) > 1 else ""
     note = f"not compared, no item in common: {a} and {b} by {metric} on {where}{more}"
     passed = verdict.passed and isinstance(verdict.rule, NotWorse)
-    return replace(verdict, passed=passed, notes=(*verdict.notes, note))
+    return replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=verdict.n_blind + len(absent))

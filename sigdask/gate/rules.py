@@ -15,6 +15,9 @@ Fdr = Literal["none", "lord++", "lond"]
 POWER = 0.8
 """Of detecting what is stated as the smallest detectable difference."""
 
+FALSE_ALARMS_PER_YEAR = 4.0
+"""Of a gate that says nothing else; docs/howto/nights.md has the simulation that it was chosen by."""
+
 Key = tuple[str, str | None, str, str, str]
 """Test set, value of the subset, A, B, metric."""
 
@@ -29,7 +32,8 @@ class NotWorse:
     Attributes
     ----------
     alpha : float
-        Level of the rule as a whole; with an online rule, the share of false alarms among alarms.
+        Level of the rule as a whole, or the most that it may be where there is `false_alarms_per_year`; with an online
+        rule, the share of false alarms among alarms.
     adjust : {"holm", "plan", "none"}
         How the p-values of its comparisons are adjusted: by Holm over all of them, as the plan did
         (within each of its families), or not at all.
@@ -40,6 +44,9 @@ class NotWorse:
     detectable : {"normal", "simulated"}
         How the smallest loss that could be detected is found: by the normal approximation, or by samples of the
         observed units that are judged by the test itself. No verdict depends on it.
+    false_alarms_per_year : float or None
+        The level of each run is this number divided by the runs a year. Rules that have it share it by their numbers
+        of comparisons, so that every comparison has the same part of it. The level does not depend on earlier runs.
     """
 
     alpha: float
@@ -48,6 +55,7 @@ class NotWorse:
     test_sets: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     detectable: Literal["normal", "simulated"] = "normal"
+    false_alarms_per_year: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +149,17 @@ class Evidence:
     shown : mapping of (NonInferior or Equivalent, Key) to Shown
         Tests of non-inferiority and equivalence.
     history : mapping of str to sequence of float
-        Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose inputs did not
+        Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose comparisons did not
         change left out.
+    levels : mapping of str to sequence of float
+        Rule to the levels that those runs were held against, and the level of this run where it repeats one. By
+        default those of the formula.
+    repeats : mapping of str to int
+        Rule to the earlier run with the same outputs in all of the rule's comparisons: one observation.
+    known : mapping of (str, Key) to int
+        Rule and comparison that failed in an earlier run, to the first such run, if its outputs have not changed since.
+    n_runs : int
+        Runs of the last 365 days with new inputs, this one included.
     absent : tuple of Key
         Comparisons that could not be made: one of the systems has no such item.
     losses : mapping of str to Detecting
@@ -153,6 +170,10 @@ class Evidence:
     spreads: Mapping[Key, float] = field(default_factory=dict)
     shown: Mapping[tuple[WithinMargin, Key], Shown] = field(default_factory=dict)
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    repeats: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[tuple[str, Key], int] = field(default_factory=dict)
+    n_runs: int = 0
     absent: tuple[Key, ...] = ()
     losses: Mapping[str, Detecting] = field(default_factory=dict)
 
@@ -162,6 +183,10 @@ class Evidence:
             {**self.spreads, **other.spreads},
             {**self.shown, **other.shown},
             {**self.history, **other.history},
+            {**self.levels, **other.levels},
+            {**self.repeats, **other.repeats},
+            {**self.known, **other.known},
+            max(self.n_runs, other.n_runs),
             (*self.absent, *other.absent),
             {**self.losses, **other.losses},
         )
@@ -195,6 +220,10 @@ class Finding:
         From which on it would be shown; infinite where none would, None where it is not known.
     n_better, n_worse : int or None
         Items that only the system has right, and only the baseline, of 0/1 scores.
+    level : float or None
+        What p was held against.
+    since : int or None
+        The run that raised this alarm first, where the outputs have not changed since: it is no new alarm.
     """
 
     key: Key
@@ -209,6 +238,8 @@ class Finding:
     smallest_margin: float | None = None
     n_better: int | None = None
     n_worse: int | None = None
+    level: float | None = None
+    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +264,14 @@ class RuleVerdict:
         Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
     notes : tuple of str
         On the whole.
+    fdr : {"none", "lord++", "lond"}
+        The online rule that gave the level.
+    least_level : float or None
+        What the smallest p of all comparisons must be at most, before it is adjusted; None where the plan adjusts.
+    repeats : int or None
+        The earlier run whose observation this one repeats.
+    n_blind : int
+        Comparisons that could not fail, whatever happened; and those that could not be made.
     """
 
     rule: Rule
@@ -243,6 +282,10 @@ class RuleVerdict:
     findings: tuple[Finding, ...]
     alarms_per_year: float
     notes: tuple[str, ...]
+    fdr: Fdr = "none"
+    least_level: float | None = None
+    repeats: int | None = None
+    n_blind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +304,13 @@ class GateVerdict:
     def passed(self) -> bool:
         """Whether every rule holds."""
         return all(rule.passed for rule in self.rules)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the gate fails for more than alarms that an earlier run raised for the same outputs."""
+        failed = [rule for rule in self.rules if not rule.passed]
+        findings = [finding for rule in failed for finding in rule.findings if not finding.passed]
+        return bool(failed) and (not findings or any(finding.since is None for finding in findings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -283,8 +333,12 @@ def name_of(rule: Rule) -> str:
     --------
     >>> name_of(NotWorse(0.01))
     'not-worse(alpha=0.01, adjust=holm)'
+    >>> name_of(NotWorse(0.05, false_alarms_per_year=4.0))
+    'not-worse(alpha=0.05, adjust=holm, false_alarms_per_year=4)'
     """
     kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
     given = {k: v for k, v in asdict(rule).items() if v and k != "detectable"}
+    if "false_alarms_per_year" in given:
+        given["false_alarms_per_year"] = f"{given['false_alarms_per_year']:g}"
     written = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in given.items()]
     return f"{kind}({', '.join(written)})"

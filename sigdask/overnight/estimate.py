@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sigdask import clusters, formats
 from sigdask import metrics as known
 from sigdask.clusters.description import Description
-from sigdask.comparison.comparisons import bind
+from sigdask.comparison.comparisons import Comparisons, bind
 from sigdask.comparison.request import pairs_of
 from sigdask.counts import Counts
 from sigdask.engine.extracting import Spread
 from sigdask.engine.tasks import seconds_per_trial, timed_longer
 from sigdask.errors import InputError
-from sigdask.gate import NotWorse, asks_for, check_direction
+from sigdask.gate import NotWorse, Rule, asks_for, check_direction
 from sigdask.machine import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
@@ -147,7 +149,19 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_trials=int(sampled.max(initial=0)),
         seconds=_seconds(study.jobs),
         warnings=counts.warnings,
+        n_gated=tuple(_n_gated(rule, asked, counts, comparisons) for rule in (plan.gate.rules if plan.gate else ())),
     )
+
+
+def _n_gated(rule: Rule, asked: TestSet, counts: Counts, comparisons: Comparisons) -> int:
+    """Return how many comparisons of a test set a rule speaks of."""
+    baseline = rule.baseline or asked.baseline
+    if (rule.test_sets and asked.name not in rule.test_sets) or baseline not in counts.systems:
+        return 0
+    place = counts.systems.index(baseline)
+    asks = np.array([asks_for(rule, metric.name) for metric in comparisons.metrics], np.bool_)
+    speaks = ((comparisons.a == place) | (comparisons.b == place)) & asks[comparisons.metric]
+    return int(np.count_nonzero(speaks))
 
 
 def _ranked(asked: RankedCandidates) -> Cost:

@@ -40,7 +40,7 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
     folder : Path
         The plan's, where the command runs.
     """
-    if to.when == "failed" and verdict.passed:
+    if (to.when != "always" and verdict.passed) or (to.when == "new" and not verdict.is_new):
         return
     ending = "passed" if verdict.passed else "failed"
     fields = {"plan": name, "text": f"{name}: {render(verdict)}", **verdict.to_dict()}

@@ -53,8 +53,11 @@ TAIL = """
 # A page that needs nothing else.
 html = "{name}-{{date}}.html"
 
-# A gate: the run fails, with status 1, where a system is significantly worse than the baseline.
+# A gate: the run fails, with status 1, where a system is significantly worse than the baseline. Its level is that of
+# so many false alarms a year, in as many runs.
 # [gate]
+# false_alarms_per_year = 4
+# runs_per_year = 365
 # rules = [{{ rule = "not-worse", baseline = {first} }}]
 """
 

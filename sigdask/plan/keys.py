@@ -250,7 +250,13 @@ class NotWorseKeys:
     __pydantic_config__ = CLOSED
 
     rule: Literal["not-worse"]
-    alpha: Annotated[Share | None, Field(description="By default the plan's.")] = None
+    alpha: Annotated[
+        Share | None,
+        Field(
+            description="Level of the rule in each run. By default the gate's false_alarms_per_year gives the level; "
+            "with fdr it is the plan's alpha."
+        ),
+    ] = None
     adjust: Annotated[
         Literal["holm", "plan", "none"] | None,
         Field(description="By Holm over all its comparisons, as the plan, or not; by default as the plan if it does."),
@@ -308,7 +314,24 @@ class GateKeys:
     runs_per_year: Annotated[
         float, Field(strict=True, gt=0, le=1e6, description="For the expected number of false alarms.")
     ] = 365
-    fdr: Annotated[Fdr, Field(description="Online false-discovery rule over the history of runs.")] = "none"
+    false_alarms_per_year: Annotated[
+        float | None,
+        Field(
+            strict=True,
+            gt=0,
+            le=1e6,
+            description="Runs a year in which not-worse rules may fail though nothing is worse, in expectation. "
+            "Divided by runs_per_year it is each run's level over all comparisons of these rules, at most alpha. "
+            "By default 4 for rules without an alpha of their own, unless fdr is given.",
+        ),
+    ] = None
+    fdr: Annotated[
+        Fdr,
+        Field(
+            description="Online false-discovery rule over the history of runs. Its level falls with every quiet run; "
+            "false_alarms_per_year keeps it."
+        ),
+    ] = "none"
     junit: Annotated[Text | None, Field(description="JUnit XML to write, for CI.")] = None
     json: Annotated[Text | None, Field(description="JSON to write.")] = None
     command: Annotated[Names | None, Field(description="Program and arguments to run at the end, no shell.")] = None
@@ -321,7 +344,10 @@ class GateKeys:
     webhook_body: Annotated[
         Text | None, Field(description="File of a Jinja template of the JSON to post instead, for chat programs.")
     ] = None
-    when: Annotated[Literal["always", "failed"], Field(description="Which ends are told.")] = "failed"
+    when: Annotated[
+        Literal["always", "failed", "new"],
+        Field(description="Which ends are told; new: failures for other outputs than those that failed before."),
+    ] = "failed"
     timeout: Annotated[
         float, Field(strict=True, gt=0, le=3600, description="Seconds to wait for command or webhook.")
     ] = 30

@@ -231,8 +231,8 @@ class Tell:
         URL that the gate's JSON is sent to.
     body : str or None
         Template of what is sent there instead (`sigdask.gate.bodies`).
-    when : {"always", "failed"}
-        Which ends are told.
+    when : {"always", "failed", "new"}
+        Which ends are told; new: failures for other outputs than those that failed before.
     timeout : float
         Seconds to wait for either.
     """
@@ -240,7 +240,7 @@ class Tell:
     command: tuple[str, ...] = ()
     webhook: str | None = None
     body: str | None = None
-    when: Literal["always", "failed"] = "failed"
+    when: Literal["always", "failed", "new"] = "failed"
     timeout: float = 30.0
 
 
@@ -360,6 +360,8 @@ class Cost:
         On one core of this machine, the second run and the family included.
     warnings : tuple of str
         What the reader noticed.
+    n_gated : tuple of int
+        Comparisons that each rule of the gate speaks of.
     """
 
     test_set: str
@@ -373,3 +375,4 @@ class Cost:
     n_trials: int
     seconds: float
     warnings: tuple[str, ...]
+    n_gated: tuple[int, ...] = ()

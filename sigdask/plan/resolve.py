@@ -17,7 +17,7 @@ from sigdask.comparison.stopping.beside import adjustment_beside
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source
 from sigdask.formats.places.handwritten import text_of
-from sigdask.gate import Equivalent, NonInferior, NotWorse, Rule, bodies
+from sigdask.gate import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule, bodies
 from sigdask.options import Adjust
 from sigdask.plan import paths
 from sigdask.plan.across import check_across, check_comparisons
@@ -268,8 +268,13 @@ def _gate(own: GateKeys, keys: PlanKeys, at: _Place) -> Gate:
         when=own.when,
         timeout=own.timeout,
     )
+    if own.fdr != "none" and own.false_alarms_per_year is not None:
+        text = (
+            f'found {own.false_alarms_per_year:g} and fdr = "{own.fdr}", expected one of the two; each gives the level'
+        )
+        at.complain(("gate", "false_alarms_per_year"), text)
     return Gate(
-        rules=tuple(_rule(rule, keys) for rule in own.rules),
+        rules=tuple(_rule(rule, keys, own) for rule in own.rules),
         runs_per_year=own.runs_per_year,
         fdr=own.fdr,
         junit=at.path(("gate", "junit"), own.junit, paths.writable),
@@ -278,7 +283,7 @@ def _gate(own: GateKeys, keys: PlanKeys, at: _Place) -> Gate:
     )
 
 
-def _rule(rule: Any, keys: PlanKeys) -> Rule:
+def _rule(rule: Any, keys: PlanKeys, gate: GateKeys) -> Rule:
     shared = {
         "alpha": rule.alpha or keys.alpha,
         "baseline": rule.baseline,
@@ -290,7 +295,12 @@ def _rule(rule: Any, keys: PlanKeys) -> Rule:
     if isinstance(rule, EquivalentKeys):
         return Equivalent(margin=rule.margin, **shared)
     adjust: Literal["holm", "plan", "none"] = "holm" if keys.adjust in {None, "none"} else "plan"
-    return NotWorse(adjust=rule.adjust or adjust, detectable=rule.detectable, **shared)
+    false_alarms = gate.false_alarms_per_year
+    if false_alarms is None and rule.alpha is None and gate.fdr == "none":
+        false_alarms = FALSE_ALARMS_PER_YEAR
+    return NotWorse(
+        adjust=rule.adjust or adjust, detectable=rule.detectable, false_alarms_per_year=false_alarms, **shared
+    )
 
 
 def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sigdask.plan.model import CANDIDATE, Cost
+from sigdask.gate import FALSE_ALARMS_PER_YEAR, NotWorse, name_of
+from sigdask.gate.not_worse import level_of_run
+from sigdask.plan.model import CANDIDATE, Cost, Gate
 from sigdask.report.layout import lay_out
+from sigdask.statistics.online_fdr import levels
+from sigdask.statistics.rounding import low_text
 from sigdask.writing import duration, printable
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
 
-def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: int | None = None) -> str:
+def render(
+    name: str, costs: Sequence[Cost], n_threads: int | None, *, gate: Gate | None = None, width: int | None = None
+) -> str:
     """Return the costs as text.
 
     Parameters
@@ -22,6 +28,8 @@ def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: in
         Of each test set.
     n_threads : int or None
         Over which the work is spread; None where the cluster is elsewhere.
+    gate : Gate, optional
+        The plan's: the level of each rule is told.
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
@@ -33,7 +41,46 @@ def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: in
         for c in costs
     ]  # fmt: skip
     lines = [lay_out(NAMES, rows, width), *_notes(costs)]
-    return "\n".join([*lines, *_summary(name, costs, n_threads)])
+    return "\n".join([*lines, *_summary(name, costs, n_threads), *map(printable, _levels(gate, costs))])
+
+
+def _levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
+    """Say what each `not-worse` rule of a gate is held against."""
+    if gate is None:
+        return
+    n_gated = [sum(c.n_gated[k] for c in costs if c.n_gated) for k in range(len(gate.rules))]
+    n_shared = sum(
+        n
+        for rule, n in zip(gate.rules, n_gated, strict=True)
+        if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
+    )
+    for k, (rule, n) in enumerate(zip(gate.rules, n_gated, strict=True)):
+        if not isinstance(rule, NotWorse):
+            continue
+        level = level_of_run(rule, n, n_shared, gate.fdr, gate.runs_per_year)
+        over = f"{n:,} comparison{'' if n == 1 else 's'}"
+        least = level / n if n and rule.adjust != "plan" else level
+        first = f" ({low_text(least)} for the smallest p)" if least < level else ""
+        if gate.fdr == "none":
+            yield f"gate: {name_of(rule)}: level {low_text(level)} each night over {over}{first}"
+        else:
+            after = [levels([1.0] * nights, rule.alpha, gate.fdr)[-1] for nights in (30, 365)]
+            steady = FALSE_ALARMS_PER_YEAR / gate.runs_per_year
+            yield (
+                f"gate: {name_of(rule)}: {gate.fdr}: level {low_text(level)} in the first night over {over}{first}, "
+                f"{low_text(after[0])} after 30 quiet nights, {low_text(after[1])} after 365"
+            )
+            yield (
+                f"warning: {gate.fdr} loses its power in quiet nights; false_alarms_per_year = "
+                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr holds every night against {low_text(steady)}"
+            )
+        for c in costs:
+            smallest = max(2.0 ** (1 - min(c.n_units, 1000)), 1 / (c.n_trials + 1) if c.n_trials else 0.0)
+            if c.n_gated and c.n_gated[k] and smallest > (level if rule.adjust == "plan" else least):
+                yield (
+                    f"warning: {name_of(rule)} can hardly fail on {c.test_set}: with {c.n_units:,} units"
+                    f"{f' and {c.n_trials:,} trials' if c.n_trials else ''} no two-sided p is below {smallest:.2g}"
+                )
 
 
 def _notes(costs: Sequence[Cost]) -> Iterator[str]:

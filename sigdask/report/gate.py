@@ -8,7 +8,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
-from sigdask.statistics.rounding import high_text
+from sigdask.gate.rules import POWER
+from sigdask.statistics.rounding import high_text, low_text
 from sigdask.writing import listed, printable
 
 MOST_PASSED = 5
@@ -20,10 +21,16 @@ MOST_KEPT = 50
 
 def render(verdict: GateVerdict) -> str:
     """Return the verdict as text: what failed, and why, before all else."""
-    lines = [f"gate: {'passed' if verdict.passed else f'FAILED: {_why(verdict)}'}"]
+    lines = [f"gate: {f'passed{_unseen(verdict)}' if verdict.passed else f'FAILED: {_why(verdict)}'}"]
     for rule in sorted(verdict.rules, key=lambda rule: rule.passed):
         lines += _rule(rule)
     return printable("\n".join(lines), keep="\n")
+
+
+def _unseen(verdict: GateVerdict) -> str:
+    """Say beside a verdict that the gate passed how many comparisons had no chance to fail."""
+    n = sum(rule.n_blind for rule in verdict.rules)
+    return f", but {n:,} comparison{'' if n == 1 else 's'} could not fail (see the notes)" if n else ""
 
 
 def _why(verdict: GateVerdict) -> str:
@@ -31,7 +38,8 @@ def _why(verdict: GateVerdict) -> str:
     failed = [rule for rule in verdict.rules if not rule.passed]
     named = [_compared(finding) for rule in failed for finding in rule.findings if not finding.passed]
     reasons = [note for rule in failed if _fails_as_a_whole(rule) for note in rule.notes]
-    return listed([*dict.fromkeys([*named, *reasons])], most=3, between="; ") or "see below"
+    known = "" if verdict.is_new else "; no new alarm: the outputs are those that failed before"
+    return (listed([*dict.fromkeys([*named, *reasons])], most=3, between="; ") or "see below") + known
 
 
 def _compared(finding: Finding) -> str:
@@ -44,7 +52,7 @@ def _rule(rule: RuleVerdict) -> Iterator[str]:
     failed = [f for f in rule.findings if not f.passed]
     passed = [f for f in rule.findings if f.passed]
     n_shown = MOST_PASSED if rule.passed else 0
-    yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}"
+    yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}, level {low_text(rule.level)}"
     for finding in failed + passed[:n_shown]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
     if len(passed) > n_shown:
@@ -70,10 +78,13 @@ def recorded_text(kept: Mapping[str, Any]) -> str:
     """
     lines = [f"gate: {'passed' if kept['passed'] else 'FAILED'}"]
     for rule in kept["rules"]:
+        if rule["passed"] and "level" in rule:
+            lines += [f"  passed  {rule['name']}, level {low_text(rule['level'])}"]
         if not rule["passed"]:
             failed = [finding["text"] for finding in rule["findings"] if not finding["passed"]]
             more = rule["n_failed"] - len(failed)
-            lines += [f"  FAILED  {rule['name']}", *(f"      ! {text}" for text in failed)]
+            level = f", level {low_text(rule['level'])}" if "level" in rule else ""
+            lines += [f"  FAILED  {rule['name']}{level}", *(f"      ! {text}" for text in failed)]
             lines += [f"      and {more:,} more that failed"] if more else []
             lines += [f"      note: {note}" for note in rule["notes"]]
     return printable("\n".join(lines), keep="\n")
@@ -85,16 +96,35 @@ def _recorded(rule: RuleVerdict) -> dict[str, Any]:
     return {
         "name": rule.name,
         "passed": rule.passed,
+        "p_value": rule.p_value,
+        "level": rule.level,
+        "least_level": rule.least_level,
+        "fdr": rule.fdr,
+        "repeats": rule.repeats,
+        "n_blind": rule.n_blind,
+        "alarms_per_year": rule.alarms_per_year,
         "alarms": alarms(rule),
         "notes": list(rule.notes),
         "n_failed": len(failed),
         "n_passed": len(passed),
         "findings": [
             {"key": list(f.key), "system": f.system, "baseline": f.baseline, "gain": f.gain, "p_value": f.p_value,
-             "passed": f.passed, "text": f.text}
+             "level": f.level, "passed": f.passed, "since": f.since, "text": f.text}
             for f in (failed + passed)[:MOST_KEPT]
         ],
     }  # fmt: skip
+
+
+def levels_text(verdict: Mapping[str, Any]) -> str:
+    """Write the levels of the rules of a night, of what its record keeps; of nights that kept none nothing."""
+    return ", ".join(dict.fromkeys(low_text(rule["level"]) for rule in verdict["rules"] if "level" in rule))
+
+
+def is_alarm(verdict: Mapping[str, Any]) -> bool:
+    """Say whether a recorded gate failed for more than what an earlier run failed for with the same outputs."""
+    failed = [rule for rule in verdict["rules"] if not rule["passed"]]
+    findings = [finding for rule in failed for finding in rule["findings"] if not finding["passed"]]
+    return bool(failed) and (not findings or any(finding.get("since") is None for finding in findings))
 
 
 def reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -114,7 +144,7 @@ def _largest(findings: list[Finding]) -> str:
         return ""
     if math.isinf(max(known)):
         return "; in some of them no difference could be detected"
-    return f"; the largest loss that could be missed there: {high_text(max(known))}"
+    return f"; in each of them a loss of {high_text(max(known))} would be detected with power {POWER:g}"
 
 
 def alarms(rule: RuleVerdict) -> str:

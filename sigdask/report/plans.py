@@ -29,7 +29,7 @@ from sigdask.rankings.found import Evaluation
 from sigdask.report import independence, rankings
 from sigdask.report.figures import of_report, write_figures
 from sigdask.report.files import write_parquet, write_parts, write_whole
-from sigdask.report.gate import reasons
+from sigdask.report.gate import is_alarm, levels_text, reasons
 from sigdask.report.layout import lay_out
 from sigdask.report.looked_at import counted
 from sigdask.report.page import details, plan, write_page
@@ -78,11 +78,14 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
         when += f", ended {clock(run.ended)} after {duration(run.ended - run.started)}"
     else:
         when += f", last kept something {duration(max(now - run.updated, 0))} ago"
+    if (verdict := run.details.get("verdict")) is not None:
+        when += f"\ngate {_gate_word(run)}"
+        when += f", level {levels_text(verdict)}" if levels_text(verdict) else ""
     rows = [
         [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", percent(p.kept + p.counted, p.wanted)]
         for p in run.progress
     ]
-    lines = [printable(head), printable(when)]
+    lines = [printable(head), printable(when, keep="\n")]
     if rows:
         lines += ["", lay_out(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
         lines += ["", f"{status.have:,} of {status.wanted:,} trials ({percent(status.have, status.wanted)})"]
@@ -106,10 +109,11 @@ def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -
         versions = run.details.get("versions", {})
         rows.append(
             [str(run.number), clock(run.started), took, run.state, *([_gate_word(run)] if judged else []),
+             *([_levels(run)] if judged else []),
              f"{sum(p.comparisons for p in run.progress):,}", f"{counted:,}", f"{changed:,}",
              versions.get("sigdask", ""), run.message]
         )  # fmt: skip
-    names = ["run", "started", "took", "state", *(["gate"] if judged else []), "comparisons", "trials",
+    names = ["run", "started", "took", "state", *(["gate", "level"] if judged else []), "comparisons", "trials",
              "changed", "sigdask", ""]  # fmt: skip
     return "\n".join([*map(printable, _latest(runs)), "", lay_out(names, rows, width)])
 
@@ -119,11 +123,19 @@ def _latest(runs: Sequence[tuple[Run, int]]) -> Iterator[str]:
     (run, changed), *_ = runs
     verdict, word = run.details.get("verdict"), _gate_word(run)
     n_failed = sum(_gate_word(own) == FAILED for own, _ in runs)
+    n_alarms = sum(is_alarm(own.details["verdict"]) for own, _ in runs if _gate_word(own) == FAILED)
     gate = f", gate {word}" if word else ""
     often = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
+    if often and n_alarms < n_failed:
+        often += f", {n_alarms} of them for outputs that had not failed before"
     yield f"plan {run.plan}, run {run.number}: {run.state}{_why(run)}{gate}, {changed:,} results changed{often}"
     if verdict is not None:
         yield from (f"    ! {reason['text']}" for reason in islice(reasons(verdict), MOST_REASONS))
+
+
+def _levels(run: Run) -> str:
+    verdict = run.details.get("verdict")
+    return "" if verdict is None else levels_text(verdict)
 
 
 def _gate_word(run: Run) -> str:
@@ -194,6 +206,8 @@ def report_dict(report: Report) -> dict[str, Any]:
         "versions": run.details.get("versions", {}), "inputs": _inputs(report),
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
+    if (verdict := run.details.get("verdict")) is not None:
+        whole["gate"] = verdict
     whole["changes"] = _change_dicts(report.changes)
     beside = report.evaluations.items()
     if ranked := {name: one.as_dict() for name, one in beside if isinstance(one, Evaluation)}:
@@ -314,7 +328,7 @@ def status_dict(status: Status) -> dict[str, Any]:
         "started": iso(run.started), "updated": iso(run.updated),
         "ended": None if run.ended is None else iso(run.ended), "host": run.host, "pid": run.pid,
         "trials": status.have, "wanted": status.wanted, "trials_per_second": status.rate,
-        "seconds_left": status.seconds_left,
+        "seconds_left": status.seconds_left, "gate": run.details.get("verdict"),
         "test_sets": [
             {"test_set": p.test_set, "comparisons": p.comparisons, "reached": p.reached, "finished": p.finished,
              "trials": p.kept + p.counted, "wanted": p.wanted}

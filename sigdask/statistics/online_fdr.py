@@ -3,31 +3,47 @@
 LORD++: Ramdas, Yang, Wainwright & Jordan 2017, "Online control of the false discovery rate with
 decaying memory", for p-values independent between nights. LOND: Javanmard & Montanari 2015, "On online
 control of false discovery rate", valid as well for positively dependent ones (Zrnic, Ramdas & Jordan
-2021), as of systems that are judged on the same test set every night.
+2021), as of systems that are judged on the same test set every night. Both hold for any weights that do
+not increase and sum to one at most.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
+
+from scipy import special
 
 OnlineRule = Literal["lord++", "lond"]
 
-FIRST_SHARE = 0.1
-"""Of alpha: the wealth that LORD++ starts with, as in the R package onlineFDR."""
+FIRST_SHARE = 0.5
+"""Share of alpha that LORD++ starts with; the first alarm brings the rest."""
 
-_SUM = 0.07720838
-"""Keeps the sum of the weights below 1 (Javanmard & Montanari 2018, equation 31)."""
+EXPONENT = 1.6
+"""The weights fall with this power of the number of tests."""
+
+ZETA = float(special.zeta(EXPONENT))
 
 
 def weight(j: int) -> float:
-    """Return how much of the wealth goes to the j-th test after it was won."""
-    return _SUM * math.log(max(j, 2)) / (j * math.exp(math.sqrt(math.log(j))))
+    """Return which share of its wealth the j-th test after an alarm gets: j^-1.6 / zeta(1.6), which sums to one.
+
+    Examples
+    --------
+    >>> round(weight(1), 4), round(weight(2), 4)
+    (0.4375, 0.1443)
+    """
+    return j**-EXPONENT / ZETA
 
 
-def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[float]:
+def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorded: Sequence[float] = ()) -> list[float]:
     """Return the level of each test in turn, and of the one to come.
+
+    Recorded levels stay, also where other weights gave them. The levels after them are those that the weights give at
+    their place in the sequence. That keeps the promise of both rules. Up to any night the weights of version 0.2 give
+    less than these do, so that earlier and later levels add up to at most alpha for each alarm. No later level falls
+    because an earlier night was an alarm.
 
     Parameters
     ----------
@@ -37,6 +53,8 @@ def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[fl
         Share of false alarms among alarms, in expectation.
     rule : {"lord++", "lond"}
         How alarms earn later ones.
+    recorded : sequence of float
+        Levels of the first tests, as they were used.
 
     Returns
     -------
@@ -46,28 +64,42 @@ def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[fl
     Examples
     --------
     >>> [round(level, 6) for level in levels([1e-6, 0.3], 0.05, "lord++")]
-    [0.000268, 0.002466, 0.000573]
+    [0.010937, 0.014546, 0.005493]
     """
-    next_level = {"lord++": _lord, "lond": _lond}[rule]
+    return _levels(p_values, alpha, rule, recorded, weight, FIRST_SHARE)
+
+
+def levels_before(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[float]:
+    """Return the levels of version 0.2 and before, which recorded none: of stores that hold p-values alone."""
+    return _levels(p_values, alpha, rule, (), _weight_before, 0.1)
+
+
+def _levels(
+    p_values: Sequence[float],
+    alpha: float,
+    rule: OnlineRule,
+    recorded: Sequence[float],
+    weight: Callable[[int], float],
+    first_share: float,
+) -> list[float]:
     alarms: list[int] = []
-    found = []
-    for t, p in enumerate(p_values, start=1):
-        found.append(next_level(t, alarms, alpha))
-        if p <= found[-1]:
+    levels = [*recorded]
+    for t in range(1, len(p_values) + 2):
+        if t > len(levels):
+            if rule == "lond":
+                levels.append(alpha * weight(t) * (len(alarms) + 1))
+            else:
+                shares = [1 - first_share, *[1.0] * len(alarms)]
+                earned = sum(share * weight(t - alarm) for share, alarm in zip(shares, alarms, strict=False))
+                levels.append(alpha * (first_share * weight(t) + earned))
+        if t <= len(p_values) and p_values[t - 1] <= levels[t - 1]:
             alarms.append(t)
-    return [*found, next_level(len(p_values) + 1, alarms, alpha)]
+    return levels
 
 
-def _lord(t: int, alarms: Sequence[int], alpha: float) -> float:
-    first = FIRST_SHARE * alpha
-    level = weight(t) * first
-    for number, alarm in enumerate(alarms):
-        level += weight(t - alarm) * (alpha - first if number == 0 else alpha)
-    return level
-
-
-def _lond(t: int, alarms: Sequence[int], alpha: float) -> float:
-    return alpha * weight(t) * (len(alarms) + 1)
+def _weight_before(j: int) -> float:
+    """Return the weight of Javanmard & Montanari 2018 (equation 31), the default of the R package onlineFDR."""
+    return 0.07720838 * math.log(max(j, 2)) / (j * math.exp(math.sqrt(math.log(j))))
 
 
 def most_false_alarms(alpha: float, rule: OnlineRule) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.labelling.results import Independences
+from sigdask.comparison.table import Table
 from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.rankings.found import Evaluation
 from sigdask.statistics.bounds import MAX_TRIALS
@@ -160,6 +161,11 @@ class Store:
         """Return the results that hold, with a level for their words."""
         with self.database.transaction() as connection:
             return results.found_at(connection, self.plan, alpha)
+
+    def unchanged(self, before: int) -> Table:
+        """Return the results that hold now whose outputs are those of an earlier run."""
+        with self.database.transaction() as connection:
+            return results.results_of(results.unchanged(connection, self.plan, before), math.nan)
 
     def _keys_of(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return what checksums know comparisons by."""

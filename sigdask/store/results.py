@@ -161,6 +161,23 @@ def changes(connection: Connection, plan: str, after: int, upto: int) -> Changed
     return Changed(was, now, np.concatenate([before[new], gone]), np.concatenate([new, np.full(len(gone), -1)]))
 
 
+def unchanged(connection: Connection, plan: str, before: int) -> Columns:
+    """Return the results that hold now whose p is of the same outputs as after run `before`, in order.
+
+    The outputs are known by the digest of what was counted; where there is none, by all numbers that were found.
+    """
+    was, now = (results_at(connection, plan, number) for number in (before, None))
+    if not was or not now:
+        return {}
+    of_now = matches(identity_of(was), identity_of(now))
+    rows = np.flatnonzero(of_now >= 0)
+    old = of_now[rows]
+    comparison = np.asarray(now[COMPARISON])[rows]
+    is_same = comparison == np.asarray(was[COMPARISON])[old]
+    is_same &= (comparison >= 0) | same(was, now, TOLD, old, rows)
+    return taken(now, rows[is_same])
+
+
 def n_changed(connection: Connection, plan: str) -> dict[int, int]:
     """Return how many results each run found new or otherwise."""
     query = text("SELECT since, sum(n) FROM found WHERE plan = :plan GROUP BY since")

@@ -10,7 +10,7 @@ import pytest
 from gated import judge_plan
 
 from sigdask.api import compare_all
-from sigdask.gate import name_of
+from sigdask.gate import Evidence, name_of
 from sigdask.overnight.gate import publish
 from sigdask.plan import load_plan
 
@@ -76,12 +76,15 @@ def test_a_plan_is_judged_written_and_told(plan):
 def test_the_history_moves_the_level(plan):
     results = results_of(plan)
     name = name_of(plan.gate.rules[0])
-    levels = [judge_plan(plan, results, history=h).rules[0].level for h in ({}, {name: [0.5] * 30}, {name: [1e-9]})]
+    levels = [
+        judge_plan(plan, results, past=Evidence(history=h)).rules[0].level
+        for h in ({}, {name: [0.5] * 30}, {name: [1e-9]})
+    ]
     assert levels[1] < levels[0] < levels[2]
 
 
 def test_too_few_trials_for_the_level_of_the_night_are_said(plan):
-    sampled = {"method": "approximate", "n_trials": 9999, "n_extreme": 0, "p_value": 1e-4}
+    sampled = {"method": "approximate", "n_trials": 99, "n_extreme": 0, "p_value": 0.01}
     few = [replace(r, **sampled) for r in results_of(plan)]
     verdict = judge_plan(plan, few)
     assert verdict.rules[0].passed

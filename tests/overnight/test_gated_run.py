@@ -117,7 +117,11 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     monkeypatch.setattr(counting, "run_tasks", None)
     assert run(folder)[0] == 0
     assert tallies_in(folder / "plan.sqlite") == before
-    assert json.loads((folder / "gate.json").read_text()) == first
+    second = json.loads((folder / "gate.json").read_text())
+    assert [rule.pop("repeats") for rule in first["rules"] + second["rules"]] == [None, None, 1, None]
+    assert second["rules"][0].pop("notes") == ["the outputs are those of run 1: one observation, which counts once"]
+    assert first["rules"][0].pop("notes") == []
+    assert second == first
 
 
 def test_margins_of_0_1_scores_take_no_trials(folder):

@@ -190,7 +190,7 @@ def test_a_store_beside_a_plan_with_any_name(folder):
 def test_the_gates_rules_take_the_plans_level_and_adjustment(folder):
     gate = '[gate]\nrules = [{ rule = "not-worse" }]\n'
     head = 'alpha = 0.02\npairs = { baseline = "base" }\n'
-    assert loaded(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, "holm"),)
+    assert loaded(folder, head + SMALLEST + gate).gate.rules == (NotWorse(0.02, "holm", false_alarms_per_year=4),)
     assert loaded(folder, 'adjust = "max-t"\n' + head + SMALLEST + gate).gate.rules == (NotWorse(0.02, "plan"),)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.presented.cells import p_cell, score_text, signed
 from sigdask.comparison.table import Table
-from sigdask.report.gate import reasons
+from sigdask.report.gate import levels_text, reasons
 from sigdask.report.looked_at import counted, first, keys
 from sigdask.report.page.frame import Part
+from sigdask.statistics.rounding import low_text
 from sigdask.store.views import Change, Changes, Nights, Report, nights
 from sigdask.writing import clock
 
@@ -106,8 +108,9 @@ def part(report: Report) -> Part:
             "run": report.run,
             "when": clock(report.run.started),
             "before": report.before,
-            "gate": verdict and {**verdict, "why": [*reasons(verdict)], "n_failed": _n_failed(verdict)},
+            "gate": verdict and _gate(verdict),
             "is_unjudged": verdict is None and any("gate" in run.details for run in seen.runs),
+            "levels": _levels(seen),
             "most_reasons": MOST_REASONS,
             "changed": counted(report.changes),
             "changes": [*_changes(report.changes, report.alpha)],
@@ -121,6 +124,20 @@ def part(report: Report) -> Part:
             "size": (WIDTH, HEIGHT),
         }
     )
+
+
+def _gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    levels = [low_text(rule["level"]) if "level" in rule else "" for rule in verdict["rules"]]
+    rules = [{**rule, "level_text": level} for rule, level in zip(verdict["rules"], levels, strict=True)]
+    return {**verdict, "rules": rules, "why": [*reasons(verdict)], "n_failed": _n_failed(verdict)}
+
+
+def _levels(seen: Nights) -> str:
+    """Write the levels of the nights; nights of the same level together."""
+    known = [(run.number, levels_text(verdict)) for run in seen.runs if (verdict := run.details.get("verdict"))]
+    of_nights = [(level, [n for n, _ in own]) for level, own in groupby(known, lambda one: one[1]) if level]
+    spans = ((level, f"run {n[0]}" if len(n) == 1 else f"runs {n[0]} to {n[-1]}") for level, n in of_nights)
+    return ", ".join(f"{level} in {span}" for level, span in spans)
 
 
 def _n_failed(verdict: Mapping[str, Any]) -> int:
