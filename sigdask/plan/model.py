@@ -48,7 +48,7 @@ class TestSet:
         Compare every other system with this one.
     pairs : tuple of (str, str), or None
         Systems to compare; None with no baseline is all pairs.
-    alternative, method, trials
+    alternative, method, trials, exact_limit
         As in `compare_all`.
     tests : tuple of str
         Classical tests beside p.
@@ -71,6 +71,7 @@ class TestSet:
     alternative: Alternative
     method: Method
     trials: int | None
+    exact_limit: float | None = None
     tests: tuple[str, ...] = ()
     interval: IntervalKind = "none"
     confidence: float = 0.95
