@@ -357,6 +357,8 @@ class Cost:
         Comparisons of which all arrangements are counted.
     n_trials : int
         Of each other comparison; 0 where there is none.
+    total : int
+        Trials summed over comparisons, as `run` and `status` state them.
     seconds : float
         On one core of this machine, the second run and the family included.
     warnings : tuple of str
@@ -372,5 +374,6 @@ class Cost:
     n_comparisons: int
     n_enumerated: int
     n_trials: int
+    total: int
     seconds: float
     warnings: tuple[str, ...]
