@@ -168,6 +168,10 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         auto: all arrangements where 20 or fewer units are discordant (12 for metrics of whole outputs), random trials
         otherwise, and beside them exact p-values where a metric's take little time; both: wherever there are any;
         exact: no trials, or an error that says what there is no exact p of.
+    exact_limit : float, optional
+        Seconds of one core that the exact p-values of a test set and metric may take together, as estimated before
+        any is computed: auto adds all or none, both the cheapest that fit, exact refuses what does not. By default 60
+        for exact, a fifth of a second for auto, and for both 100 s a comparison (in parts an hour or so).
     trials : int, optional
         Random trials; 1,048,576 by default, 10,000 for metrics of whole outputs.
     seed : int
@@ -257,6 +261,7 @@ def _study(test_sets: Sequence[Counts | Any], every: WhatCompared, rule: Stoppin
         levels=(unit,) if isinstance(unit, str) else tuple(unit or ()),
         by=every["by"],
         method=every["method"],
+        exact_limit=every["exact_limit"],
         trials=every["trials"],
         seed=every["seed"],
         beside=every["beside"],

@@ -77,7 +77,7 @@ class Option:
             raise InputError(f"{name} = {value!r}: must be one of {', '.join(self.choices)}")
         if self.above is not None and self.below is not None and not self.above < value < self.below:
             raise InputError(f"{name} = {value}: must lie between {self.above:g} and {self.below:g}")
-        if self.least is not None and value < self.least:
+        if self.least is not None and not value >= self.least:
             raise InputError(f"{name} = {value}: must be at least {self.least:,}")
         if self.most is not None and value > self.most:
             raise InputError(f"{name} = {value}: must be at most {self.most:,}{self.why}")
@@ -121,6 +121,14 @@ class HowCompared(TypedDict, total=False):
         Option(
             "auto samples, and takes exact p-values where these cost little; exact draws none; both draws too.",
             "auto",
+        ),
+    ]
+    exact_limit: Annotated[
+        float | None,
+        Option(
+            "Seconds of one core that the exact p-values of a test set and metric may take together, as estimated.",
+            otherwise="60 for exact; auto a fifth of a second; both 100 s a comparison, in parts an hour or so",
+            least=0,
         ),
     ]
     trials: Annotated[

@@ -89,6 +89,7 @@ GROUPS = {
         option("--unit", multiple=True, metavar="COLUMN"),
         option("--alternative"),
         option("--method"),
+        option("--exact-limit", type=float, metavar="SECONDS"),
         option("--trials", type=whole, metavar="N"),
         option("--seed", type=int),
         option("--alpha", type=float),

@@ -149,7 +149,7 @@ class Asked:
         What is exchanged.
     pairs : int64 array, shape (n_pairs, 2)
         Systems compared.
-    method, trials
+    method, trials, exact_limit
         As in `compare_sets`.
     """
 
@@ -158,6 +158,13 @@ class Asked:
     pairs: NDArray[np.int64]
     method: Method
     trials: int | None
+    exact_limit: float | None = None
+
+    @property
+    def method_and_limit(self) -> str:
+        """The method, with the limit of exact p-values where it was given and decides which of them there are."""
+        decides = self.exact_limit is not None and self.method in {"auto", "both"}
+        return f"{self.method}:{float(self.exact_limit or 0)!r}" if decides else str(self.method)
 
 
 def bind(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:

@@ -55,7 +55,7 @@ class Exchange:
     def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
         """List what is compared and counted."""
         found = Exchange._sampled(counts, wanted, second_run=second_run)
-        signs = list_exact(found.comparisons, wanted.method, found.slots.known, found.jobs)
+        signs = list_exact(found.comparisons, wanted.method, wanted.exact_limit, found.slots.known, found.jobs)
         return replace(found, signs=signs)
 
     @staticmethod
@@ -72,6 +72,7 @@ class Exchange:
             pairs=pairs_of(counts, wanted.pairs, wanted.baseline),
             method=wanted.method,
             trials=wanted.trials,
+            exact_limit=wanted.exact_limit,
         )
         comparisons = list_comparisons(asked, wanted.found(counts), wanted.by)
         if len(asked.pairs) and not len(comparisons):

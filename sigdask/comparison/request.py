@@ -74,7 +74,7 @@ class Wanted:
         Units named; the coarsest is exchanged.
     by : str or None
         Column of subsets.
-    method, trials, seed
+    method, exact_limit, trials, seed
         As in `compare_sets`.
     beside : bool
         Show p with other units exchanged.
@@ -90,6 +90,7 @@ class Wanted:
     levels: tuple[str, ...] = ()
     by: str | None = None
     method: Method = "auto"
+    exact_limit: float | None = None
     trials: int | None = None
     seed: int = 0
     beside: bool = True

@@ -19,7 +19,7 @@ from sigdask.engine.flight import Flight
 from sigdask.engine.packing import sent_once, unpacked
 from sigdask.engine.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Job, total_trials
 from sigdask.randomization.tallies import Tally
 
 Progress = Callable[[int, int], None]
@@ -52,7 +52,8 @@ def count_jobs(
     workers : int, optional
         Worker threads or processes to start; by default one a core.
     progress : callable, optional
-        Called with trials done and trials in all; its `expecting`, where it has one, with what is ahead.
+        Called with trials done and trials in all, summed over comparisons. Where it has them, its `expecting` is told
+        what is ahead, and its `counting` beside both numbers the share of the work that is done and the seconds left.
     blocks_per_task : int, optional
         Size of tasks in blocks of 4,096 trials, instead of by measured speed.
 
@@ -97,18 +98,18 @@ def _count_on(
     progress: Progress | None,
     blocks_per_task: int | None,
 ) -> list[Tally]:
-    ahead.tell(progress, jobs, costs, cluster.n_threads)
+    pace = ahead.tell(progress, jobs, costs, cluster.n_threads)
     tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
-    n_trials, done = sum(job.n_trials for job in jobs), 0
+    n_trials, done = total_trials(jobs), 0
     for counted in run_tasks(cluster, jobs, tasks):
         for trials, tally in counted:
             if isinstance(tally, SigdaskError):
                 raise tally
             totals[trials.job] += tally
-            done += trials.n_trials
-        if progress is not None:
-            progress(done, n_trials)
+            done += trials.n_trials * jobs[trials.job].n_comparisons
+            pace.count(trials.job, trials.n_trials)
+        ahead.report(progress, done, n_trials, pace)
     for job, total in zip(jobs, totals, strict=True):
         if total.n_trials != job.n_trials:
             raise UnfinishedError(f"{total.n_trials:,} of {job.n_trials:,} trials of {job.label} were counted")
@@ -171,7 +172,7 @@ def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> 
 
     flight = Flight(cluster, tasks, submit)
     for counted in flight:
-        sight.count("sigdask_trials", sum(trials.n_trials for trials, _ in counted))
+        sight.count("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in counted))
         yield [(trials, tally.widened() if isinstance(tally, Tally) else tally) for trials, tally in counted]
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))

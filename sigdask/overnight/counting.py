@@ -63,6 +63,7 @@ class Counting:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
         self.early, self.watches = early, watches
         self.n_counted = self.n_done = self.n_all = 0
+        self._pace: ahead.Pace | None = None
         self.problems: list[str] = []
 
     def count(self, cluster: Where, workers: int | None) -> None:
@@ -140,7 +141,10 @@ class Counting:
         self, cluster: Cluster, jobs: Sequence[Job], lines: Sequence[Line], costs: Sequence[float], work: float
     ) -> None:
         """Take what is counted as it comes, and keep it twice a second or, where keeping takes long, less often."""
-        ahead.tell(self.progress, jobs, costs, cluster.n_threads)
+        pace = ahead.tell(self.progress, jobs, costs, cluster.n_threads)
+        if self.early is None:  # else it is of one round alone
+            self._pace = pace
+            self.ledger.store.commit((), (), pace.seconds_left)
         tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads))
         queue, found = Queue(lines), run_tasks(cluster, jobs, tasks)
         last, pause = time.monotonic(), FLUSH_SECONDS
@@ -171,6 +175,8 @@ class Counting:
                 self._leave_out([lines[trials.job]], str(tally))
             elif not lines[trials.job].left_out:
                 queue.offer(trials, tally)
+                if self._pace is not None:
+                    self._pace.count(trials.job, trials.n_trials)
 
     def _leave_out(self, lines: Sequence[Line], why: str) -> None:
         """Go on without what cannot be counted."""
@@ -192,12 +198,11 @@ class Counting:
             return
         kept = [each for found in taken for each in self.ledger.add(*found)]
         touched = [(k, watch.now(self.ledger)) for k, watch in enumerate(self.watches)]
-        self.ledger.store.commit(kept, touched)
+        self.ledger.store.commit(kept, touched, None if self._pace is None else self._pace.seconds_left)
         n = sum(tally.n_trials * len(line.places) for line, _, _, tally in taken)
         self.n_done += n
         self.n_counted += n
-        if self.progress is not None:
-            self.progress(self.n_done, self.n_all)
+        ahead.report(self.progress, self.n_done, self.n_all, self._pace)
 
     def _wait_for_cluster(self, error: ClusterLostError, since: float) -> None:
         patience = RECONNECT_SECONDS if self.n_counted else START_SECONDS

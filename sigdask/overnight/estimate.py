@@ -14,13 +14,15 @@ from sigdask.clusters.description import Description
 from sigdask.comparison.comparisons import Comparisons, bind
 from sigdask.comparison.request import pairs_of
 from sigdask.counts import Counts
+from sigdask.engine import ahead
 from sigdask.engine.extracting import Spread
-from sigdask.engine.tasks import seconds_per_trial, timed_longer
+from sigdask.engine.tasks import seconds_per_trial
 from sigdask.errors import InputError
 from sigdask.gate import NotWorse, Rule, asks_for, check_direction
 from sigdask.machine import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
+from sigdask.overnight.ledger import Ledger, breadth_first
 from sigdask.overnight.ranked import Ranked
 from sigdask.overnight.tested import Tested
 from sigdask.overnight.work import study_of
@@ -29,7 +31,7 @@ from sigdask.plan.complaints import Complaint
 from sigdask.plan.lines import Key
 from sigdask.plan.load import refusal
 from sigdask.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Job, total_trials
 
 _T = TypeVar("_T")
 
@@ -137,6 +139,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
     [analysis] = study.analyses
     comparisons = analysis.main.comparisons
     sampled = comparisons.n_trials[comparisons.sampled]
+    total, seconds = _work(study.jobs)
     return Cost(
         test_set=asked.name,
         format=asked.format,
@@ -147,7 +150,8 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=int(sampled.max(initial=0)),
-        seconds=_seconds(study.jobs),
+        total=total,
+        seconds=seconds,
         warnings=counts.warnings,
         n_gated=tuple(_n_gated(rule, asked, counts, comparisons) for rule in (plan.gate.rules if plan.gate else ())),
     )
@@ -178,7 +182,8 @@ def _ranked(asked: RankedCandidates) -> Cost:
         n_comparisons=sum(job.panel.shape[0] for job in jobs),
         n_enumerated=0,
         n_trials=asked.asked.trials if jobs else 0,
-        seconds=_seconds(one.lists.jobs),
+        total=_work(jobs)[0],
+        seconds=_work(one.lists.jobs)[1],
         warnings=given.notes,
     )
 
@@ -187,6 +192,7 @@ def _tested(asked: TestedLabels) -> Cost:
     """Return what tests of independence take."""
     one = Tested.of(asked)
     own, n = one.tests.labellings, len(one.tests.scores) * len(one.tests.metrics)
+    total, seconds = _work(one.jobs)
     return Cost(
         test_set=asked.name,
         format=asked.format,
@@ -197,16 +203,20 @@ def _tested(asked: TestedLabels) -> Cost:
         n_comparisons=n,
         n_enumerated=n - len(one.tests.sampled),
         n_trials=max((job.n_trials for job in one.jobs), default=0),
-        seconds=_seconds(one.jobs),
+        total=total,
+        seconds=seconds,
         warnings=one.tests.counts.warnings,
     )
 
 
-def _seconds(jobs: Sequence[Job]) -> float:
-    """Measure each panel on a block of trials, and those that matter most for longer."""
-    rates = {panel: seconds_per_trial(panel) for panel in {job.panel: None for job in jobs}}
-    costs = timed_longer(jobs, [rates[job.panel] for job in jobs])
-    return sum(cost * job.n_trials for job, cost in zip(jobs, costs, strict=True))
+def _work(jobs: Sequence[Job]) -> tuple[int, float]:
+    """Return what a run would count: trials summed over comparisons, and seconds of one core, as the run states both.
+
+    What several jobs hold in common is counted once.
+    """
+    work, _ = breadth_first(Ledger(None, jobs).missing())
+    rates = {panel: seconds_per_trial(panel) for panel in {job.panel: None for job in work}}
+    return total_trials(work), ahead.predict(work, [rates[job.panel] for job in work], 1).seconds
 
 
 def _read(asked: TestSet) -> tuple[TestSet, Counts]:

@@ -110,11 +110,13 @@ class Ledger:
         The first trial that the store has beyond those that it lacks; 0 where it lacks none.
     """
 
-    def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
-        self.store = store
+    def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
+        """Take what a store has; with None nothing is kept, for what counting would take from scratch."""
         self.digests, self.at, kinds = _numbered(jobs)
-        self.ids = store.ids_of(self.digests, kinds)
         n = len(self.digests)
+        if store is not None:
+            self.store = store
+        self.ids = np.arange(n) if store is None else store.ids_of(self.digests, kinds)
         self.n_trials: dict[int, NDArray[np.int64]] = {}
         self.stored: dict[int, NDArray[np.int64]] = {}
         self.gap: dict[int, NDArray[np.int64]] = {}
@@ -132,7 +134,8 @@ class Ledger:
             self.gap[run], self._before[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
         for job, at in self.at.items():
             np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
-        self.load()
+        if store is not None:
+            self.load()
 
     def load(self) -> None:
         """Take what the store has."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ class Watch:
         Run, comparison of each result's p.
     kept : int
         Trials that the store had.
+    counted : mapping of run to int64 array
+        Which cells its numbers of trials are of: each comparison once, in the first test set that has it.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Watch:
     cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
     first: tuple[NDArray[np.int64], NDArray[np.int64]]
     kept: int
+    counted: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @staticmethod
     def of(ledger: Ledger, batch: Batch, of_set: int) -> Watch:
@@ -50,11 +54,22 @@ class Watch:
             here = here[np.argsort(result[here], kind="stable")]
             cells[number] = place[here], wanted[here], result[here]
         of_p = ledger.spots(jobs, batch.of_p)
-        return Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0).as_kept(ledger)
+        return Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0)
 
-    def as_kept(self, ledger: Ledger) -> Watch:
-        """Return it with what the ledger has now as what the store had."""
-        return replace(self, kept=self.now(ledger).counted)
+    @staticmethod
+    def all_of(watches: Iterable[Watch], ledger: Ledger) -> list[Watch]:
+        """Return watches whose trials add up to those of the ledger, with what it has now as what the store had."""
+        taken = {run: np.zeros(len(ledger.ids), np.bool_) for run in ledger.wanted}
+        found = []
+        for watch in watches:
+            counted = {}
+            for run, (places, _, _) in watch.cells.items():
+                once = np.unique(places, return_index=True)[1]
+                counted[run] = once[~taken[run][places[once]]]
+                taken[run][places] = True
+            own = replace(watch, counted=counted)
+            found.append(replace(own, kept=own.now(ledger).counted))
+        return found
 
     def now(self, ledger: Ledger) -> Progress:
         """Return how far it is."""
@@ -63,7 +78,7 @@ class Watch:
         for run, (places, wanted, results) in self.cells.items():
             wanted = np.minimum(wanted, ledger.limit[run][places])  # noqa: PLW2901  # less where a rule stopped
             have = np.minimum(ledger.n_trials[run][places], wanted)
-            once = np.unique(places, return_index=True)[1]
+            once = self.counted[run]
             done, wanted_all = done + int(have[once].sum()), wanted_all + int(wanted[once].sum())
             finished[results[have < wanted]] = False
         runs, places = self.first

@@ -49,8 +49,7 @@ class Ranked:
         places = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)
         wanted = np.repeat(np.array([job.n_trials for job in self.jobs], np.int64), sizes)
         cells = {0: (places, wanted, np.arange(n))} if n else {}
-        watch = Watch(self.asked.name, n, cells, (np.zeros(n, np.int64), places), 0)
-        return watch.as_kept(ledger)
+        return Watch(self.asked.name, n, cells, (np.zeros(n, np.int64), places), 0)
 
     def evaluation(self, ledger: Ledger, cluster: Where, workers: int | None) -> Evaluation:
         """Return what is found, with the trials that are counted; samples are drawn again, which is soon done."""

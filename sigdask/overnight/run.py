@@ -198,7 +198,7 @@ class _Driver:
         early = _early(plan, batches, ledger)
         watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
         watches += [one.watch(ledger) for one in beside]
-        return _Driver(plan, store, stop, batches, beside, ledger, early, watches, extracted)
+        return _Driver(plan, store, stop, batches, beside, ledger, early, Watch.all_of(watches, ledger), extracted)
 
     def run(self, cluster: Where, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})

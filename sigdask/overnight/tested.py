@@ -48,7 +48,7 @@ class Tested:
             job.run: (ledger.at[job].ravel(), np.full(n, job.n_trials, np.int64), np.arange(n)) for job in self.jobs
         }
         of_p = cells[0][0] if cells else np.full(n, -1, np.int64)
-        return Watch(self.asked.name, n, cells, (np.zeros(n, np.int64), of_p), 0).as_kept(ledger)
+        return Watch(self.asked.name, n, cells, (np.zeros(n, np.int64), of_p), 0)
 
     def evaluation(self, ledger: Ledger, _cluster: Where, _workers: int | None) -> Independences:
         """Return what is found, with the trials that are counted."""

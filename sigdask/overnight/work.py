@@ -149,6 +149,7 @@ def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any
         levels=(test_set.unit,),
         by=test_set.by,
         method=test_set.method,
+        exact_limit=test_set.exact_limit,
         trials=test_set.trials,
         seed=plan.seed,
         tests=test_set.tests,

@@ -36,6 +36,7 @@ CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 LARGEST_SEED = 2**63 - 1
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
+Seconds = Annotated[float, Field(strict=True)]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 Pair = tuple[Text, Text]
@@ -125,6 +126,7 @@ class TestSetKeys:
     pairs: Annotated[Pairs | None, of("pairs", _PAIRS)] = None
     alternative: Annotated[Alternative | None, of("alternative")] = None
     method: Annotated[Method | None, of("method")] = None
+    exact_limit: Annotated[Seconds | None, of("exact_limit")] = None
     trials: Annotated[StrictInt | None, of("trials")] = None
     tests: Annotated[TextOrTexts | None, of("tests")] = None
     interval: Annotated[IntervalKind | None, of("interval", "In plans by default none.")] = None
@@ -372,6 +374,7 @@ class PlanKeys:
     pairs: Annotated[Pairs, of("pairs", _PAIRS)] = "all"
     alternative: Annotated[Alternative, of("alternative")] = DEFAULT["alternative"]
     method: Annotated[Method, of("method")] = DEFAULT["method"]
+    exact_limit: Annotated[Seconds | None, of("exact_limit")] = None
     trials: Annotated[StrictInt | None, of("trials")] = None
     tests: Annotated[TextOrTexts | None, of("tests")] = None
     interval: Annotated[IntervalKind, of("interval", "In plans by default none.")] = "none"

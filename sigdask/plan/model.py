@@ -48,7 +48,7 @@ class TestSet:
         Compare every other system with this one.
     pairs : tuple of (str, str), or None
         Systems to compare; None with no baseline is all pairs.
-    alternative, method, trials
+    alternative, method, trials, exact_limit
         As in `compare_all`.
     tests : tuple of str
         Classical tests beside p.
@@ -71,6 +71,7 @@ class TestSet:
     alternative: Alternative
     method: Method
     trials: int | None
+    exact_limit: float | None = None
     tests: tuple[str, ...] = ()
     interval: IntervalKind = "none"
     confidence: float = 0.95
@@ -356,6 +357,8 @@ class Cost:
         Comparisons of which all arrangements are counted.
     n_trials : int
         Of each other comparison; 0 where there is none.
+    total : int
+        Trials summed over comparisons, as `run` and `status` state them.
     seconds : float
         On one core of this machine, the second run and the family included.
     warnings : tuple of str
@@ -373,6 +376,7 @@ class Cost:
     n_comparisons: int
     n_enumerated: int
     n_trials: int
+    total: int
     seconds: float
     warnings: tuple[str, ...]
     n_gated: tuple[int, ...] = ()

@@ -132,6 +132,7 @@ def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key, tests: tup
         pairs=pairs,
         alternative=own.alternative or keys.alternative,
         method=own.method or keys.method,
+        exact_limit=keys.exact_limit if own.exact_limit is None else own.exact_limit,
         trials=own.trials or keys.trials,
         tests=tests if own.tests is None else at.attempt((*key, "tests"), classical_tests, own.tests) or (),
         interval=own.interval or keys.interval,

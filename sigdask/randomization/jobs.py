@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sigdask.randomization.panels import AnyPanel
@@ -34,6 +35,16 @@ class Job:
     run: int = 0
     label: str = ""
     first: int = 0
+
+    @property
+    def n_comparisons(self) -> int:
+        """Comparisons that each trial counts for: pairs times metrics; 1 for what is counted as a whole."""
+        return 1 if self.panel.is_whole else math.prod(self.panel.shape)
+
+
+def total_trials(jobs: Iterable[Job]) -> int:
+    """Return the trials of jobs, summed over their comparisons: the number that every message states."""
+    return sum(job.n_trials * job.n_comparisons for job in jobs)
 
 
 Tallies = Mapping[Job, Tally]

@@ -99,10 +99,10 @@ def _summary(name: str, costs: Sequence[Cost], n_threads: int | None) -> Iterato
     where = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
     if n_threads is None:
         where = "one core of this machine; the plan's cluster is elsewhere"
-    yield printable(
-        f"{name}: {_sets(costs)}, {n:,} comparisons, about {duration(seconds / (n_threads or 1))} on {where}"
-    )
-    yield "(each panel timed on a block of its trials; what the store has already is not counted again)"
+    total = sum(c.total for c in costs)
+    time = duration(seconds / (n_threads or 1))
+    yield printable(f"{name}: {_sets(costs)}, {n:,} comparisons, {total:,} trials, about {time} on {where}")
+    yield "(trials are summed over comparisons; what the store has already is not counted again)"
 
 
 def _sets(costs: Sequence[Cost]) -> str:

@@ -36,7 +36,7 @@ from sigdask.report.page import details, plan, write_page
 from sigdask.report.page.frame import Part
 from sigdask.report.terminal import render, warnings
 from sigdask.statistics.rounding import p_equals
-from sigdask.store import Run
+from sigdask.store import Progress, Run
 from sigdask.store.views import Change, Changes, Report, Status
 from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
 
@@ -81,10 +81,7 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
     if (verdict := run.details.get("verdict")) is not None:
         when += f"\ngate {_gate_word(run)}"
         when += f", level {levels_text(verdict)}" if levels_text(verdict) else ""
-    rows = [
-        [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", percent(p.kept + p.counted, p.wanted)]
-        for p in run.progress
-    ]
+    rows = [[p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", of_trials(p)] for p in run.progress]
     lines = [printable(head), printable(when, keep="\n")]
     if rows:
         lines += ["", lay_out(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
@@ -397,6 +394,12 @@ def _why(run: Run) -> str:
 def iso(seconds: float) -> str:
     """Write a time as ISO 8601, with its zone."""
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
+
+
+def of_trials(own: Progress) -> str:
+    """Write the share of a test set's trials that are counted; all of them may be those of a test set above."""
+    is_above = not own.wanted and own.finished < own.comparisons
+    return "counted above" if is_above else percent(own.kept + own.counted, own.wanted)
 
 
 def percent(part: int, whole: int) -> str:

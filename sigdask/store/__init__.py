@@ -113,13 +113,15 @@ class Store:
         with self.database.transaction() as connection:
             return history.recorded(connection, self.plan, found)
 
-    def commit(self, kept: Sequence[Kept], sets: Iterable[tuple[int, Progress]] = ()) -> None:
+    def commit(
+        self, kept: Sequence[Kept], sets: Iterable[tuple[int, Progress]] = (), seconds_left: float | None = None
+    ) -> None:
         """Keep tallies and progress in one transaction; where the connection is lost, try again."""
         listed, keys = list(sets), [self._keys_of(one.ids) for one in kept]
 
         def write(connection: Any) -> None:
             tallies.write(connection, kept, keys)
-            history.update(connection, self._run, listed)
+            history.update(connection, self._run, listed, seconds_left)
 
         self._surely(write)
 

@@ -70,6 +70,8 @@ class Run:
         Why it stopped.
     progress : tuple of Progress
         Of each test set.
+    seconds_left : float or None
+        Estimated seconds from `updated` until all is counted; None where a rule stops early.
     """
 
     number: int
@@ -84,6 +86,7 @@ class Run:
     details: dict[str, Any]
     message: str
     progress: tuple[Progress, ...] = ()
+    seconds_left: float | None = None
 
 
 def begin(connection: Connection, plan: str, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
@@ -115,9 +118,12 @@ def _seal(connection: Connection, number: int) -> None:
     seal(connection, "runs", "WHERE id = :run", {"run": number})
 
 
-def update(connection: Connection, number: int, sets: Iterable[tuple[int, Progress]]) -> None:
-    """Keep a run's progress: (position, progress) of the test sets that went on."""
-    connection.execute(text("UPDATE runs SET updated = :now WHERE id = :run"), {"now": time.time(), "run": number})
+def update(
+    connection: Connection, number: int, sets: Iterable[tuple[int, Progress]], seconds_left: float | None = None
+) -> None:
+    """Keep a run's progress: (position, progress) of the test sets that went on, and the estimated seconds left."""
+    own = {"now": time.time(), "run": number, "left": seconds_left}
+    connection.execute(text("UPDATE runs SET updated = :now, seconds_left = :left WHERE id = :run"), own)
     change = text(
         "UPDATE progress SET reached = :reached, finished = :finished, kept = :kept, counted = :counted, "
         "wanted = :wanted WHERE run = :run AND position = :position"
@@ -171,7 +177,8 @@ def _run(connection: Connection, row: Any) -> Run:
         raise DamagedError([f"progress: how far run {row['id']} came"])
     progress = tuple(Progress(*(own[f.name] for f in fields(Progress))) for own in listed)
     rest = {key: row[key] for key in ("plan", "path", "started", "updated", "ended", "state", "host", "pid", "message")}
-    return Run(number=row["id"], details=json.loads(row["details"]), progress=progress, **rest)
+    left = row.get("seconds_left")  # which stores of earlier versions have not
+    return Run(number=row["id"], details=json.loads(row["details"]), progress=progress, seconds_left=left, **rest)
 
 
 def frame(results: Results) -> dict[str, Any]:

@@ -112,6 +112,9 @@ CHECKSUMS = "".join(
 )
 """By which it is told whether a row is what was kept."""
 
+SECONDS_LEFT = "ALTER TABLE runs ADD COLUMN seconds_left DOUBLE PRECISION;"
+"""The driver's estimate, which `status` states."""
+
 TALLIES = (
     "SELECT comparison, run, first, stop, greater, less, two_sided FROM tallies WHERE comparison BETWEEN :low AND :high"
 )
@@ -165,6 +168,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _columnar,
     _runs(EXTRACTED),
     _with_checksums,
+    _runs(SECONDS_LEFT),
 )
 """The k-th brings a store from version k to version k + 1."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,10 +44,13 @@ class Status:
         As recorded, with the progress of each test set.
     is_alive : bool
         Whether its driver is at work.
+    seconds_ago : float
+        When the run last went on, before it was looked at.
     """
 
     run: Run
     is_alive: bool
+    seconds_ago: float = 0.0
 
     @property
     def state(self) -> str:
@@ -71,9 +75,13 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until all is counted, at this rate; None where that cannot be told."""
+        """Seconds until all is counted, as the driver estimates; else at this rate; None where that is not known."""
         left = self.wanted - self.have
-        return 0.0 if left <= 0 else left / self.rate if self.rate > 0 else None
+        if left <= 0:
+            return 0.0
+        if self.run.seconds_left is not None:
+            return max(self.run.seconds_left - self.seconds_ago, 0.0)
+        return left / self.rate if self.rate > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +219,7 @@ def status(store: str, plan: str | None = None) -> Status:
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
         [run] = history.runs_of(connection, name, 1)
-        return Status(run, _is_alive(connection, name, run))
+        return Status(run, _is_alive(connection, name, run), max(time.time() - run.updated, 0.0))
 
 
 def _is_alive(connection: Connection, name: str, latest: Run) -> bool:

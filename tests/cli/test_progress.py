@@ -20,10 +20,13 @@ import sigdask
 from sigdask.cli.output import progress
 from sigdask.cli.output.progress import Bar, Lines, Step, Steps, announced
 from sigdask.engine import ahead, tasks
-from sigdask.engine.ahead import Ahead
+from sigdask.engine.ahead import Ahead, Pace
 from sigdask.metrics.extraction import Extracting
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.exact import ExactPanel
+from sigdask.randomization.resampling.bootstrap import Bootstrap
+from sigdask.statistics import exact
 
 
 class Kept:
@@ -180,6 +183,8 @@ def test_lines_for_machines_are_whole_on_a_terminal_too():
 class Panel:
     """As much of a panel as is looked at."""
 
+    is_whole, shape = False, (1, 1)
+
     def __init__(self, *, enumerated=False):
         self.enumerated = enumerated
 
@@ -224,6 +229,40 @@ def test_what_is_recommended_is_as_many_trials_as_a_minute_takes(jobs, cost, few
     found = Ahead.of(jobs, [cost] * len(jobs), 1)
     assert found.fewer == fewer
     assert ("instead of" in announced(found)) == (fewer is not None)
+
+
+def test_fewer_trials_are_advised_only_where_they_save_half_the_time():
+    """An exact p of an hour stays an hour however few trials stand beside it."""
+    jobs = [job(2**20), job(1, enumerated=True)]
+    found = Ahead.of(jobs, [1e-6, 3600.0], 1)
+    assert found.fewer is None
+    assert "instead of" not in announced(found)
+
+
+def test_resamples_of_intervals_are_no_trials_of_which_fewer_could_be_asked_for():
+    found = Ahead.of([Job(Bootstrap.__new__(Bootstrap), 10_000, 0, "intervals")], [1.0], 1)
+    assert (found.trials, found.fewer) == (0, None)
+
+
+def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypatch):
+    """Of 100 s of trials and an exact p of 900 s: all trials done in 200 s are a tenth, at half the pace."""
+    clock = iter([0.0, 0.0, 200.0])
+    monkeypatch.setattr(ahead.time, "monotonic", lambda: next(clock))
+    pace = Pace(Ahead.of([job(10**6), job(1, enumerated=True)], [1e-4, 900.0], 1))
+    assert (pace.share, pace.seconds_left) == (0.0, pytest.approx(1000))
+    pace.count(0, 10**6)
+    assert pace.share == pytest.approx(0.1)
+    assert pace.seconds_left == pytest.approx(900 * (200 + 50) / (100 + 50))  # the prediction weighs as 5 % of the work
+
+
+def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
+    panel = ExactPanel(exact.Sums(np.arange(1, 60)), exact.Chosen("meet-in-the-middle", "exact", 10**12, 1, 2048))
+    found = Ahead.of([Job(panel, 2048)], [1.0], 2)
+    assert announced(found) == "computing exact p-values, in 2,048 parts, takes about 17 min 4 s on 2 threads"
+    both = Ahead.of([Job(panel, 2048), job(10**6)], [1.0, 1e-6], 2)
+    assert announced(both).startswith(
+        "counting 1,002,048 trials, 2,048 of them parts of exact p-values, takes about 17"
+    )
 
 
 @pytest.mark.parametrize("stop", [(), ("--stop", "besag-clifford")])

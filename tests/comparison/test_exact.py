@@ -1,5 +1,6 @@
 """Exact p-values beside the sampled ones: which are added, what they make of p, families, rules and stores."""
 
+import re
 from collections import Counter
 from fractions import Fraction
 from math import comb
@@ -13,6 +14,8 @@ import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.comparison.exact import listing
 from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.repeated.again import repeat
+from sigdask.comparison.repeated.recorded import read
 from sigdask.comparison.request import Wanted
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
@@ -422,3 +425,87 @@ def test_reciprocal_ranks_keep_the_exact_values_that_they_had():
         a, b = 1 / ranks
         d = [Fraction(1, int(x)) - Fraction(1, int(y)) for x, y in ranks.T if x != y]
         assert compare(a, b).p_value == float(p_of_sum(d, "two-sided"))
+
+
+def reals(n, seed=3):
+    return rng_of(seed).normal(0.2, 1, n), np.zeros(n)
+
+
+def test_a_p_beyond_the_limit_is_refused_before_it_is_computed_with_its_time_memory_and_remedy():
+    with pytest.raises(InputError) as refused:
+        compare(*reals(60), method="exact")
+    text = str(refused.value)
+    assert re.search(
+        r"A and B by mean: an exact p \(meet-in-the-middle\) would take about \d+ min .* of one core", text
+    )
+    assert "0.3 GB of memory, and the limit is 1 min 0 s" in text
+    assert "--exact-limit SECONDS (exact_limit in Python and plans)" in text
+    assert "--method auto" in text
+    assert "trials" not in text
+
+
+def test_a_p_beyond_the_memory_names_the_memory_and_no_limit_to_raise():
+    with pytest.raises(InputError, match=r"more than 1,000 GB of memory, and the limit is 2.0 GB of memory; --method"):
+        compare(*reals(70), method="exact", exact_limit=1e9)
+
+
+def test_a_higher_limit_admits_what_a_lower_one_refuses():
+    a, b = reals(34)
+    seconds = next(w.seconds for w in exact.ways(real_sums(34)) if w.method == "meet-in-the-middle")
+    found = compare(a, b, method="exact", exact_limit=seconds * 1.001)
+    assert found.exact.method == "meet-in-the-middle"
+    assert found.p_value == pytest.approx(compare(a, b, method="both", trials=100).p_value, rel=1e-12)
+    with pytest.raises(InputError, match="raise it with --exact-limit"):
+        compare(a, b, method="exact", exact_limit=seconds * 0.999)
+
+
+def real_sums(n):
+    return exact.Sums(rng_of(1).integers(-(2**45), 2**45, n), slack=4 * n)
+
+
+def test_the_limit_is_of_all_comparisons_of_a_set_and_metric_together():
+    rng = rng_of(11)
+    scores = {name: rng.normal(0, 1, 34) for name in "abc"}
+    one = next(w.seconds for w in exact.ways(real_sums(34)) if w.method == "meet-in-the-middle")
+    with pytest.raises(
+        InputError, match=r"the exact p-values of 3 comparisons by mean would take .* together \(the lo"
+    ):
+        compare_all(scores, method="exact", exact_limit=2.5 * one)
+    both = compare_all(scores, method="both", exact_limit=2.5 * one, trials=100)
+    assert sum(r.exact is not None for r in both) == 2
+    auto = compare_all(scores, method="auto", exact_limit=2.5 * one, trials=100)
+    assert [r.exact for r in auto] == [None] * 3
+    assert all(r.exact for r in compare_all(scores, method="auto", exact_limit=3.5 * one, trials=100))
+
+
+def test_a_limit_that_decides_which_p_are_exact_is_in_the_signature_and_results_are_found_again(tmp_path):
+    rng = rng_of(11)
+    counts = Counts.from_scores({name: rng.normal(0, 1, 34) for name in "abc"})
+    one = next(w.seconds for w in exact.ways(real_sums(34)) if w.method == "meet-in-the-middle")
+    found = compare_all(counts, metrics=["mean"], method="both", exact_limit=2.5 * one, trials=100, adjust="holm")
+    assert f"|method:both|limit:{2.5 * one!r}|" in found[0].test_signature
+    (tmp_path / "r.json").write_text(found.to_json())
+    again = repeat(read(tmp_path / "r.json"), counts, compare_all)
+    assert again.is_reproduced
+    plain = compare_all(counts, metrics=["mean"], method="exact", exact_limit=99)
+    assert "limit:" not in plain[0].test_signature
+
+
+@pytest.mark.parametrize("limit", [-1, float("nan")])
+def test_a_limit_is_no_less_than_nothing(limit):
+    with pytest.raises(InputError, match="exact_limit = .*: must be at least 0"):
+        compare([1.0], [0.0], method="exact", exact_limit=limit)
+
+
+def test_a_plan_takes_the_limit_of_its_test_set_or_its_own(tmp_path):
+    a, _ = reals(60)
+    rows = "\n".join(f"{k},{x!r},0.0" for k, x in enumerate(a.tolist()))
+    (tmp_path / "s.csv").write_text(f"id,a,b\n{rows}\n")
+    one = '[[test_set]]\nname = "{}"\nsystems = "s.csv"\nmethod = "exact"\n{}\n'
+    (tmp_path / "p.toml").write_text(
+        "exact_limit = 5000\n" + one.format("x", "exact_limit = 7.5") + one.format("y", "")
+    )
+    plan = load_plan(tmp_path / "p.toml")
+    assert [t.exact_limit for t in plan.test_sets] == [7.5, 5000]
+    with pytest.raises(InputError, match="would take about .* and the limit is 8 s; raise it"):
+        run_plan(plan)

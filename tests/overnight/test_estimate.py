@@ -5,12 +5,22 @@ import re
 import pytest
 from click.testing import CliRunner
 from conftest import YEH
+from panel_of import rng_of
 from plan_of import good, lay_out, written
 
 from sigdask.cli import commands
+from sigdask.engine import ahead
 from sigdask.errors import InputError
+from sigdask.overnight import counting, run_plan
+from sigdask.overnight import estimate as estimating
 from sigdask.overnight.estimate import estimate
+from sigdask.overnight.ranked import read_rankings
 from sigdask.plan import load_plan
+from sigdask.report.cost import render
+from sigdask.report.plans import history_text, status_text
+from sigdask.statistics.exact.sums import halves
+from sigdask.store import Store, views
+from sigdask.store.views import runs, status
 
 
 @pytest.fixture
@@ -29,9 +39,10 @@ def test_the_good_plan_is_listed_with_its_comparisons_and_trials(folder):
     rows = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
     assert ["one", "wide", "2", "4", "topic", "4", "1", "4,096", "< 1 s"] in rows
     assert ["two", "labels", "2", "4", "item", "4", "2", "exact", "< 1 s"] in rows
-    assert (
-        "nightly: 4 test sets and 1 list of candidates, 8 comparisons, about < 1 s on 1 thread of this machine"
-        in done.output
+    assert re.search(
+        "nightly: 4 test sets and 1 list of candidates, 8 comparisons, [0-9,]+ trials, "
+        "about < 1 s on 1 thread of this machine",
+        done.output,
     )
 
 
@@ -137,3 +148,113 @@ def test_the_schema_is_printed():
     done = CliRunner().invoke(commands, ["check", "--schema"], standalone_mode=False)
     assert done.output.startswith("{")
     assert CliRunner().invoke(commands, ["check"], standalone_mode=False).exception is not None
+
+
+class Told:
+    """Keeps what a run says ahead and of its progress."""
+
+    def __init__(self):
+        self.ahead, self.told = [], []
+
+    def __call__(self, done, total):
+        raise AssertionError((done, total))  # where share and time are known, they are told
+
+    def expecting(self, ahead):
+        self.ahead.append(ahead)
+
+    def counting(self, done, total, share, left):
+        self.told.append((done, total, share, left))
+
+
+def several_kinds(folder):
+    """A plan that counts all that there is: pairs, families, intervals, arrangements, parts of exact p, ranks, labels."""
+    rng = rng_of(3)
+
+    def table(name, columns):
+        rows = [
+            ",".join(["id", *columns]),
+            *(",".join(map(str, (k, *row))) for k, row in enumerate(zip(*columns.values(), strict=True))),
+        ]
+        (folder / name).write_text("\n".join(rows))
+
+    table("real.csv", {name: [repr(float(x)) for x in rng.normal(0, 1, 26)] for name in "abc"})
+    table("few.csv", {name: rng.integers(0, 9, 12).tolist() for name in "ab"})
+    labels = {name: ["xyz"[k] for k in rng.integers(0, 3, 60)] for name in ("gold", "one", "two")}
+    table("labels.csv", labels)
+    measures = {
+        "gold": rng.integers(0, 2, 40).tolist(),
+        **{m: [repr(float(x)) for x in rng.normal(0, 1, 40)] for m in "mnk"},
+    }
+    table("candidates.csv", measures)
+    (folder / "plan.toml").write_text(
+        'trials = 20000\ncluster = "none"\nstore = "night.sqlite"\nmethod = "both"\n'
+        '[[test_set]]\nname = "real"\nsystems = "real.csv"\ninterval = "bootstrap"\nresamples = 3000\n'
+        '[[test_set]]\nname = "few"\nsystems = "few.csv"\n'
+        '[[independence]]\nname = "labels"\nlabels = "labels.csv"\nmethod = "randomization"\n'
+        '[[rankings]]\nname = "ranks"\ncandidates = "candidates.csv"\nn = [10]\ntrials = 5000\n'
+    )
+    return load_plan(folder / "plan.toml")
+
+
+def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, monkeypatch):
+    monkeypatch.setattr(halves, "LARGEST_HALF", 11)  # so that exact values of 26 units are counted in 16 parts
+    plan = several_kinds(tmp_path)
+    costs = estimate(plan)
+    total = sum(cost.total for cost in costs)
+    # both runs of 3 pairs and their family; bootstrap; 3 exact p in 16 parts; two labellings and 3 rankings, one each
+    assert total > 7 * 20_000 + 3000
+    assert f"{total:,} trials, about" in render("night", costs, 1)
+    told = Told()
+    outcome = run_plan(plan, progress=told)
+    assert (outcome.exit_status, outcome.n_counted) == (0, total)
+    assert [ahead.total for ahead in told.ahead] == [total]
+    assert {all_ for _, all_, _, _ in told.told} == {total}
+    assert told.told[-1][0] == total
+    found = status(plan.store)
+    assert (found.have, found.wanted) == (total, total)
+    assert [p.wanted for p in found.run.progress] == [cost.total for cost in costs]
+    assert f"{total:,} of {total:,} trials" in status_text(found, 0.0)
+    assert f" {total:,} " in history_text(runs(plan.store))
+
+
+def test_check_and_run_predict_the_time_of_the_same_work_by_one_function(tmp_path, monkeypatch):
+    """Where every trial is said to take as long, the run is ahead of just what check has told."""
+    plan = several_kinds(tmp_path)
+    for where in (counting, estimating):
+        monkeypatch.setattr(where, "seconds_per_trial", lambda _: 2.0**-10)
+    monkeypatch.setattr(ahead, "timed_longer", lambda _, costs: costs)
+    told = Told()
+    run_plan(plan, progress=told)
+    [seen] = told.ahead
+    samples = sum(job.n_trials for one in read_rankings(plan) for job in one.lists.sample_jobs)  # drawn apart
+    assert sum(cost.seconds for cost in estimate(plan)) == pytest.approx(seen.seconds + samples * 2.0**-10)
+
+
+def test_status_tells_the_time_that_the_driver_predicts(tmp_path, monkeypatch):
+    plan = several_kinds(tmp_path)
+    kept = []
+    keep = Store.commit
+
+    def commit(self, *asked):
+        keep(self, *asked)
+        kept.append((asked[2] if len(asked) > 2 else None, status(plan.store)))
+
+    monkeypatch.setattr(Store, "commit", commit)
+    monkeypatch.setattr(views.time, "time", lambda: 0.0)  # so that nothing has passed since the run went on
+    run_plan(plan)
+    some = [(left, seen) for left, seen in kept if seen.have < seen.wanted]
+    assert some
+    assert all(seen.seconds_left == left > 0 for left, seen in some)
+
+
+def test_a_family_over_the_whole_plan_is_in_the_number_of_trials_once(tmp_path):
+    several_kinds(tmp_path)
+    (tmp_path / "plan.toml").write_text(
+        'trials = 5000\ncluster = "none"\nstore = "night.sqlite"\nfamily = "plan"\nmethod = "randomization"\n'
+        '[[test_set]]\nname = "one"\nsystems = "real.csv"\n[[test_set]]\nname = "two"\nsystems = "real.csv"\n'
+    )
+    plan = load_plan(tmp_path / "plan.toml")
+    told = Told()
+    outcome = run_plan(plan, progress=told)
+    found = status(plan.store)
+    assert found.wanted == found.have == outcome.n_counted == told.told[-1][1] == 5000 * (2 * 2 * 3 + 1)

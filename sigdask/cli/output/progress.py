@@ -46,6 +46,10 @@ class Step:
         Seconds until its end, where it is better known than by what is done.
     start : float
         When it began, on the monotonic clock.
+    share : float, optional
+        Share of the work that is done, where it is not that of `done`.
+    told : float
+        When this was so, on the monotonic clock.
     """
 
     doing: str
@@ -54,6 +58,13 @@ class Step:
     total: int = 0
     left: float | None = None
     start: float = field(default_factory=time.monotonic)
+    share: float | None = None
+    told: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108  # looked up when called
+
+    @property
+    def percent(self) -> str:
+        """Write the share that is done."""
+        return f"{self.done / self.total if self.share is None else self.share:.0%}"
 
     @property
     def spent(self) -> float:
@@ -64,14 +75,14 @@ class Step:
     def time_left(self) -> str:
         """Say how long it still takes; nothing where that is not known yet."""
         known = self.spent * (self.total - self.done) / self.done if self.done else None
-        left = known if self.left is None else self.left
+        left = known if self.left is None else max(self.left - (time.monotonic() - self.told), 0.0)
         return "" if left is None else duration(left)
 
     def __str__(self) -> str:
         """Say it in a line."""
         if not self.total:
             return f"{self.doing}, for {duration(self.spent)}"
-        text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.done / self.total:.0%})"
+        text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.percent})"
         return f"{text}, about {self.time_left} left" if self.time_left else text
 
 
@@ -140,12 +151,22 @@ class Bar:
         self._bar.update(
             self._task,
             description=f"{short(step.done)} of {short(step.total)} {step.of}",
-            completed=step.done,
+            completed=step.done if step.share is None else step.share * step.total,
             total=step.total,
-            percent=f"{step.done / step.total:.0%}",
-            left=step.time_left,
+            percent=step.percent,
+            left=_TimeLeft(step),
             rate=f"{short(int(step.done / max(step.spent, 1e-9)))} {step.of}/s" if step.done else "",
         )
+
+
+class _TimeLeft:
+    """Writes the time left anew whenever the bar is drawn, also while nothing is told."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+
+    def __str__(self) -> str:
+        return self._step.time_left
 
 
 @contextmanager
@@ -210,10 +231,15 @@ class Steps:
         self._places: dict[Path, int] = {}
         self._sizes: dict[Path, int] = {}
         self._all = self._done = 0
+        self._of = "trials"
 
     def __call__(self, done: int, total: int) -> None:
         """Show trials."""
-        self._show("counting", "trials", done, total, then="judging")
+        self._show("counting", self._of, done, total, then="judging")
+
+    def counting(self, done: int, total: int, share: float, left: float) -> None:
+        """Show trials, with the share of the work that is done and the seconds left."""
+        self._show("counting", self._of, done, total, left, share, then="judging")
 
     def sampling(self, done: int, total: int) -> None:
         """Show samples of what is simulated, a round of them at a time."""
@@ -228,8 +254,9 @@ class Steps:
         """Say beforehand what takes long, and what fewer trials would take."""
         if ahead.is_long:
             note(announced(ahead))
+        self._of = "parts of exact p-values" if ahead.n_exact == ahead.total else "trials"
         if self._step.doing != "counting":
-            self(0, ahead.total)
+            self.counting(0, ahead.total, 0.0, ahead.seconds)
 
     @contextmanager
     def reading(self, paths: Iterable[Path]) -> Iterator[None]:
@@ -250,14 +277,22 @@ class Steps:
             self._show("reading", "bytes", self._done, self._all)
 
     def _show(
-        self, doing: str, of: str, done: int, total: int, left: float | None = None, *, then: str = "preparing"
+        self,
+        doing: str,
+        of: str,
+        done: int,
+        total: int,
+        left: float | None = None,
+        share: float | None = None,
+        *,
+        then: str = "preparing",
     ) -> None:
         """Show a step, and where it is done what follows it."""
         if done >= total:
             self._begin(then)
             return
         start = self._step.start if self._step.doing == doing else time.monotonic()
-        self._step = Step(doing, of, done, total, left, start)
+        self._step = Step(doing, of, done, total, left, start, share)
         self._shown.show(self._step)
 
     def _begin(self, doing: str) -> None:
@@ -285,7 +320,12 @@ def _files(path: Path) -> Iterator[Path]:
 def announced(ahead: Ahead) -> str:
     """Say what counting takes, and what fewer trials would."""
     threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
-    text = f"counting {ahead.total:,} trials takes about {duration(ahead.seconds)} on {threads}"
+    if ahead.n_exact == ahead.total:
+        what = f"computing exact p-values, in {ahead.total:,} part{'s' * (ahead.total > 1)},"
+    else:
+        exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.n_exact else ""
+        what = f"counting {ahead.total:,} trials{exact}"
+    text = f"{what} takes about {duration(ahead.seconds)} on {threads}"
     fewer = ahead.fewer
     if fewer is None:
         return text

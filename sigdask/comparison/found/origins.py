@@ -29,7 +29,7 @@ class Origins:
     seed : int64
         Of the stream.
     method : Coded of str
-        As it was asked for.
+        As it was asked for, behind a colon the limit in seconds that was given for exact p-values (`auto` and `both`).
     units : Coded of str
         The ids of the test set's units, by content.
     data_a, data_b : Coded of str
@@ -78,7 +78,7 @@ class Origins:
         return replace(
             no_origins(n),
             seed=np.full(n, seed, np.int64),
-            method=Coded.same(str(asked.method), n),
+            method=Coded.same(asked.method_and_limit, n),
             units=Coded.same(text_of(asked.units.content), n),
             data_a=data_a,
             data_b=data_b,

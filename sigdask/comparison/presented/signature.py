@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
 """How p was had: (k + 1) / (n + 1) of random trials, exactly, as the upper of two limits, or not at all."""
 
-NUMBERS = {"nt": int, "h": int, "epsilon": float, "alpha": float, "seed": int, "scheme": int, "m": int}
+NUMBERS = {"nt": int, "h": int, "epsilon": float, "alpha": float, "seed": int, "scheme": int, "m": int, "limit": float}
 """Keys whose values are numbers."""
 
 ALWAYS = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "unit", "data", "v")
 """Keys that no signature is without."""
 
 KEYS = (
-    "test", "metric", "alt", "method", "p", "nt", "stop", "h", "epsilon", "alpha", "seed", "scheme", "set", "by",
-    "value", "unit", "adj", "m", "family", "data", "v",
+    "test", "metric", "alt", "method", "limit", "p", "nt", "stop", "h", "epsilon", "alpha", "seed", "scheme", "set",
+    "by", "value", "unit", "adj", "m", "family", "data", "v",
 )  # fmt: skip
 """All keys, in their order; those of the metric's options follow on it, each as `metric.KEY`."""
 
@@ -93,6 +93,8 @@ class Signature:
         Of A's score less B's.
     method : {"auto", "randomization", "exact", "both"}
         As it was asked for.
+    exact_limit : float or None
+        Seconds that were given as the limit of exact p-values, under a method that leaves out those beyond.
     p : {"trials", "exact", "limits", "decision"}
         How p was had.
     seed, scheme : int
@@ -126,6 +128,7 @@ class Signature:
     data: Data
     version: str
     n_trials: int | None = None
+    exact_limit: float | None = None
     options: tuple[tuple[str, str], ...] = ()
     stop: str | None = None
     h: int | None = None
@@ -140,6 +143,7 @@ class Signature:
         by, value = self.subset or (None, None)
         found = {
             "test": "ar", "metric": self.metric, "alt": self.alternative, "method": self.method, "p": self.p,
+            "limit": self.exact_limit,
             "nt": self.n_trials, "stop": self.stop, "h": self.h, "epsilon": self.epsilon, "alpha": self.alpha,
             "seed": self.seed, "scheme": self.scheme, "set": self.test_set, "by": by, "value": value,
             "unit": self.unit, "adj": self.adjust, "m": self.members, "family": self.family, "data": self.data,
@@ -190,6 +194,7 @@ class Signature:
             data=Data.parse(own["data"]),
             version=own["v"],
             n_trials=own.get("nt"),
+            exact_limit=own.get("limit"),
             options=options,
             stop=own.get("stop"),
             h=own.get("h"),
@@ -318,12 +323,14 @@ def _of_row(table: Table, own: Origins, row: int) -> Signature:
     """Return the signature of a row but for its data."""
     subset, score = table.subset[row], table.metric[row]
     ruled = next((stops for stops in table.stops if stops.n_asked[row]), None)
+    method, _, limit = own.method[row].partition(":")
     n_trials = int(table.n_trials[row] if ruled is None else ruled.n_asked[row])
     epsilon = None if ruled is None else ruled.epsilon
     return Signature(
         metric=score.name,
         alternative=table.alternative[row],
-        method=own.method[row],
+        method=method,
+        exact_limit=float(limit) if limit else None,
         p=_known(table, row),
         seed=int(own.seed[row]),
         scheme=SCHEME,

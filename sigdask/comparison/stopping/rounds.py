@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.stopping.counted import Blocks
 from sigdask.comparison.stopping.early import Early
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Job, total_trials
 from sigdask.randomization.tallies import TAILS, Tally
 
 Integers = NDArray[np.int64]
@@ -28,7 +28,7 @@ class Rounds:
     at, wanted, limit, n_trials
         As in `Counted`.
     n_counted : int
-        Trials counted, of all jobs.
+        Trials counted, summed over comparisons.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -89,7 +89,7 @@ class Rounds:
         if not found:
             return False
         tallies = count([job for job, _ in found])
-        self.n_counted += sum(job.n_trials for job, _ in found)
+        self.n_counted += total_trials(job for job, _ in found)
         for run, n in self.n_trials.items():
             self._trials[run].append(np.zeros(len(n), np.int64))
             self._counts[run].append(np.zeros((len(n), len(TAILS)), np.int64))

@@ -33,8 +33,6 @@ BITS = 64
 N_LIMITS, N_COUNTS = 6, 2
 """Numbers of a trial: both limits of three p-values; arrangements that reach the observed difference, or pass it."""
 
-SECONDS_AN_OPERATION, SECONDS_A_PAIR = 1e-9, 2e-4
-
 
 @known_as("Scoring", "form lattices")
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class ExactPanel:
     @property
     def seconds_per_trial(self) -> float:
         """What a trial takes, about: predicted, as to measure it would be to do all of it."""
-        return SECONDS_A_PAIR + SECONDS_AN_OPERATION * self.chosen.operations / self.n_trials
+        return self.chosen.seconds / self.n_trials
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
         """Solve it, or count some of its parts."""

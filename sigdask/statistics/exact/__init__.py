@@ -6,7 +6,7 @@ than 1, the count may as well be made in parts (`count_parts`), in any order and
 """
 
 from sigdask.statistics.exact.found import TAILS, Chosen, Exact, Interval, Refused, TooLargeError
-from sigdask.statistics.exact.planning import Limits, plan
+from sigdask.statistics.exact.planning import Limits, plan, ways
 from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Sums
 from sigdask.statistics.exact.solving import approximate, count_parts, of_parts, solve
 
@@ -27,4 +27,5 @@ __all__ = [
     "of_parts",
     "plan",
     "solve",
+    "ways",
 ]

@@ -23,6 +23,21 @@ Check = Callable[[], None]
 TAILS = ("greater", "less", "two-sided")
 """The alternatives, in the order of a tally's columns."""
 
+COSTS: dict[str, tuple[float, float]] = {
+    "polynomial": (4.0, 1e9),
+    "dp": (2.0, 5e8),
+    "lattice-bounds": (1.8, 3e7),
+    "meet-in-the-middle": (2.0, math.inf),
+    "grid-dp": (1.2, math.inf),
+    "grid-fft": (0.5, math.inf),
+    "tilted-fft": (7.0, math.inf),
+    "box-dp": (1.7, math.inf),
+}
+"""Measured nanoseconds of an operation, and the bytes at which memory slows it to half the speed; else 1 nanosecond."""
+
+SECONDS_A_PROBLEM = 2e-4
+"""What a problem takes beside its operations."""
+
 CLOSE = 1e-6
 """Limits that differ by less than this share are as good as one number."""
 
@@ -35,6 +50,10 @@ class Interval(NamedTuple):
 
     p_lo: float
     p_hi: float
+
+
+LARGEST = 10**100
+"""Estimates above are as good as infinite, and may be too large for a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +79,15 @@ class Chosen:
     operations: int
     n_bytes: int
     n_parts: int = 1
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds of one core; constants measured once, so that the same data give the same estimate."""
+        nanoseconds, slow_bytes = COSTS.get(self.method, (1.0, math.inf))
+        slowdown = 1 + min(self.n_bytes, LARGEST) / slow_bytes
+        # `operations` sorts the halves once for all parts, but each part is a task, which sorts them anew
+        repeated = 2 * self.n_parts / (1 + self.n_parts)
+        return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * repeated * min(self.operations, LARGEST)
 
 
 def about(number: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,10 +23,17 @@ class Limits:
         Of a nanosecond or so each.
     n_bytes : int
         Of memory.
+    seconds : float
+        Estimated seconds of one core (`Chosen.seconds`).
     """
 
     operations: int = 10**11
     n_bytes: int = 2 * 10**9
+    seconds: float = math.inf
+
+    def admit(self, way: Chosen) -> bool:
+        """Return whether a method fits."""
+        return way.operations <= self.operations and way.n_bytes <= self.n_bytes and way.seconds <= self.seconds
 
 
 DEFAULT_LIMITS = Limits()
@@ -62,7 +70,7 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     if not known:
         assert not isinstance(problem, Sums)  # of which there is always a method
         return Refused(collapse.why_none(problem))
-    fitting = [w for w in known if w.operations <= limits.operations and w.n_bytes <= limits.n_bytes]
+    fitting = [w for w in known if limits.admit(w)]
     for guarantees in ORDER:
         among = [w for w in fitting if w.guarantee in guarantees]
         if among:
