@@ -146,7 +146,7 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=int(sampled.max(initial=0)),
         seconds=_seconds(study.jobs),
-        warnings=counts.warnings,
+        warnings=counts.notices,
     )
 
 
@@ -184,7 +184,7 @@ def _tested(asked: TestedLabels) -> Cost:
         n_enumerated=n - len(one.tests.sampled),
         n_trials=max((job.n_trials for job in one.jobs), default=0),
         seconds=_seconds(one.jobs),
-        warnings=one.tests.counts.warnings,
+        warnings=one.tests.counts.notices,
     )
 
 
