@@ -103,8 +103,8 @@ def _counted(kind: str, listings: Sequence[Listing]) -> str:
     numbers = [number for listing in listings for number in listing.unscored[kind]]
     place = "file" if any(listing.path.is_dir() or _is_ann(listing.path) for listing in listings) else "document"
     of_each = ", ".join(f"{sum(listing.unscored[kind]):,} in {listing.path}" for listing in listings)
-    plural = "" if len(numbers) == 1 else "s"
-    return f"{sum(numbers):,} {kind} in {len(numbers):,} {place}{plural} ({of_each})"
+    what = kind if sum(numbers) != 1 else kind.removesuffix("s")
+    return f"{sum(numbers):,} {what} in {len(numbers):,} {place}{'s' * (len(numbers) > 1)} ({of_each})"
 
 
 def unscored_of(record: Mapping[str, Any], key: str) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import DEFAULTS, Options
-from sigdask.formats.reading.records import DOCUMENT_NAMES, head, id_names, id_of, load, read_records
+from sigdask.formats.reading.records import DOCUMENT_NAMES, head, id_names, id_of, is_json_lines, load, read_records
 from sigdask.formats.tagging.chunks import TAG
 from sigdask.formats.tagging.scope import FileColumns
 from sigdask.formats.tagging.sentences import Codes, Collector, Tagged
@@ -105,26 +105,24 @@ def is_tag_records(path: Path) -> bool:
 
 def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     """Whether files hold sequences of tags: chunk tags, or labels beside as many tokens."""
-    if not is_tag_records(path) or (gold is not None and not is_tag_records(gold)):
-        return False
-    own = _first(path, tag_keys(options, beside=gold is None))
-    if own is None:
-        return False
-    if gold is None:
-        return _are_chunk_tags(own) or _are_of_tokens(own)
-    right = _first(gold, tag_keys(options, beside=False, only_gold=True))
-    if right is None:
-        return False
-    if _are_chunk_tags([*own, *right]):
-        return True
-    even = len(own) == len(right) and all(len(a.tags) == len(b.tags) for a, b in zip(own, right, strict=True))
+    own = [] if _is_one_sentence(path) else _first(path, tag_keys(options, beside=gold is None))
+    if gold is None or not is_tag_records(gold):
+        return _are_chunk_tags(own) or (gold is None and _are_of_tokens(own))
+    right = [] if _is_one_sentence(gold) else _first(gold, tag_keys(options, beside=False, only_gold=True))
+    if _are_chunk_tags(right):
+        return not own or _are_chunk_tags(own)  # of none the reader says why
+    even = (
+        len(own) > 0
+        and len(own) == len(right)
+        and all(len(a.tags) == len(b.tags) for a, b in zip(own, right, strict=True))
+    )
     bare = all(one.tokens is None and one.id is None for one in right)
     repeated = any(len({*map(str, one.tags)}) < len(one.tags) for one in right)
     return even and (_are_of_tokens(right) or _are_of_tokens(own) or (bare and repeated))
 
 
-def _first(path: Path, keys: TagKeys) -> list[Sentence] | None:
-    """Return the sentences of a file, the first ones of a long one; None where it holds none."""
+def _first(path: Path, keys: TagKeys) -> list[Sentence]:
+    """Return the sentences of a file, the first ones of a long one; none where it cannot be read as such."""
     found: list[Sentence] = []
     try:
         for sentence in sentences(path, keys, DEFAULTS):
@@ -132,8 +130,8 @@ def _first(path: Path, keys: TagKeys) -> list[Sentence] | None:
             if len(found) == SNIFFED:
                 break
     except InputError:
-        return None
-    return found if any(sentence.tags for sentence in found) else None
+        return []
+    return found if any(sentence.tags for sentence in found) else []
 
 
 def _are_chunk_tags(found: Sequence[Sentence]) -> bool:
@@ -145,7 +143,9 @@ def _are_chunk_tags(found: Sequence[Sentence]) -> bool:
 
 
 def _are_of_tokens(found: Sequence[Sentence]) -> bool:
-    return all(sentence.tokens is not None and len(sentence.tokens) == len(sentence.tags) for sentence in found)
+    return len(found) > 0 and all(
+        sentence.tokens is not None and len(sentence.tokens) == len(sentence.tags) for sentence in found
+    )
 
 
 def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, tokens: Codes) -> Tagged:
@@ -195,6 +195,9 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]
     if _is_one_sentence(path):
         yield Sentence("line 1", 1, load(path))
         return
+    if (whole := _by_columns(path, keys)) is not None:
+        yield from whole
+        return
     names: tuple[str, ...] | None = None
     chosen: tuple[str | None, ...] = ()
     for record in read_records(path, lambda value: _key(value, keys.label) is not None):
@@ -232,6 +235,29 @@ def _is_one_sentence(path: Path) -> bool:
     """Whether the file is one list of tags."""
     start = head(path).lstrip()
     return re.match(r'\[\s*"', start) is not None and not re.search(r"\]\s*\n\s*\[", start)
+
+
+def _by_columns(path: Path, keys: TagKeys) -> Iterator[Sentence] | None:
+    """Return the sentences of an object of key to a list of all of them; None where the file is none."""
+    if not head(path).lstrip().startswith("{") or is_json_lines(path):
+        return None
+    whole = load(path)
+    lists = {
+        name: value
+        for name, value in (whole.items() if isinstance(whole, dict) else ())
+        if isinstance(value, list) and value and all(map(_is_plain_list, value))
+    }
+    label, gold, tokens = (
+        next((name for name in own if name in lists), None) for own in (keys.label, keys.gold or (), TOKEN_KEYS)
+    )
+    if label is None or (keys.gold is not None and gold is None):
+        return None
+    chosen = [lists[name] if name is not None else [None] * len(lists[label]) for name in (label, gold, tokens)]
+    if len({*map(len, chosen)}) > 1:
+        numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in (label, gold, tokens) if name is not None)
+        raise InputError(f"{path}: found lists of different numbers of sentences: {numbers}")
+    rows = enumerate(zip(*chosen, strict=True), start=1)
+    return (Sentence(f"record {k}", k, tags, right, words) for k, (tags, right, words) in rows)
 
 
 def _key(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
