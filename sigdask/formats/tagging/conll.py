@@ -426,7 +426,7 @@ def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, coll
 
 def _take_aside(line: str, collector: Collector) -> None:
     if match := NEWDOC.match(line):
-        collector.document((match[1] or "").strip() or None)
+        collector.document((match[1] or match[2] or "").strip() or None)
 
 
 def _check_columns(path: Path, columns: TagColumns, width: int, where: int) -> None:

@@ -45,9 +45,9 @@ class FileColumns:
     numbered: bool = True
 
     @property
-    def read(self) -> set[int | None]:
+    def read(self) -> set[int]:
         """Indices of the columns that are read."""
-        return {self.label, self.gold, self.token}
+        return {column for column in (self.label, self.gold, self.token) if column is not None}
 
     @property
     def width(self) -> int:
