@@ -207,7 +207,7 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
     try:
         results, opened = _compare(counts, how, options, steps, is_opened=is_opened)
     except InputError:
-        for warning in counts.warnings:  # else they stand below the results
+        for warning in counts.notices:  # else they stand below the results
             LOG.warning(warning)
         raise
     sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))

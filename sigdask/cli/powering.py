@@ -107,7 +107,7 @@ def _found(options: dict[str, Any], steps: Steps) -> Powers:
     note(f"read as {format_}: {counts.n_systems} systems, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
         note(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
-    for warning in counts.warnings:
+    for warning in counts.notices:
         LOG.warning(warning)
     asked = ("difference", "units", "power", "baseline", "alternative", "alpha", "adjust", "samples", "seed", "workers")
     try:

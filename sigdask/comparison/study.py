@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -167,6 +167,7 @@ class Study:
         found = with_families(found, [(made.method, made.counts, places) for made, places in families])
         found = replace(found, assumptions=check_assumptions([one.main.comparisons for one in self.analyses], found))
         notes = [
+            *_scopes([analysis.main.asked.counts for analysis in self.analyses]),
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),
             *(note for analysis in self.analyses for note in analysis.notes),
@@ -189,6 +190,14 @@ class Study:
             for side in ("greater", "less")
         )
         return self.across.verdicts(tallies, found, p_greater, p_less)
+
+
+def _scopes(sets: Sequence[Counts]) -> Iterator[Note]:
+    """Yield which part of the files is scored; the test set is named where not all say the same."""
+    together = len({counts.scope for counts in sets}) == 1
+    for counts in sets:
+        for text in counts.scope:
+            yield Note("scope", text if together else f"{counts.name}: {text}")
 
 
 Families = Sequence[tuple[Adjustment, Integers]]

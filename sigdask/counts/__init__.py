@@ -51,7 +51,7 @@ class Outputs:
 @known_as(
     "Counts",
     "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
-    apart_from="held files extracted telling",
+    apart_from="held files extracted telling scope",
 )
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -90,6 +90,8 @@ class Counts:
         Metrics that suit these data, where none is asked for.
     warnings : tuple of str
         What the reader noticed.
+    scope : tuple of str
+        Which part of the files the scores are of, and which part is not scored. Reports say it before the answer.
     files : tuple of Path
         Files that were taken, where folders or patterns were given.
     replicates : tuple of Counts
@@ -120,6 +122,7 @@ class Counts:
     replicates: tuple[Counts, ...] = ()
     extracted: Mapping[str, Array] = field(default_factory=dict)
     telling: Telling | None = None
+    scope: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_names(self.systems, least=1)
@@ -143,6 +146,11 @@ class Counts:
     def n_systems(self) -> int:
         """Number of systems."""
         return len(self.systems)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The scope and the warnings."""
+        return (*self.scope, *self.warnings)
 
     @property
     def of_one(self) -> Counts:
@@ -321,6 +329,7 @@ class Counts:
             outputs=None,
             extracted={},
             warnings=(note, *dict.fromkeys(w for r in ordered for w in r.warnings)),
+            scope=tuple(dict.fromkeys(text for r in ordered for text in r.scope)),
             files=tuple(dict.fromkeys(f for r in ordered for f in r.files)),
             replicates=tuple(ordered),
         )

@@ -152,8 +152,8 @@ def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) ->
         n_trials=int(sampled.max(initial=0)),
         total=total,
         seconds=seconds,
-        warnings=counts.warnings,
         n_gated=tuple(_n_gated(rule, asked, counts, comparisons) for rule in (plan.gate.rules if plan.gate else ())),
+        warnings=counts.notices,
     )
 
 
@@ -205,7 +205,7 @@ def _tested(asked: TestedLabels) -> Cost:
         n_trials=max((job.n_trials for job in one.jobs), default=0),
         total=total,
         seconds=seconds,
-        warnings=one.tests.counts.warnings,
+        warnings=one.tests.counts.notices,
     )
 
 

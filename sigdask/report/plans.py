@@ -66,7 +66,8 @@ def results_text(
 
 def answers_text(found: Mapping[str, Results]) -> str:
     """Return a line of each test set: which system is best."""
-    return "\n".join(printable(f"{name}: {verdict.of(results).headline}") for name, results in found.items())
+    verdicts = {name: verdict.of(results) for name, results in found.items()}
+    return "\n".join(printable(" ".join([f"{name}:", *own.scope, own.headline])) for name, own in verdicts.items())
 
 
 def status_text(status: Status, now: float, *, width: int | None = None) -> str:

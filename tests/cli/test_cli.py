@@ -206,7 +206,7 @@ def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
     (files / "tiny.csv").write_text("item,gold,x,y\na,P,P,P\n")
     done = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)
     assert done.returncode == 0
-    assert "x and y are the same on accuracy: no item differs in what it counts." in done.stdout
+    assert "x and y do not differ on accuracy: no item differs in what it counts." in done.stdout
     (files / "zero.csv").write_text("item,gold,x,y\na,0,0,1\nb,1,0,1\n")
     done = run("compare", "zero.csv", "--metric", "precision", cwd=files)
     assert "note: x: 0/0 scored 0" in done.stdout

@@ -14,6 +14,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_map, parse_source, read
 from sigdask.formats.tagging.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
 from sigdask.metrics import find
+from sigdask.report.terminal import render
 
 GOLD = "EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n\nPeter\tB-PER\nBlackburn\tI-PER\n\n#\tO\nParis\tB-LOC\n\n"
 A = GOLD.replace("German\tB-MISC", "German\tO")
@@ -641,3 +642,204 @@ def test_some_sentence_breaks_that_lack_are_counted(tmp_path):
 def test_many_tokens_in_one_sentence_are_noted(tmp_path):
     gold = CHUNKED.replace("\n\n", "\n") * 50
     assert any("has no sentence break" in w for w in of_files(tmp_path, gold, gold, gold).warnings)
+
+
+# which column is scored
+
+
+def with_heads(tags, heads, relation="dep"):
+    """Return a sentence of CoNLL-U."""
+    rows = zip(tags, heads, strict=True)
+    return "".join(f"{k}\tw{k}\tw\t{t}\t_\t_\t{h}\t{relation}\t_\t_\n" for k, (t, h) in enumerate(rows, 1)) + "\n"
+
+
+def test_parses_that_differ_in_heads_alone_are_told_so_before_the_answer(tmp_path):
+    gold = "# sent_id = 1\n" + with_heads(("NOUN", "VERB"), (2, 0), "nsubj")
+    files = write(tmp_path, with_heads(("NOUN", "VERB"), (0, 1)), gold, gold)
+    counts = read(*files[:2], gold=files[2])
+    scope = "Only UPOS (column 4) is scored; HEAD (column 7), DEPREL (column 8) differ between the systems and are not scored"
+    assert counts.scope == (scope,)
+    results = compare_all(counts)
+    first, second, *_ = render(results).splitlines()
+    assert first == f"{scope}."
+    assert "same" not in second
+    assert results.to_dict()["notes"][0] == {"kind": "scope", "text": scope}
+    chosen = read(*files[:2], gold=files[2], format="conll:column=HEAD")
+    assert chosen.scope[0].startswith("Only HEAD (column 7) is scored; DEPREL (column 8) differs")
+    assert chosen.field("correct").tolist() == [[0, 2]]
+
+
+def test_real_parses_name_the_column_that_is_scored(shared_data):
+    folder = shared_data / "parsing_conll18" / "it_pud_250"
+    counts = read(folder / "system_A.conllu", folder / "system_B.conllu", gold=folder / "gold.conllu")
+    reference = json.loads((folder.parent / "reference_scores.json").read_text())
+    assert "Only UPOS (column 4) is scored; " in counts.scope[0]
+    assert "HEAD (column 7), DEPREL (column 8)" in counts.scope[0]
+    official = [reference["treebanks"]["it_pud_250"]["systems"][f"system_{name}"]["UPOS"] for name in "AB"]
+    for system, own in enumerate(official):
+        assert total(counts, "correct", system) == own["correct"]
+
+
+def test_files_of_several_columns_name_the_one_that_is_scored(tmp_path, files):
+    assert read(*files[:2], gold=files[2]).scope == ()
+    rows = [line.split("\t") for line in GOLD.splitlines()]
+    gold = "\n".join("\t".join((row[0], "POS", *row[1:])) if row[0] else "" for row in rows) + "\n"
+    a = gold.replace("Paris\tPOS\tB-LOC", "Paris\tNNP\tO")
+    paths = write(tmp_path / "more", "word pos ner\n".replace(" ", "\t") + a, gold, gold)
+    counts = read(*paths[:2], gold=paths[2])
+    assert counts.scope == (
+        "Only ner (column 3) is scored; pos (column 2) differs between the systems and is not scored",
+    )
+    beside = [text.replace("\tO", "\tO\tO").replace("LOC", "LOC\tO") for text in (gold, gold)]
+    beside = [re.sub(r"(\t[BI]-(?:ORG|MISC|PER))", r"\1\1", text) for text in beside]
+    paths = write(tmp_path / "four", *beside, None)
+    assert read(*paths[:2]).scope == ("Only column 4 (the last) is scored, against column 3",)
+
+
+def test_a_column_of_underscores_is_refused(tmp_path):
+    gold = with_heads(("NOUN", "VERB"), (2, 0))
+    files = write(tmp_path, gold.replace("NOUN", "_").replace("VERB", "_"), gold, gold)
+    with pytest.raises(InputError, match=r"a.txt: UPOS \(column 4\) holds '_' alone, so no labels"):
+        read(*files[:2], gold=files[2])
+
+
+# historical named entities
+
+
+HIPE = "TOKEN NE-COARSE-LIT NE-COARSE-METO NE-FINE-LIT NE-FINE-METO NE-FINE-COMP NE-NESTED NEL-LIT NEL-METO MISC"
+
+
+def historical(*documents, comment="# hipe2022:document_id = {}\n# hipe2022:date = 1798-01-01\n", end=""):
+    """Return a file of HIPE; a token is a word, its coarse and its fine tag, and what MISC holds."""
+    text = HIPE.replace(" ", "\t") + "\n"
+    for number, tokens in enumerate(documents, 1):
+        rows = [(word, coarse, "O", fine, "O", "O", "_", "_", "_", misc) for word, coarse, fine, misc in tokens]
+        text += comment.format(f"d{number}") + "".join("\t".join(row) + "\n" for row in rows) + end
+    return text
+
+
+ONE = [("Paris", "B-loc", "B-loc.adm", "_"), (".", "O", "O", "EndOfSentence"), ("Ann", "B-pers", "B-pers.ind", "_"),
+       ("Lee", "I-pers", "I-pers.ind", "NoSpaceAfter|EndOfLine"), ("#", "O", "O", "_")]  # fmt: skip
+TWO = [("Rome", "B-loc", "B-loc.adm", "_"), ("'", "_", "_", "_")]
+
+
+@pytest.mark.parametrize(
+    "comment", ["# hipe2022:document_id = {}\n# hipe2022:date = 1798\n", "# date =\n# document = {}\n"]
+)
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_historical_entities_are_read_without_options(tmp_path, comment, end):
+    def text(one, two):
+        return historical(one, two, comment=comment, end=end)
+
+    coarse = [("Paris", "O", "B-loc.adm", "_"), *ONE[1:]]
+    fine = [("Rome", "B-loc", "B-loc.phys", "_"), *TWO[1:]]
+    files = write(tmp_path, text(coarse, TWO), text(ONE, fine), text(ONE, TWO))
+    assert detect([parse_source(str(files[0]))], files[2]) == "conll"
+    counts = read(*files[:2], gold=files[2])
+    assert counts.scope[0].startswith("Only NE-COARSE-LIT (column 2) is scored; NE-FINE-LIT (column 4) differs")
+    assert list(counts.group("document")) == ["d1", "d1", "d2"]
+    assert counts.field("gold").tolist() == [[1], [1], [1]]
+    assert counts.field("tp").tolist() == [[0, 1], [1, 1], [1, 1]]
+    by_fine = read(*files[:2], gold=files[2], format="conll:column=NE-FINE-LIT")
+    assert by_fine.field("tp").tolist() == [[1, 1], [1, 1], [1, 0]]
+    by_number = read(*files[:2], gold=files[2], options=Options(prediction_column="4"))
+    assert by_number.field("tp").tolist() == by_fine.field("tp").tolist()
+
+
+def test_historical_files_without_gold_labels_or_of_masked_ones_are_refused(tmp_path):
+    masked = historical([(word, "_", "_", "_") for word, *_ in ONE])
+    files = write(tmp_path, historical(ONE), historical(ONE), masked)
+    with pytest.raises(InputError, match=r"gold.txt: NE-COARSE-LIT \(column 2\) holds '_' alone"):
+        read(*files[:2], gold=files[2])
+    with pytest.raises(InputError, match=r"a.txt: .*NE-COARSE-LIT.* holds no gold labels .* give --gold FILE"):
+        read(*files[:2])
+
+
+# JSON
+
+
+def in_json(sequences, arrangement, name):
+    """Return sentences of tags as JSON."""
+    tokens = [[f"w{k}" for k in range(len(tags))] for tags in sequences]
+    key = "gold" if name == "gold" else "predictions"
+    ids = [f"s{k}" for k in range(len(sequences))]
+    records = {
+        "lists": sequences,
+        "tags": [{"tags": tags} for tags in sequences],
+        "tokens": [{"tokens": words, "ner_tags": tags} for words, tags in zip(tokens, sequences, strict=True)],
+        "ids": [{"id": name, key: tags} for name, tags in zip(ids, sequences, strict=True)][
+            :: 1 if name != "b" else -1
+        ],
+    }
+    if arrangement == "object":
+        return json.dumps({key: sequences})
+    if arrangement == "by id":
+        return json.dumps(dict(zip(ids, sequences, strict=True)))
+    if arrangement.endswith(" indented"):
+        return json.dumps(records[arrangement.removesuffix(" indented")], indent=2)
+    if arrangement.endswith(" by line"):
+        return "".join(json.dumps(record) + "\n" for record in records[arrangement.removesuffix(" by line")])
+    return json.dumps(records[arrangement])
+
+
+ARRANGEMENTS = ["lists", "lists indented", "lists by line", "tags", "tags by line", "tokens by line", "ids", "ids by line",
+                "object", "by id"]  # fmt: skip
+
+
+@pytest.mark.parametrize("format_", ["auto", "conll"])
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_json_of_tag_sequences_is_read_as_tagged_sentences(tmp_path, files, arrangement, format_):
+    texts = {path.stem: [[line.split("\t")[1] for line in part.splitlines()] for part in path.read_text().strip().split("\n\n")]
+             for path in files}  # fmt: skip
+    paths = write(tmp_path / "json", *(in_json(texts[name], arrangement, name) for name in ("a", "b", "gold")))
+    counts, expected = read(*paths[:2], gold=paths[2], format=format_), read(*files[:2], gold=files[2])
+    for field in ("tp", "predicted", "gold", "correct", "items"):
+        assert counts.field(field).tolist() == expected.field(field).tolist()
+    assert counts.suggested == expected.suggested
+
+
+def test_json_with_gold_tags_beside_needs_no_gold_file(tmp_path):
+    for name, tags in (("a", ["B-PER", "O"]), ("b", ["O", "O"])):
+        (tmp_path / name).write_text(
+            json.dumps({"tokens": ["Ann", "ran"], "gold": ["B-PER", "O"], "pred": tags}) + "\n"
+        )
+    counts = read(tmp_path / "a", tmp_path / "b")
+    assert counts.field("tp").tolist() == [[1, 0]]
+    for name, tags in (("a", ["B-PER", "O"]), ("b", ["O", "O"])):
+        (tmp_path / name).write_text(json.dumps({"y_true": [["B-PER", "O"]], "y_pred": [tags]}))
+    assert read(tmp_path / "a", tmp_path / "b").field("tp").tolist() == [[1, 0]]
+
+
+def test_json_of_parts_of_speech_is_compared_token_by_token(tmp_path):
+    gold = [["DET", "NOUN", "NOUN"], ["VERB"]]
+    paths = write(tmp_path, *(json.dumps(tags) for tags in ([["DET", "NOUN", "VERB"], ["VERB"]], gold, gold)))
+    counts = read(*paths[:2], gold=paths[2])
+    assert counts.suggested == ("accuracy",)
+    assert counts.field("correct").tolist() == [[2, 3], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[["O", "B-PER"], ["O"', "a.txt, line 1: invalid JSON"),
+        ('[["O", "B-PER"]]', "lacks|1 sentences, but .*gold.txt has 2"),
+        ('[["O"], ["O"]]', r"a.txt, record 1: sentence 1 has 1 tokens, but 2 in .*gold.txt, record 1"),
+        ('[["O", 3], ["O"]]', "a.txt, record 1: found 3 among the tags, expected names of tags"),
+        ('[{"tags": ["O", "O"], "tokens": ["a"]}, {"tags": ["O"]}]', "record 1: 2 tags, but 1 tokens"),
+        (
+            '[{"words": ["O", "O"]}, {"words": ["O"]}]',
+            "found no list of tags in 'words'; name its key, conll:column=KEY",
+        ),
+    ],
+)
+def test_json_that_does_not_fit_is_an_error_that_names_the_place(tmp_path, text, message):
+    gold = '[["O", "B-PER"], ["O"]]'
+    paths = write(tmp_path, text, gold, gold)
+    with pytest.raises(InputError, match=message):
+        read(*paths[:2], gold=paths[2], format="conll")
+
+
+def test_columns_whose_first_token_is_a_bracket_are_no_json(tmp_path):
+    gold = "[\t[\tO\nAnn\tAnn\tB-PER\n\n{\t{\tO\n"
+    paths = write(tmp_path, gold, gold, gold)
+    assert read(*paths[:2], gold=paths[2]).field("tp").tolist() == [[1, 1], [0, 0]]

@@ -141,6 +141,24 @@ def test_inflected_forms_stand_before_or_after_their_features(tmp_path, order):
     assert counts.suggested == ("accuracy", "edit-distance")
 
 
+@pytest.mark.parametrize("order", ["form last", "form second", "with a header", "forms alone"])
+def test_inflected_forms_with_blanks_are_scored_by_accuracy(tmp_path, order):
+    gold = [("go", "have gone", "V;PRF;1;SG"), ("go", "has gone", "V;PRF;3;SG"), ("see", "saw", "V;PST")] * 4
+    rows = {"gold": [(f"{lemma}{k}", *rest) for k, (lemma, *rest) in enumerate(gold)]}
+    rows["a"] = [(word, form.replace("saw", "seed"), tags) for word, form, tags in rows["gold"]]
+    rows["b"] = [(word, form.replace("has", "have"), tags) for word, form, tags in rows["gold"]]
+    for name, whole in rows.items():
+        lines = [("lemma", "form", "features"), *whole] if order == "with a header" else whole
+        swapped = [(word, tags, form) for word, form, tags in lines] if order == "form last" else lines
+        written = [line[1:2] for line in swapped] if order == "forms alone" and name != "gold" else swapped
+        (tmp_path / name).write_text("".join("\t".join(line) + "\n" for line in written))
+    files, right = (tmp_path / "a", tmp_path / "b"), tmp_path / "gold"
+    assert detect([parse_source(str(files[0]))], right) == "pairs"
+    counts = read(*files, gold=right)
+    assert counts.suggested == ("accuracy", "edit-distance")
+    assert counts.field("correct").sum(0).tolist() == [8, 8]
+
+
 def test_inflected_forms_in_another_order_are_recognised(tmp_path):
     rows = [f"{letter * 3}{k}\t{letter}s\tN;{'PL' if k % 2 else 'SG'}\n" for k, letter in enumerate("abcdefgh" * 30)]
     gold, turned = "".join(rows), "".join(rows[::-1])

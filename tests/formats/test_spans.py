@@ -9,7 +9,9 @@ from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 from sigdask.randomization.shuffles import swap_bits
+from sigdask.report.terminal import render
 
+NAMED = Options(metrics=("f1",))
 KINDS = {"precision": "P", "recall": "R", "f1": "F1"}
 
 
@@ -138,23 +140,65 @@ def test_brat_folders(tmp_path):
     )
     y = brat(tmp_path / "y", {"d1.ann": "T1\tPER 7 15\tAn Lee\nT2\tLOC 0 5\tRome\n", "sub/d3.ann": "T1\tLOC 3 4\tx\n"})
     assert detect([parse_source(str(x))], gold) == "spans"
-    counts = read(x, y, gold=gold)
+    counts = read(x, y, gold=gold, options=NAMED)
     assert counts.ids == ("d1", "sub/d2", "sub/d3")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0], [0, 1]]
     assert counts.field("tp[PER]").tolist() == [[1, 0], [0, 0], [0, 0]]
     assert "1 item ('sub/d2') missing, taken as empty" in counts.warnings[0]
-    one = read(x / "d1.ann", f"y={y}/d1.ann", gold=gold / "d1.ann")
+    assert f"not scored: 1 attribute in 1 file (1 in {gold})" in counts.warnings
+    assert counts.scope[0] == (
+        "Relations and events are not scored, the scores are of entities alone: the files hold "
+        f"2 relations in 1 file (2 in {gold}) and 1 event in 1 file (1 in {gold})"
+    )
+    one = read(x / "d1.ann", f"y={y}/d1.ann", gold=gold / "d1.ann", options=NAMED)
     assert one.field("tp").tolist() == [[1, 1]]
     brat(y, {"d4.ann": ""})
     with pytest.raises(InputError, match=r"y, file d4.ann: 1 item \('d4'\) not in .*gold"):
-        read(x, y, gold=gold)
+        read(x, y, gold=gold, options=NAMED)
     brat(x, {"d1.ann": "T1\tLOC 0 5\tRome\nT2 PER 7 9 An\n"})
     with pytest.raises(InputError, match="d1.ann, line 2: found 'T2 PER 7 9 An', expected T1<tab>LABEL"):
-        read(x, y, gold=gold)
+        read(x, y, gold=gold, options=NAMED)
     brat(x, {"d1.ann": ""})
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="no files ending in .ann"):
-        read(x, tmp_path / "none", gold=gold)
+        read(x, tmp_path / "none", gold=gold, options=NAMED)
+
+
+def test_relations_are_refused_unless_entity_metrics_are_named(tmp_path):
+    entities = "T1\tPER 0 3\tAnn\nT2\tLOC 7 12\tParis\n"
+    right, wrong = f"{entities}R1\tlives Arg1:T1 Arg2:T2\n", f"{entities}R1\tborn Arg1:T2 Arg2:T1\n"
+    gold, x, y = (brat(tmp_path / k, {"d.ann": text}) for k, text in zip("gxy", (right, wrong, right), strict=True))
+    with pytest.raises(InputError, match=r"3 relations in 3 files .* Name a metric to compare the entities alone"):
+        read(x, y, gold=gold)
+    counts = read(x, y, gold=gold, options=NAMED)
+    results = compare_all(counts, metrics=["f1"])
+    assert [(r.score_a, r.score_b) for r in results] == [(1.0, 1.0)]
+    assert results.notes[0].kind == "scope"
+    assert results.warnings[0].startswith(
+        "Relations are not scored, the scores are of entities alone: the files hold 3"
+    )
+    assert render(results).startswith("Relations are not scored, ")
+
+
+def test_real_relations_are_refused_and_their_number_is_named(shared_data):
+    folder = shared_data / "relations_brat" / "relations"
+    files = [folder / "system_A", folder / "system_B"]
+    n = sum(line.startswith("R") for path in folder.rglob("*.ann") for line in path.read_text().splitlines())
+    with pytest.raises(InputError, match=rf"{n:,} relations in \d+ files \(658 in "):  # 658: SOURCE.md
+        read(*files, gold=folder / "gold")
+    assert f"hold {n:,} relations" in read(*files, gold=folder / "gold", options=NAMED).scope[0]
+    entities = shared_data / "relations_brat" / "entities"
+    assert not read(f"x={entities}/system_upstream", f"y={entities}/gold", gold=entities / "gold").scope
+
+
+def test_relations_in_json_are_refused(tmp_path):
+    for name, extra in (("gold", {"relations": [[[0, 0, 2, 2, "at"]], []]}), ("x", {}), ("y", {"relations": []})):
+        record = {"doc_key": "d", "ner": [[[0, 0, "PER"]], [[4, 5, "LOC"]]], **extra}
+        (tmp_path / name).write_text(json.dumps(record) + "\n")
+    files, gold = (tmp_path / "x", tmp_path / "y"), tmp_path / "gold"
+    with pytest.raises(InputError, match=r"1 relation in 1 document \(1 in .*gold\)"):
+        read(*files, gold=gold)
+    assert "1 relation in 1 document" in read(*files, gold=gold, options=NAMED).scope[0]
 
 
 def test_tables_of_offsets_join_the_documents_of_all(tmp_path):
@@ -179,7 +223,9 @@ def test_pubtator_files(tmp_path):
     (tmp_path / "gold.txt").write_text(texts("0\t5\tw\tDisease\tD01", "7\t9\tv\tChemical\tC1", "CID\tC1\tD01"))
     (tmp_path / "x.txt").write_text(texts("0\t5\tw\tDisease"))
     (tmp_path / "y.txt").write_text(texts("0\t5\tw\tChemical", "7\t9\tv\tChemical"))
-    counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt")
+    with pytest.raises(InputError, match=r"1 relation in 1 document \(1 in .*gold.txt\): sigdask does not score"):
+        read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt")
+    counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt", options=NAMED)
     assert counts.ids == ("1", "2")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0]]
     assert counts.field("gold[Chemical]").tolist() == [[1], [0]]

@@ -194,7 +194,7 @@ class Asked:
             self._judged(s, m, tallies if (s, m) in sampled else (), len(sampled))
             for s, m in np.ndindex(len(self.scores), len(self.metrics))
         )
-        return Independences(found, self.how["seed"], self.how["alpha"], self.counts.warnings)
+        return Independences(found, self.how["seed"], self.how["alpha"], self.counts.notices)
 
     def _judged(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
         score, exact = self.scores[s][m], self.exact.get((s, m))

@@ -26,15 +26,16 @@ SHOWN = 10
 def answer(results: Results) -> PaperTable:
     """Return a short table under the verdict's headline, with what was checked below."""
     verdict = verdict_of(results)
+    title = " ".join([*verdict.scope, verdict.headline])
     if not len(results):
-        return PaperTable(verdict.headline, ())
+        return PaperTable(title, ())
     layout = natural(results.table)
     some = results
     if layout == "pairs" and len(results) > SHOWN:
         some = replace(results, table=results.table.take(slice(SHOWN)))
     table = short(tables(some, layout)[0])
     more = [f"{len(results) - len(some):,} more comparisons are not shown."] if some is not results else []
-    return replace(table, title=verdict.headline, method=(*table.method, *more, f"Checks: {verdict.checks}."))
+    return replace(table, title=title, method=(*table.method, *more, f"Checks: {verdict.checks}."))
 
 
 def short(table: PaperTable) -> PaperTable:

@@ -50,6 +50,8 @@ class Verdict:
 
     Attributes
     ----------
+    scope : tuple of str
+        Which part of the files is scored, and which is not; a sentence each.
     headline : str
         One sentence, with a full stop.
     sentences : tuple of str
@@ -68,6 +70,7 @@ class Verdict:
         Of each test set, subset and metric; none where the comparisons give no order.
     """
 
+    scope: tuple[str, ...]
     headline: str
     sentences: tuple[str, ...]
     checks: str
@@ -94,6 +97,7 @@ def of(results: Results) -> Verdict:
     answer, sentences = _answer(results)
     contests = Contests.of(table)
     return Verdict(
+        scope=tuple(_full(note.text) for note in results.notes if note.kind == "scope"),
         headline=_full(answer if is_checked else DOUBT + answer),
         sentences=tuple(map(_full, sentences)),
         checks=checked.line(table),

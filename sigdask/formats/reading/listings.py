@@ -47,6 +47,8 @@ class Listing:
         Whether items have ids of their own.
     complete : bool
         Whether items with nothing listed are written as well.
+    unscored : dict of str to list of int
+        What else the file holds and no metric scores ("relations"): how many, for each place that has some.
     """
 
     path: Path
@@ -55,6 +57,13 @@ class Listing:
     groups: dict[str, dict[str, str]] = field(default_factory=dict)
     has_ids: bool = True
     complete: bool = True
+    unscored: dict[str, list[int]] = field(default_factory=dict)
+
+    def add_unscored(self, numbers: Mapping[str, int]) -> None:
+        """Add what one place (a file, a record) holds and no metric scores."""
+        for kind, number in numbers.items():
+            if number:
+                self.unscored.setdefault(kind, []).append(number)
 
     def add(self, item: str, value: Any, place: str) -> None:
         """Add an item that must be new."""
@@ -129,7 +138,15 @@ def of_sets(
     )
 
 
-def of_records(path: Path, key_of: KeyOf, what: str, options: Options, *, by_label: bool = False) -> Listing:
+def of_records(
+    path: Path,
+    key_of: KeyOf,
+    what: str,
+    options: Options,
+    *,
+    by_label: bool = False,
+    unscored_of: Callable[[Mapping[str, Any], str], Mapping[str, int]] | None = None,
+) -> Listing:
     """Read records of JSON: ids and what is listed, not yet taken apart; or an object of id to list.
 
     Parameters
@@ -144,6 +161,8 @@ def of_records(path: Path, key_of: KeyOf, what: str, options: Options, *, by_lab
         Keys of ids and groups.
     by_label : bool
         Whether a file of id to object may hold objects of label to list.
+    unscored_of : callable, optional
+        Record and the key of its list to the numbers of what else it holds, as in `Listing.unscored`.
     """
     listing = Listing(path, {}, {})
     is_record: IsRecord = lambda record: key_of(record) is not None  # noqa: E731
@@ -158,6 +177,8 @@ def of_records(path: Path, key_of: KeyOf, what: str, options: Options, *, by_lab
             raise InputError(
                 f"{path}, {record.place}: no list of {what}; found: {found}; name its key, --format {what}:{what}=KEY"
             )
+        if unscored_of is not None:
+            listing.add_unscored(unscored_of(record.value, key))
         if record.key is not None:
             listing.add(record.key, record.value[key], record.place)
             continue
@@ -261,7 +282,8 @@ def _translated(gold: Listing, listing: Listing) -> Listing:
     if None in by_number or len(by_number) < len(gold.items) or None in ids.values():
         return listing
     items = {str(ids[item]): value for item, value in listing.items.items()}
-    return Listing(listing.path, items, {str(ids[item]): place for item, place in listing.places.items()})
+    places = {str(ids[item]): place for item, place in listing.places.items()}
+    return Listing(listing.path, items, places, unscored=listing.unscored)
 
 
 def muc_number(item: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from sigdask.errors import InputError
@@ -12,9 +13,19 @@ from sigdask.formats.reading.listings import Listing
 SUFFIX = ".ann"
 _BOUND = re.compile(r"T[^\t]*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
 
+UNSCORED = {
+    "R": "relations",
+    "*": "relations",
+    "E": "events",
+    "A": "attributes",
+    "M": "attributes",
+    "N": "normalizations",
+}
+"""First letter of a line that is no span, to what it holds; of notes (#) nothing is counted."""
 
-def read_ann(path: Path) -> list[list[object]]:
-    """Return spans as [fragments, label]; relations, events, attributes and notes say nothing.
+
+def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
+    """Return spans as [fragments, label], and how many relations, events and other annotations stand beside.
 
     Raises
     ------
@@ -22,9 +33,12 @@ def read_ann(path: Path) -> list[list[object]]:
         For a T line of another form.
     """
     spans: list[list[object]] = []
+    unscored = Counter[str]()
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             if not line.startswith("T"):
+                if kind := UNSCORED.get(line[:1]):
+                    unscored[kind] += 1
                 continue
             match = _BOUND.match(line.rstrip("\r\n"))
             if match is None:
@@ -33,7 +47,7 @@ def read_ann(path: Path) -> list[list[object]]:
                 )
             fragments = [[int(offset) for offset in part.split(" ")] for part in match[2].split(";")]
             spans.append([fragments, match[1]])
-    return spans
+    return spans, unscored
 
 
 _TEXT = re.compile(r"([^|\t\s]+)\|[ta]\|")
@@ -51,7 +65,7 @@ def is_pubtator(start: str) -> bool:
 
 
 def read_pubtator(listing: Listing) -> Listing:
-    """Read documents with [start, end, type] of each annotation; relations say nothing.
+    """Read documents with [start, end, type] of each annotation; relations are counted as unscored.
 
     Raises
     ------
@@ -59,6 +73,7 @@ def read_pubtator(listing: Listing) -> Listing:
         For a line that is neither text nor annotation nor relation.
     """
     path = listing.path
+    relations = Counter[str]()
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             if not line.strip():
@@ -68,7 +83,10 @@ def read_pubtator(listing: Listing) -> Listing:
             item = match[1] if match else cells[0]
             if item not in listing.items:
                 listing.add(item, [], f"line {number}")
-            if match or (len(cells) > 2 and not cells[1].isdecimal()):
+            if match:
+                continue
+            if len(cells) > 2 and not cells[1].isdecimal():
+                relations[item] += 1
                 continue
             if len(cells) < 5 or not cells[2].isdecimal():
                 raise InputError(
@@ -77,4 +95,6 @@ def read_pubtator(listing: Listing) -> Listing:
             listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
     if not listing.items:
         raise empty(path)
+    for n_relations in relations.values():
+        listing.add_unscored({"relations": n_relations})
     return listing

@@ -90,6 +90,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     unique = len({canonical(key) for key in _of_row(right, keys)}) == n_items
     columns = list(given.values())
     segmented = 10 * sum("|" in target for target in right.targets) > n_items  # forms have a blank now and then
+    segmented = segmented and not _are_inflected(gold, right, options)
     suggested = ("f1", "accuracy", "edit-distance") if segmented else ("accuracy", "edit-distance")
     return Counts(
         systems=tuple(given),
@@ -111,6 +112,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if gold is None or options.own or sources[0].path.is_dir() or gold.is_dir():
         return False
     heads = [_head(path) for path in (sources[0].path, gold)]
+    if _are_bare_forms(*heads):
+        return True
     if not all(head and all(2 <= len(cells) <= 4 for cells in head) for head in heads):
         return False
     rows = [cells for head in heads for cells in head]
@@ -122,12 +125,27 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 def _are_forms(head: list[list[str]]) -> bool:
     """Whether rows are words and forms with features beside, or two columns of words, unlike labels hardly repeated."""
-    if len({len(cells) for cells in head}) > 1 or _is_header(head[0], 1):
+    if len({len(cells) for cells in head}) != 1 or _is_header(head[0], 1):
         return False
     if len(head[0]) > 2:
         return _are_features(head, 1) or _are_features(head, 2)
     words, forms = zip(*head, strict=True)
     return all(word.isalpha() for word in words) and all(2 * len(set(cells)) > len(head) for cells in (words, forms))
+
+
+def _are_bare_forms(own: list[list[str]], gold: list[list[str]]) -> bool:
+    """Whether a file of one column holds forms of the words that the gold file has with features beside."""
+    if any(len(cells) != 1 for cells in own) or not all(2 < len(cells) < 5 for cells in gold) or not _are_forms(gold):
+        return False
+    form = 2 if _are_features(gold, 1) else 1
+    return not {cells[0] for cells in own}.isdisjoint(cells[form] for cells in gold)
+
+
+def _are_inflected(gold: Path, right: Words, options: Options) -> bool:
+    """Whether gold rows are forms with features beside: a blank within such a form parts words, not morphs."""
+    head = _head(gold)
+    between = any(map(partial(_are_features, head), (1, 2)))
+    return between and not right.n_marked and not {"separator", "column"} & options.own.keys()
 
 
 def _are_features(head: Sequence[Sequence[str]], column: int) -> bool:
@@ -146,7 +164,9 @@ def _has_sentences(path: Path) -> bool:
 
 
 def _head(path: Path) -> list[list[str]]:
-    return [line.split("\t") for line in head_lines(path)[:100] if line.strip()]
+    """Return the first rows, without a header."""
+    rows = [line.split("\t") for line in head_lines(path)[:100] if line.strip()]
+    return rows[1:] if len(rows) > 1 and any(_is_header(rows[0], k) for k in range(1, len(rows[0]))) else rows
 
 
 def _read(options: Options, path: Path) -> Words:

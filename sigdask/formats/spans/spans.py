@@ -31,6 +31,12 @@ GOLD_NAMES = ("gold_spans", "gold_entities", "gold_ner", "gold_extracts", "gold"
 SPAN_NAMES = ("spans", "entities", "ents", "ner", "entity_mentions", "mentions", "extracts", "annotations", "labels",
               "label", "tags", "passages")  # fmt: skip
 
+LINKS = ("relations", "events")
+"""What may be meant by whoever compares such files, and is not scored."""
+
+BESIDE = ("attributes", "normalizations")
+"""What else annotates spans and is not scored."""
+
 _OFFSETS = (
     rf'"({"|".join(START_NAMES)}|offsets?|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
 )
@@ -48,6 +54,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
     right = right.mapped(read)
     names = (*PREDICTED_NAMES, *SPAN_NAMES)
     systems = named(sources, lambda path: _listing(options, options.prediction_column, names, path).mapped(read))
+    scope, notes = _unscored([right, *systems.values()], options)
     aligned = gather(right, systems, options, {} if slots else frozenset())
     matches = one_to_one if slots else exact_matches
     fields = ListFields.of(aligned.gold, list(aligned.systems.values()), matches)
@@ -63,8 +70,64 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
         present=aligned.present,
         outputs=Outputs(tuple(objects(column) for column in aligned.systems.values()), objects(aligned.gold)),
         suggested=("f1", "macro-f1") if fields.labels else ("f1",),
-        warnings=aligned.warnings,
+        warnings=(*aligned.warnings, *notes),
+        scope=scope,
     )
+
+
+def _unscored(listings: Sequence[Listing], options: Options) -> tuple[tuple[str, ...], list[str]]:
+    """Return the scope of the scores, and warnings of what else is not scored.
+
+    Raises
+    ------
+    InputError
+        Where files hold relations or events and no metric is named: whoever compares such files may mean these.
+    """
+    texts = {kind: text for kind in (*LINKS, *BESIDE) if (text := _counted(kind, listings))}
+    links = " and ".join(texts[kind] for kind in LINKS if kind in texts)
+    if links and not options.metrics:
+        raise InputError(
+            f"{links}: sigdask does not score these. Name a metric to compare the entities alone (--metric f1, "
+            f"precision or recall; in a plan metrics), or remove them from the files"
+        )
+    kinds = " and ".join(kind for kind in LINKS if kind in texts).capitalize()
+    scope = (f"{kinds} are not scored, the scores are of entities alone: the files hold {links}",) if links else ()
+    return scope, [f"not scored: {texts[kind]}" for kind in BESIDE if kind in texts]
+
+
+def _counted(kind: str, listings: Sequence[Listing]) -> str:
+    """Say how many relations (or another kind) the files hold, in how many places; nothing where there are none."""
+    listings = [listing for listing in listings if kind in listing.unscored]
+    if not listings:
+        return ""
+    numbers = [number for listing in listings for number in listing.unscored[kind]]
+    place = "file" if any(listing.path.is_dir() or _is_ann(listing.path) for listing in listings) else "document"
+    of_each = ", ".join(f"{sum(listing.unscored[kind]):,} in {listing.path}" for listing in listings)
+    what = kind if sum(numbers) != 1 else kind.removesuffix("s")
+    return f"{sum(numbers):,} {what} in {len(numbers):,} {place}{'s' * (len(numbers) > 1)} ({of_each})"
+
+
+def unscored_of(record: Mapping[str, Any], key: str) -> dict[str, int]:
+    """Return how many relations and events a record holds beside the list that is scored.
+
+    Examples
+    --------
+    >>> unscored_of({"ner": [[0, 1, "PER"]], "relations": [[[0, 1, 4, 4, "at"]], []], "events": []}, "ner")
+    {'relations': 1, 'events': 0}
+    """
+    found: dict[str, int] = {}
+    for part in (record, *(part for part in record.get("passages") or () if isinstance(part, dict))):
+        for name, value in part.items():
+            kind = next((kind for kind in LINKS if name.lower().endswith(kind)), None)
+            if kind is not None and name != key and isinstance(value, list):
+                found[kind] = found.get(kind, 0) + sum(map(_n_links, value))
+    return found
+
+
+def _n_links(element: Any) -> int:
+    """Count a relation as one, and the list of a sentence's relations as its length."""
+    is_list_of_lists = isinstance(element, list) and all(isinstance(part, list) for part in element)
+    return len(element) if is_list_of_lists else 1
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -96,16 +159,22 @@ def _listing(options: Options, column: str | None, names: Sequence[str], path: P
     listing = Listing(path, {}, {})
     if path.is_dir():
         for item, file in folder(path, (SUFFIX,)):
-            listing.add(item, read_ann(file), f"file {file.name}")
+            spans, unscored = read_ann(file)
+            listing.add(item, spans, f"file {file.name}")
+            listing.add_unscored(unscored)
         return listing
     if _is_ann(path):
-        listing.add("1", read_ann(path), "line 1")
+        spans, unscored = read_ann(path)
+        listing.add("1", spans, "line 1")
+        listing.add_unscored(unscored)
         return replace(listing, has_ids=False)
     if is_pubtator(head(path)):
         return read_pubtator(listing)
     wanted = column or options.own.get("spans")
     if is_json(path):
-        return of_records(path, lambda record: _key(record, wanted, names), "spans", options, by_label=True)
+        return of_records(
+            path, lambda record: _key(record, wanted, names), "spans", options, by_label=True, unscored_of=unscored_of
+        )
     return _of_rows(listing, options)
 
 

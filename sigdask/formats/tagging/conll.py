@@ -28,7 +28,9 @@ from sigdask.formats.tagging.chunks import (
 )
 from sigdask.formats.tagging.heads import (
     DOCSTART,
+    are_plain,
     cells_of,
+    column_names,
     is_conllu,
     is_end,
     is_header,
@@ -38,6 +40,8 @@ from sigdask.formats.tagging.heads import (
     trimmed,
     width_of,
 )
+from sigdask.formats.tagging.records import is_tag_records, tag_keys, tagged_records
+from sigdask.formats.tagging.scope import FileColumns, is_ner_column, scope_of
 from sigdask.formats.tagging.sentences import (
     Codes,
     Collector,
@@ -52,11 +56,17 @@ from sigdask.formats.tagging.sentences import (
     unbroken,
 )
 
-COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:]+\s*=\s)")
+COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:-]+\s*=\s)")
 CONLLU = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
 """What is compared of CoNLL-U where no column is asked for: universal parts of speech."""
 
-NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?")
+NEWDOC = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.+))?|(?:[\w.-]+:)?document(?:_id)?\s*=\s*(.+))")
+"""What begins a document, and its name: as CoNLL-U marks it, and as HIPE does."""
+
+NOT_APPLICABLE = "_"
+
+SENTENCE_END = "EndOfSentence"
+"""What the column MISC of HIPE holds beside the last token of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,10 @@ class TagColumns:
         What chooses the label's column.
     conllu : bool
         Whether rows begin with CoNLL-U's ids; those of ranges (1-2) and empty nodes (1.1) are no tokens.
+    names : tuple of str
+        Names of the columns, as far as the file tells them.
+    ends : int or None
+        Column that marks the last tokens of sentences.
     """
 
     label: int
@@ -88,6 +102,8 @@ class TagColumns:
     docstart: str = "skip"
     option: str = "column"
     conllu: bool = False
+    names: tuple[str, ...] = ()
+    ends: int | None = None
 
 
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -98,30 +114,89 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     options.only(
         "conll", scheme=tuple(SCHEMES), docstart=("skip", "token"), column=(), tokens=(), **{"gold-column": ()}
     )
-    words = "column" not in options.own and options.prediction_column is None and is_conllu(sources[0].path)
-    if words and gold is None:
-        raise InputError(f"{sources[0].path}: CoNLL-U holds no gold labels beside predicted ones; give --gold FILE")
-    if words:
-        options = options.with_own({**CONLLU, **options.own})
-    own = plain_labels(sources, gold, options)
+    options = _with_columns(sources, gold, options)
+    own = {} if is_tag_records(sources[0].path) else plain_labels(sources, gold, options)
     options = options.with_own(own)
-    scheme = options.own.get("scheme", "conlleval")
     labels, tokens = Codes(), Codes()
     columns = _by_column(sources, gold, options)
     sources = [source for source, _ in columns]
-    files = [_tagged(s.path, _columns(own, scheme, beside=gold is None), labels, tokens) for s, own in columns]
-    if gold is None:
-        first, others = files[0], files[1:]
-    else:
-        of_gold = _columns(options, scheme, beside=False, only_gold=True)
-        first, others = _tagged(gold, of_gold, labels, tokens), files
-    check_structure(first, others)
+    files = [_read_file(s.path, own, labels, tokens, beside=gold is None) for s, own in columns]
+    first = files[0] if gold is None else _read_file(gold, options, labels, tokens, only_gold=True)
+    files = [file.in_order_of(first) for file in files]
+    if is_tag_records(sources[0].path):
+        options = _with_plain_tags(labels, options)
+    check_structure(first, files if gold is not None else files[1:])
+    scope = scope_of([f.columns for f in files if f.columns], None if gold is None else first.columns)
+    first, *files = (file.broken_at(first.marked_ends) for file in (first, *files))
+    others = files if gold is not None else files[1:]
     right = check_gold(files, labels) if gold is None else first.labels
+    scheme = options.own.get("scheme", "conlleval")
     tags = _Tags.of(labels, scheme, options)
     for file in (first, *others):
         tags.check(file, scheme)
-    notes = [*([_plain_note(own)] if own else []), *unbroken(first)]
-    return _counts(sources, files, first, right, tags, options, [*notes, *altered_tokens(first, others, tokens)])
+    notes = [*([_plain_note(own)] if own else []), *unbroken(first), *altered_tokens(first, others, tokens)]
+    return replace(_counts(sources, files, first, right, tags, options, notes), scope=scope)
+
+
+def _with_columns(sources: Sequence[Source], gold: Path | None, options: Options) -> Options:
+    """Return the options with the columns that are read, by number: those asked for, or those of a known layout."""
+    path = sources[0].path
+    if is_tag_records(path):
+        return options
+    names = column_names(path)
+    of_gold = column_names(gold) if gold is not None and not is_tag_records(gold) else names
+    options = _numbered(options, names or of_gold, of_gold or names)
+    ner = next((k for k, name in enumerate(names or of_gold, start=1) if is_ner_column(name)), None)
+    asked = options.own.get("column") or options.prediction_column
+    conllu = is_conllu(path)
+    if gold is None and ((ner is not None and not options.own.get("gold-column")) or (conllu and asked is None)):
+        what = "CoNLL-U" if conllu else f"a file of columns {', '.join(names)}"
+        raise InputError(f"{path}: {what} holds no gold labels beside predicted ones; give --gold FILE")
+    if ner is not None:
+        column = asked or str(ner)
+        given = {} if "+" in column else {"gold-column": options.gold_column or column}
+        name = (
+            (names or of_gold)[int(column) - 1] if column.isdecimal() and int(column) <= len(names or of_gold) else ""
+        )
+        scheme = {"scheme": "conlleval"} if is_ner_column(name) else {}
+        return options.with_own({**given, **scheme, "column": column, **options.own})
+    return options.with_own({**CONLLU, **options.own}) if conllu and asked is None else options
+
+
+def _numbered(options: Options, names: Sequence[str], of_gold: Sequence[str]) -> Options:
+    """Return the options with numbers of columns instead of their names."""
+
+    def number(text: str, known: Sequence[str]) -> str:
+        lowered = [name.lower() for name in known]
+        parts = (str(lowered.index(part.lower()) + 1) if part.lower() in lowered else part for part in text.split("+"))
+        return "+".join(parts)
+
+    columns = {"column": names, "tokens": names, "gold-column": of_gold}
+    own = {key: number(options.own[key], known) for key, known in columns.items() if key in options.own}
+    column, gold_column = options.prediction_column, options.gold_column
+    return replace(
+        options.with_own(own),
+        prediction_column=None if column is None else number(column, names),
+        gold_column=None if gold_column is None else number(gold_column, of_gold),
+    )
+
+
+def _with_plain_tags(labels: Codes, options: Options) -> Options:
+    """Return the options that compare tags of JSON token by token, where they are no tags of chunks."""
+    if "scheme" in options.own or not are_plain(labels.strings):
+        return options
+    return options.with_own({"scheme": "raw"})
+
+
+def _read_file(
+    path: Path, options: Options, labels: Codes, tokens: Codes, *, beside: bool = False, only_gold: bool = False
+) -> Tagged:
+    """Read a file of columns or of JSON, with gold labels beside or not, or a gold file."""
+    if is_tag_records(path):
+        keys = tag_keys(options, beside=beside, only_gold=only_gold)
+        return tagged_records(path, keys, options, labels, tokens)
+    scheme = options.own.get("scheme", "conlleval")
+    return _tagged(path, _columns(options, scheme, beside=beside, only_gold=only_gold), labels, tokens)
 
 
 def _plain_note(own: Mapping[str, str]) -> str:
@@ -151,6 +226,7 @@ def _counts(
         fields=fields,
         n_items=len(first.starts),
         name=options.name,
+        ids=first.ids,
         groups=groups_of((first, *files), options.groups),
         labels=tuple(sorted(known)),
         predicted_labels=tuple(sorted(others)),
@@ -218,7 +294,7 @@ class _Tags:
             if len(wrong):
                 allowed = SCHEMES[scheme].prefixes.replace("O", "")
                 raise InputError(
-                    f"{file.path}, line {file.lines[wrong[0]]}: label {self.names[codes[wrong[0]]]!r}, expected O "
+                    f"{file.place(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O "
                     f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; "
                     f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
                     "(conll:column=N, conll:gold-column=N), read it as another (--map O=LABEL), or take "
@@ -234,7 +310,7 @@ def _by_column(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Return each system's file and options: a column is a system where several are asked for, or one file has them."""
     asked = options.own.get("column", "")
     columns, own = asked.split("+"), {}
-    if not asked and gold is None and len(sources) == 1:
+    if not asked and gold is None and len(sources) == 1 and not is_tag_records(sources[0].path):
         first, *columns = tag_columns(sources[0].path) or [""]
         own = {"gold-column": first} if options.gold_column is None else {}
     if len(columns) < 2:
@@ -242,7 +318,10 @@ def _by_column(sources: Sequence[Source], gold: Path | None, options: Options) -
     alone = len(sources) == 1 and sources[0].name is None
     return [
         (
-            replace(source, name=f"column {column}" if alone else f"{source.system}:{column}"),
+            replace(
+                source,
+                name=(f"column {column}" if column.isdecimal() else column) if alone else f"{source.system}:{column}",
+            ),
             options.with_own({**own, **options.own, "column": column}),
         )
         for source in sources
@@ -277,8 +356,16 @@ def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> Ta
     _check_columns(path, columns, width, where)
     # a column alone holds labels and no tokens
     places = {columns.label % width, (columns.label if columns.gold is None else columns.gold) % width}
-    token_at = columns.token if columns.token is not None and columns.token % width not in places else None
-    columns = replace(columns, conllu=is_conllu(path))
+    has_tokens = columns.token is not None and columns.token % width not in places
+    columns = replace(
+        columns,
+        label=columns.label % width,
+        gold=None if columns.gold is None else columns.gold % width,
+        token=columns.token % width if columns.token is not None and has_tokens else None,
+        conllu=is_conllu(path),
+        names=(names := column_names(path)),
+        ends=names.index("MISC") if "MISC" in names and any(map(is_ner_column, names)) else None,
+    )
     collector = Collector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
@@ -290,23 +377,48 @@ def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> Ta
                 collector.document(None)
                 if columns.docstart == "skip":
                     continue
-            if collector.between and _is_aside(line, cells, width, columns, first=not collector.has_tokens):
+            if _is_aside(line, cells, width, columns, collector):
                 _take_aside(line, collector)
                 continue
             if len(cells) != width:
                 raise _ragged(path, number, cells, width, where)
-            if columns.conllu and not cells[0].isdecimal():
-                continue
-            gold = None if columns.gold is None else cells[columns.gold]
-            collector.token(number, cells[columns.label], gold, None if token_at is None else cells[token_at])
+            if not columns.conllu or cells[0].isdecimal():
+                _take_token(number, cells, columns, collector)
             if line.startswith(DOCSTART):
                 collector.end()
-    return collector.tagged()
+    file = FileColumns(path, columns.names, (), columns.label, columns.gold, columns.token)
+    return _filled(collector.tagged(file), labels, columns)
 
 
-def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, *, first: bool) -> bool:
-    """Tell a header, and a comment before a sentence, from tokens: the token "#" has all columns, and a label."""
-    if first and is_header(cells):
+def _take_token(number: int, cells: Sequence[str], columns: TagColumns, collector: Collector) -> None:
+    gold, token = (None if place is None else cells[place] for place in (columns.gold, columns.token))
+    collector.token(number, cells[columns.label], gold, token)
+    collector.row(cells)
+    if columns.ends is not None and SENTENCE_END in cells[columns.ends].split("|"):
+        collector.mark_end()
+
+
+def _filled(tagged: Tagged, labels: Codes, columns: TagColumns) -> Tagged:
+    """Refuse a column without any label; elsewhere in a column of entities the mark of no label is O."""
+    none = labels.get(NOT_APPLICABLE)
+    assert tagged.columns is not None
+    if none is not None and (tagged.labels == none).all():
+        raise InputError(
+            f"{tagged.path}: {tagged.columns.name(columns.label)} holds {NOT_APPLICABLE!r} alone, so no labels (is "
+            f"the file masked?); choose another column with conll:{columns.option}=N"
+        )
+    if none is None or not any(map(is_ner_column, columns.names[columns.label : columns.label + 1])):
+        return tagged
+    outside = labels.of("O")
+    gold = None if tagged.gold is None else np.where(tagged.gold == none, outside, tagged.gold).astype(np.int32)
+    return replace(tagged, labels=np.where(tagged.labels == none, outside, tagged.labels).astype(np.int32), gold=gold)
+
+
+def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, collector: Collector) -> bool:
+    """Tell a header, and a comment, from tokens: the token "#" has all columns, and a label."""
+    if not collector.between:  # a comment within a sentence shows itself among cells that tabs part
+        return len(cells) != width > 1 and line.startswith("#") and "\t" not in line and COMMENT.match(line) is not None
+    if not collector.has_tokens and is_header(cells):
         return True
     is_other = len(cells) != width or COMMENT.match(line) is not None or not columns.is_tag(cells[columns.label])
     return line.startswith("#") and is_other
@@ -314,7 +426,7 @@ def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, *, f
 
 def _take_aside(line: str, collector: Collector) -> None:
     if match := NEWDOC.match(line):
-        collector.document((match[1] or "").strip() or None)
+        collector.document((match[1] or match[2] or "").strip() or None)
 
 
 def _check_columns(path: Path, columns: TagColumns, width: int, where: int) -> None:

@@ -10,6 +10,8 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines, open_text
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import TAG, are_suffixed
+from sigdask.formats.tagging.records import is_tag_records, sniff_records
+from sigdask.formats.tagging.scope import is_ner_column
 from sigdask.formats.tagging.sentences import UTTERANCE_END
 
 DOCSTART = "-DOCSTART-"
@@ -20,6 +22,10 @@ LABEL_NAMES = frozenset({"tag", "tags", "label", "labels", "ner", "ner_tag", "ne
                          "chunks", "chunk_tag", "chunk_tags", "pos", "pos_tag", "pos_tags", "upos", "xpos", "gold",
                          "pred", "prediction", "predicted", "gold_label", "gold_tag"})  # fmt: skip
 """Names of columns, in headers."""
+
+CONLLU_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.+)")
+"""Of CoNLL-U Plus, which names its columns."""
 
 Rows = list[list[str]]
 """Cells of tokens; none between sentences."""
@@ -61,9 +67,23 @@ def is_header(cells: Sequence[str]) -> bool:
     --------
     >>> is_header(["# Word", "POS", "ner_tags"]), is_header(["word", "label"]), is_header(["text", "NN", "O"])
     (True, True, False)
+    >>> is_header(["TOKEN", "NE-COARSE-LIT", "MISC"])
+    True
     """
     names = [cell.lstrip("# ").lower() for cell in cells]
-    return not TOKEN_NAMES.isdisjoint(names[:2]) and not LABEL_NAMES.isdisjoint(names[1:])
+    labels = not LABEL_NAMES.isdisjoint(names[1:]) or any(map(is_ner_column, cells[1:]))
+    return not TOKEN_NAMES.isdisjoint(names[:2]) and labels
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """Return the names of a file's columns: of its header, of CoNLL-U Plus or CoNLL-U; none where it has none."""
+    lines = [line for line in head_lines(path) if line.strip()]
+    if lines and (match := GLOBAL_COLUMNS.match(lines[0])):
+        return tuple(match[1].split())
+    first = next((line for line in lines if is_header(cells_of(line)) or not line.startswith("#")), "")
+    if is_header(cells_of(first)):
+        return tuple(cell.lstrip("# ") for cell in cells_of(first))
+    return CONLLU_NAMES if is_conllu(path) else ()
 
 
 def width_of(path: Path) -> tuple[int, int]:
@@ -125,9 +145,11 @@ def _are_tags(cells: Sequence[str]) -> bool:
     return any("-" in cell for cell in cells) and (plain or are_suffixed(set(cells)))
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
     """Say whether the first file, or the gold file, looks like tagged tokens."""
     path = sources[0].path
+    if is_tag_records(path):
+        return sniff_records(path, gold, options)
     if _are_tagged(path) or (gold is not None and _are_tagged(gold)):
         return True
     return gold is not None and not path.is_dir() and _are_the_same_tokens(_rows(path), _rows(gold))
@@ -135,7 +157,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 def _are_tagged(path: Path) -> bool:
     """Say whether a file has equal columns, tags in the last, and empty lines between."""
-    if is_conllu(path):
+    if is_conllu(path) or any(map(is_ner_column, column_names(path))):
         return True
     rows = _rows(path)
     breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
@@ -164,7 +186,7 @@ def plain_labels(sources: Sequence[Source], gold: Path | None, options: Options)
     chosen = (options.own.get("column") or options.prediction_column or "").split("+")[0]
     of_gold = options.own.get("gold-column") or options.gold_column or (chosen if alike else "-1")
     column = place_of("gold-column", of_gold) if of_gold else _differing(right, others)
-    if not -len(right) <= column < len(right) or not _are_plain(right[column]):
+    if not -len(right) <= column < len(right) or not are_plain(right[column]):
         return {}
     ids = len(right) > 2 and all(map(str.isdecimal, right[0]))
     number = str(column + 1 if column >= 0 else column)
@@ -172,7 +194,7 @@ def plain_labels(sources: Sequence[Source], gold: Path | None, options: Options)
     return {"scheme": "raw", "tokens": "2" if ids else "1", **columns, **options.own}
 
 
-def _are_plain(labels: Sequence[str]) -> bool:
+def are_plain(labels: Sequence[str]) -> bool:
     """Whether labels are neither tags of chunks nor types of them beside O."""
     typed = any("-" in label and TAG.fullmatch(label) for label in labels)
     return not (typed or "O" in labels or all(map(TAG.fullmatch, labels)) or _are_tags(labels))

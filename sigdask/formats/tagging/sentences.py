@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from sigdask.counts import Outputs
 from sigdask.counts.fields import Array, LabelFields, objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty
+from sigdask.formats.tagging.scope import FileColumns
+from sigdask.writing import some
 
 Integers = NDArray[np.int32]
 
@@ -23,6 +25,9 @@ UTTERANCE_END = "<utt>"
 
 EMPTY_LINE = "an empty line"
 """What ends a sentence elsewhere."""
+
+DIGESTED = 1024
+"""Tokens whose cells are hashed at once."""
 
 LONGEST = 200
 """Tokens of what may be one sentence."""
@@ -71,6 +76,14 @@ class Tagged:
         Codes of the gold labels and of the tokens that the file has beside them.
     documents : tuple of str, or None
         Document of each sentence, where the file marks them.
+    columns : FileColumns or None
+        The columns that the file has.
+    marked_ends : int32 array
+        Number of tokens up to each one that is marked as the last of its sentence.
+    ids : tuple of str, or None
+        What the sentences are called, where the file says it.
+    unit : str
+        What `lines` counts: lines, or records of JSON.
     """
 
     path: Path
@@ -80,6 +93,10 @@ class Tagged:
     gold: Integers | None
     tokens: Integers | None
     documents: tuple[str, ...] | None = None
+    columns: FileColumns | None = None
+    marked_ends: Integers = field(default_factory=lambda: np.zeros(0, np.int32))
+    ids: tuple[str, ...] | None = None
+    unit: str = "line"
 
     @property
     def lengths(self) -> Integers:
@@ -89,6 +106,50 @@ class Tagged:
     def line(self, sentence: int) -> int:
         """Return the line on which a sentence begins."""
         return int(self.lines[self.starts[sentence]])
+
+    def place(self, token: int) -> str:
+        """Return file and line of a token, for errors."""
+        return f"{self.path}, {self.unit} {self.lines[token]}"
+
+    def in_order_of(self, first: Tagged) -> Tagged:
+        """Return the file with its sentences in the order in which another file has theirs, by their ids.
+
+        Raises
+        ------
+        InputError
+            Where the ids are others.
+        """
+        if self.ids is None or first.ids is None or self.ids == first.ids:
+            return self
+        place = {name: k for k, name in enumerate(self.ids)}
+        missing = [name for name in first.ids if name not in place]
+        extra = sorted({*self.ids}.difference(first.ids))
+        if missing or extra:
+            what = (
+                f"{some(missing, 'sentence')} of {first.path} missing" if missing else f"{some(extra, 'sentence')} more"
+            )
+            raise InputError(f"{self.path}: {what}; every file holds the same ids")
+        order = np.array([place[name] for name in first.ids])
+        lengths = self.lengths[order]
+        starts = np.cumsum(lengths) - lengths
+        tokens = np.repeat(self.starts[order] - starts, lengths) + np.arange(len(self.lines))
+        return replace(
+            self,
+            lines=self.lines[tokens],
+            starts=starts.astype(np.int32),
+            labels=self.labels[tokens],
+            gold=None if self.gold is None else self.gold[tokens],
+            tokens=None if self.tokens is None else self.tokens[tokens],
+            documents=None if self.documents is None else tuple(self.documents[k] for k in order.tolist()),
+            ids=first.ids,
+        )
+
+    def broken_at(self, ends: Integers) -> Tagged:
+        """Return the file with further ends of sentences, given as numbers of tokens."""
+        starts = np.union1d(self.starts, ends[ends < len(self.lines)]).astype(np.int32)
+        before = np.searchsorted(self.starts, starts, side="right") - 1
+        documents = None if self.documents is None else tuple(self.documents[k] for k in before.tolist())
+        return replace(self, starts=starts, documents=documents)
 
 
 class Collector:
@@ -101,6 +162,9 @@ class Collector:
         self._documents: list[str] = []
         self._document: str | None = None
         self._n_documents = 0
+        self._rows: list[Sequence[str]] = []
+        self._digests: list[int] = []
+        self._marked_ends = array("i")
         self.between = True
 
     def token(self, line: int, label: str, gold: str | None, token: str | None) -> None:
@@ -121,6 +185,27 @@ class Collector:
         """Whether a token was taken."""
         return len(self._lines) > 0
 
+    def row(self, cells: Sequence[str]) -> None:
+        """Add all cells of a token to the digests of the columns."""
+        self._rows.append(cells)
+        if len(self._rows) == DIGESTED:
+            self._digest()
+
+    def _digest(self) -> None:
+        digests = self._digests or [0] * len(self._rows[0])
+        self._digests = [hash(pair) for pair in zip(digests, zip(*self._rows, strict=True), strict=True)]
+        self._rows.clear()
+
+    def digests(self) -> tuple[int, ...]:
+        """Return a hash of each column, equal within a process for equal cells."""
+        if self._rows:
+            self._digest()
+        return tuple(self._digests)
+
+    def mark_end(self) -> None:
+        """Mark the last token as the end of its sentence."""
+        self._marked_ends.append(len(self._lines))
+
     def end(self) -> None:
         """End the sentence, if there is one."""
         self.between = True
@@ -131,7 +216,7 @@ class Collector:
         self._n_documents += 1
         self._document = name or str(self._n_documents)
 
-    def tagged(self) -> Tagged:
+    def tagged(self, columns: FileColumns | None = None) -> Tagged:
         """Return what was collected."""
         if not self._lines:
             raise empty(self.path)
@@ -145,6 +230,8 @@ class Collector:
             gold=gold if len(gold) else None,
             tokens=tokens if len(tokens) else None,
             documents=tuple(self._documents) if self._n_documents else None,
+            columns=None if columns is None else replace(columns, digests=self.digests()),
+            marked_ends=np.array(self._marked_ends, np.int32),
         )
 
 
@@ -157,14 +244,15 @@ def check_structure(first: Tagged, others: Sequence[Tagged], end: str = EMPTY_LI
         if len(differs):
             k = int(differs[0])
             raise InputError(
-                f"{other.path}, line {other.line(k)}: sentence {k + 1} has {other.lengths[k]} tokens, but "
-                f"{first.lengths[k]} in {first.path}, line {first.line(k)}; labels are aligned by position"
+                f"{other.place(other.starts[k])}: sentence {k + 1} has {other.lengths[k]} tokens, but "
+                f"{first.lengths[k]} in {first.place(first.starts[k])}; labels are aligned by position"
             )
         if len(first.starts) != len(other.starts):
             longer = first if len(first.starts) > n else other
             raise InputError(
                 f"{other.path}: {len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first "
-                f"one too many begins on line {longer.line(n)} of {longer.path}); labels are aligned by position"
+                f"one too many begins on {longer.unit} {longer.line(n)} of {longer.path}); labels are aligned by "
+                "position"
             )
 
 
@@ -208,8 +296,8 @@ def check_gold(files: Sequence[Tagged], labels: Codes) -> Integers:
             k = differs[0]
             names = labels.strings
             raise InputError(
-                f"{other.path}, line {other.lines[k]}: gold {names[other.gold[k]]!r}, but {names[first[k]]!r} in "
-                f"{files[0].path}, line {files[0].lines[k]}; the files must agree"
+                f"{other.place(k)}: gold {names[other.gold[k]]!r}, but {names[first[k]]!r} in "
+                f"{files[0].place(k)}; the files must agree"
             )
     return first
 
@@ -226,7 +314,7 @@ def altered_tokens(first: Tagged, others: Sequence[Tagged], tokens: Codes) -> li
             names = tokens.strings
             warnings.append(
                 f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens are written otherwise than in "
-                f"{first.path} (first on line {other.lines[k]}: {names[other.tokens[k]]!r} for "
+                f"{first.path} (first on {other.unit} {other.lines[k]}: {names[other.tokens[k]]!r} for "
                 f"{names[first.tokens[k]]!r}); aligned by position"
             )
     return warnings

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sigdask.comparison.notes import texts, without
 from sigdask.comparison.presented.signature import shared
 from sigdask.comparison.presented.words import citation, is_adjusted
 from sigdask.comparison.results import Results
@@ -118,7 +119,9 @@ def page(
         "most_sentences": MOST_SENTENCES,
         "command": command,
         "signatures": [text for text in map(shared, tables[:MOST_HEADLINES]) if text],
-        "warnings": list(dict.fromkeys([*notes, *(w for results in shown.values() for w in results.warnings)])),
+        "warnings": list(
+            dict.fromkeys([*notes, *(text for own in shown.values() for text in texts(without(own.notes, "scope")))])
+        ),
         "alarms": [(r, check) for r in table.take(alarming[:MOST_ALARMS]).results() for check in r.disagreements()],
         "n_alarming": len(alarming),
         "inputs": inputs,

@@ -75,7 +75,7 @@ def answer(found: Verdict) -> str:
     """Return the sentences that a reader wants first."""
     told = found.sentences or (found.headline,)
     doubt = (found.headline,) if found.sentences and not found.is_checked else ()
-    return "\n".join(map(printable, (*doubt, *told)))
+    return "\n".join(map(printable, (*found.scope, *doubt, *told)))
 
 
 def _shown(results: Results, found: Verdict, *, ranked: bool, everything: bool, verbose: bool) -> NDArray[np.int64]:

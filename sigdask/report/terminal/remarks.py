@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sigdask.comparison.found.result import Result
-from sigdask.comparison.notes import Kind, Note, distinct
+from sigdask.comparison.notes import Kind, Note, distinct, without
 from sigdask.comparison.presented.answering.sentence import chance
 from sigdask.comparison.presented.verdict import Verdict
 from sigdask.comparison.results import Results
@@ -33,7 +33,8 @@ TELLING: frozenset[Kind] = frozenset({"zero-division", "not-reached", "undecided
 
 def warnings(results: Results, *, verbose: bool = False) -> list[Note]:
     """Return the notes on all results that a reader is warned by; all of them where details are asked for."""
-    return [note for note in results.notes if verbose or note.kind not in EXPLAINING]
+    notes = without(results.notes, "scope")  # which stands before the answer
+    return [note for note in notes if verbose or note.kind not in EXPLAINING]
 
 
 def lines(results: Results, found: Verdict, shown: Sequence[Result], *, verbose: bool) -> Iterator[str]:

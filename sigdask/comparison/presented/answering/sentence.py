@@ -35,7 +35,7 @@ def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
     if r.n_trials == 0 and r.exact is None and r.method != "exact":
         return f"{r.a} and {r.b} are not compared yet on {metric}: no trial is counted"
     if r.n_discordant == 0:
-        return f"{r.a} and {r.b} are the same on {metric}: no {r.unit} differs in what it counts"
+        return f"{r.a} and {r.b} do not differ on {metric}: no {r.unit} differs in what it counts"
     said = _not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _two_sided
     return f"{said(r, alpha, points, where)}{doubt(r, alpha, points=points)}; {chance(r, alpha)}"
 

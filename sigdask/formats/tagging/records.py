@@ -1,0 +1,287 @@
+"""Tagged sentences in JSON: lists of tags, or records with tags and tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.formats.reading.records import DOCUMENT_NAMES, head, id_names, id_of, is_json_lines, load, read_records
+from sigdask.formats.tagging.chunks import TAG
+from sigdask.formats.tagging.scope import FileColumns
+from sigdask.formats.tagging.sentences import Codes, Collector, Tagged
+
+TOKEN_KEYS = ("tokens", "words", "token", "sentence", "text")
+PREDICTED_KEYS = ("predictions", "prediction", "predicted", "pred", "preds", "pred_tags", "predicted_tags",
+                  "pred_ner_tags", "predicted_ner_tags", "pred_labels", "predicted_labels", "y_pred", "output",
+                  "hypothesis")  # fmt: skip
+GOLD_KEYS = ("gold", "gold_tags", "gold_labels", "gold_ner_tags", "references", "reference", "y_true", "true_labels",
+             "true_tags", "target", "targets")  # fmt: skip
+TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "tag_sequence", "bio_tags", "bio", "iob", "iob_tags", "chunk_tags",
+            "pos_tags", "pos", "upos", "xpos", "label", "tag")  # fmt: skip
+
+SNIFFED = 100
+"""Records that are looked at."""
+
+_START = re.compile(r'\s*[\[{]+(?:\[?\s*\]\s*,\s*\[?)*(?:\r?\n\s*[\[{]*)*"(?:[^"\\]|\\.)*"\s*[,:\]]')
+"""A beginning of JSON that no line of columns has: brackets alone, then a whole string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A record of tags.
+
+    Attributes
+    ----------
+    place : str
+        Where it stands, for errors.
+    number : int
+        The line, or the count of records.
+    tags : list
+        Its tags.
+    gold, tokens : list or None
+        Gold tags and tokens beside them.
+    id, document : str or None
+        What it is called, and the document that it is of.
+    columns : mapping of str to list
+        All lists that are as long as the tags, by their keys.
+    """
+
+    place: str
+    number: int
+    tags: list[Any]
+    gold: list[Any] | None = None
+    tokens: list[Any] | None = None
+    id: str | None = None
+    document: str | None = None
+    columns: Mapping[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TagKeys:
+    """Which keys of a record hold tags.
+
+    Attributes
+    ----------
+    label, gold : sequence of str
+        Keys of the tags and of the gold tags beside them; the first one that a record has is taken.
+    """
+
+    label: Sequence[str]
+    gold: Sequence[str] | None
+
+
+def tag_keys(options: Options, *, beside: bool, only_gold: bool = False) -> TagKeys:
+    """Return the keys of a file, with gold tags beside or not, or of a gold file."""
+    label = options.own.get("column") or options.prediction_column
+    gold = options.own.get("gold-column") or options.gold_column
+    if only_gold:
+        return TagKeys([gold] if gold else [*GOLD_KEYS, *TAG_KEYS], None)
+    labels = [label] if label else [*PREDICTED_KEYS, *([] if beside else TAG_KEYS)]
+    golds = [gold] if gold else [*GOLD_KEYS, *TAG_KEYS]
+    return TagKeys(labels, golds if beside else None)
+
+
+def is_tag_records(path: Path) -> bool:
+    """Whether a file is JSON, damaged or not; a line of columns may begin with a bracket as well."""
+    if path.is_dir():
+        return False
+    start = head(path).lstrip()
+    if not start.startswith(("{", "[")):
+        return False
+    if _START.match(start):
+        return True
+    try:
+        _, end = json.JSONDecoder().raw_decode(start)
+    except (ValueError, RecursionError):
+        return False
+    return start[end:].lstrip(" ")[:1] in {"", "\r", "\n"}
+
+
+def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
+    """Whether files hold sequences of tags: chunk tags, or labels beside as many tokens."""
+    own = [] if _is_one_sentence(path) else _first(path, tag_keys(options, beside=gold is None))
+    if gold is None or not is_tag_records(gold):
+        return _are_chunk_tags(own) or (gold is None and _are_of_tokens(own))
+    right = [] if _is_one_sentence(gold) else _first(gold, tag_keys(options, beside=False, only_gold=True))
+    if _are_chunk_tags(right):
+        return not own or _are_chunk_tags(own)  # of none the reader says why
+    even = (
+        len(own) > 0
+        and len(own) == len(right)
+        and all(len(a.tags) == len(b.tags) for a, b in zip(own, right, strict=True))
+    )
+    bare = all(one.tokens is None and one.id is None for one in right)
+    repeated = any(len({*map(str, one.tags)}) < len(one.tags) for one in right)
+    return even and (_are_of_tokens(right) or _are_of_tokens(own) or (bare and repeated))
+
+
+def _first(path: Path, keys: TagKeys) -> list[Sentence]:
+    """Return the sentences of a file, the first ones of a long one; none where it cannot be read as such."""
+    found: list[Sentence] = []
+    try:
+        for sentence in sentences(path, keys, DEFAULTS):
+            found.append(sentence)
+            if len(found) == SNIFFED:
+                break
+    except InputError:
+        return []
+    return found if any(sentence.tags for sentence in found) else []
+
+
+def _are_chunk_tags(found: Sequence[Sentence]) -> bool:
+    """Whether tags are O and those of chunks, some with a type."""
+    tags = {tag for sentence in found for tag in sentence.tags}
+    if not all(isinstance(tag, str) for tag in tags):
+        return False
+    return all(tag == "O" or TAG.fullmatch(tag) for tag in tags) and ("O" in tags or any("-" in tag for tag in tags))
+
+
+def _are_of_tokens(found: Sequence[Sentence]) -> bool:
+    return len(found) > 0 and all(
+        sentence.tokens is not None and len(sentence.tokens) == len(sentence.tags) for sentence in found
+    )
+
+
+def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, tokens: Codes) -> Tagged:
+    """Read a file of JSON.
+
+    Raises
+    ------
+    InputError
+        For a record without tags, tags that are numbers, and tokens or gold tags of another number than tags.
+    """
+    collector = Collector(path, labels, tokens)
+    ids: list[str] = []
+    first, are_tokens = None, True
+    unit = "line"
+    for sentence in sentences(path, keys, options):
+        _check(path, sentence)
+        if not sentence.tags:
+            continue  # a sentence without tokens, in all files
+        first = first or sentence
+        unit = sentence.place.partition(" ")[0]
+        if sentence.document is not None:
+            collector.document(sentence.document)
+        are_tokens = are_tokens and sentence.tokens is not None
+        nothing: list[Any] = [None] * len(sentence.tags)
+        words = map(str, sentence.tokens) if sentence.tokens is not None and are_tokens else nothing
+        for tag, right, word in zip(sentence.tags, sentence.gold or nothing, words, strict=True):
+            collector.token(sentence.number, tag, right, word)
+        for cells in zip(*(sentence.columns.get(name, nothing) for name in first.columns), strict=True):
+            collector.row(cells)
+        collector.end()
+        ids += [] if sentence.id is None else [sentence.id]
+    tagged = collector.tagged(None if first is None else _columns(path, first))
+    named = tuple(ids) if len(ids) == len(tagged.starts) and len({*ids}) == len(ids) else None
+    return replace(tagged, ids=named, unit="line" if unit == "line" else "record")
+
+
+def _columns(path: Path, first: Sentence) -> FileColumns:
+    """Return the keys of the first record as columns."""
+    names = tuple(first.columns)
+    place = {id(first.columns[name]): k for k, name in enumerate(names)}
+    gold, token = (place.get(id(part)) for part in (first.gold, first.tokens))
+    return FileColumns(path, tuple(map(repr, names)), (), place.get(id(first.tags), 0), gold, token, numbered=False)
+
+
+def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]:
+    """Yield the sentences of a file of JSON."""
+    if _is_one_sentence(path):
+        yield Sentence("line 1", 1, load(path))
+        return
+    if (whole := _by_columns(path, keys)) is not None:
+        yield from whole
+        return
+    names: tuple[str, ...] | None = None
+    chosen: tuple[str | None, ...] = ()
+    for record in read_records(path, lambda value: _key(value, keys.label) is not None):
+        value = record.value
+        if isinstance(value, list):
+            is_nested = bool(value) and all(isinstance(part, list) for part in value)
+            for part in value if is_nested else [value]:
+                yield Sentence(record.place, record.number, part, id=None if is_nested else record.key)
+            continue
+        if not isinstance(value, dict):
+            raise InputError(f"{path}, {record.place}: found {str(value)[:40]}, expected a list of tags")
+        if names is None:
+            names = id_names(value, options)
+            chosen = (_key(value, keys.label), _key(value, keys.gold or ()), _key(value, TOKEN_KEYS))
+        label, gold, tokens = (value.get(key) if key is not None else None for key in chosen)
+        for what, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
+            if not _is_plain_list(part) and (what == "tags" or keys.gold is not None):
+                raise InputError(
+                    f"{path}, {record.place}: found no list of {what} in {', '.join(map(repr, value))}; name its key, "
+                    f"conll:{option}=KEY{'' if what == 'tags' else ', or give --gold FILE'}"
+                )
+        yield Sentence(
+            place=record.place,
+            number=record.number,
+            tags=value[chosen[0]],
+            gold=gold,
+            tokens=tokens,
+            id="/".join(id_of(path, record.place, value, names)) or record.key,
+            document=next((str(value[name]) for name in value if name.lower() in DOCUMENT_NAMES), None),
+            columns={name: part for name, part in value.items() if _is_plain_list(part) and len(part) == len(label)},
+        )
+
+
+def _is_one_sentence(path: Path) -> bool:
+    """Whether the file is one list of tags."""
+    start = head(path).lstrip()
+    return re.match(r'\[\s*"', start) is not None and not re.search(r"\]\s*\n\s*\[", start)
+
+
+def _by_columns(path: Path, keys: TagKeys) -> Iterator[Sentence] | None:
+    """Return the sentences of an object of key to a list of all of them; None where the file is none."""
+    if not head(path).lstrip().startswith("{") or is_json_lines(path):
+        return None
+    whole = load(path)
+    lists = {
+        name: value
+        for name, value in (whole.items() if isinstance(whole, dict) else ())
+        if isinstance(value, list) and value and all(map(_is_plain_list, value))
+    }
+    label, gold, tokens = (
+        next((name for name in own if name in lists), None) for own in (keys.label, keys.gold or (), TOKEN_KEYS)
+    )
+    if label is None or (keys.gold is not None and gold is None):
+        return None
+    chosen = [lists[name] if name is not None else [None] * len(lists[label]) for name in (label, gold, tokens)]
+    if len({*map(len, chosen)}) > 1:
+        numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in (label, gold, tokens) if name is not None)
+        raise InputError(f"{path}: found lists of different numbers of sentences: {numbers}")
+    rows = enumerate(zip(*chosen, strict=True), start=1)
+    return (Sentence(f"record {k}", k, tags, right, words) for k, (tags, right, words) in rows)
+
+
+def _key(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """Return the first key that holds a list of single values."""
+    lowered = {str(name).lower(): name for name in reversed(list(record))}
+    found = (lowered.get(name.lower()) for name in names)
+    return next((name for name in found if name is not None and _is_plain_list(record[name])), None)
+
+
+def _is_plain_list(value: Any) -> bool:
+    return isinstance(value, list) and not any(isinstance(part, dict | list) for part in value)
+
+
+def _check(path: Path, sentence: Sentence) -> None:
+    """Refuse tags that are no text, and lists of different lengths."""
+    for tags in (sentence.tags, sentence.gold or []):
+        wrong = next((tag for tag in tags if not isinstance(tag, str)), None)
+        if wrong is not None:
+            raise InputError(
+                f"{path}, {sentence.place}: found {str(wrong)[:40]} among the tags, expected names of tags (B-PER); "
+                "write the name of each tag instead of its number"
+            )
+    for what, other in (("gold tags", sentence.gold), ("tokens", sentence.tokens)):
+        if other is not None and len(other) != len(sentence.tags):
+            raise InputError(
+                f"{path}, {sentence.place}: {len(sentence.tags)} tags, but {len(other)} {what}; they must be as many"
+            )

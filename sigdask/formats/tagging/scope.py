@@ -1,0 +1,124 @@
+"""Which column of tagged files is scored, and which others differ between the systems and are not scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sigdask.errors import InputError
+from sigdask.writing import listed
+
+NER_PREFIX = "NE-"
+"""Beginning of the names of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""
+
+MOST_NAMED = 10
+"""Columns that are named, of more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """The columns of a file of tagged tokens.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    names : tuple of str
+        Names of the columns; none where the file does not tell them.
+    digests : tuple of int
+        A hash of the cells of each column.
+    label : int
+        Index of the column that is read as the label.
+    gold, token : int or None
+        Indices of the gold label beside it, and of the token.
+    numbered : bool
+        Whether columns are known by their numbers, and not as keys of JSON.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    digests: tuple[int, ...]
+    label: int
+    gold: int | None
+    token: int | None
+    numbered: bool = True
+
+    @property
+    def read(self) -> set[int]:
+        """Indices of the columns that are read."""
+        return {column for column in (self.label, self.gold, self.token) if column is not None}
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return max(len(self.digests), len(self.names))
+
+    def name(self, column: int) -> str:
+        """Name a column.
+
+        Examples
+        --------
+        >>> file = FileColumns(Path("x"), ("FORM", "UPOS"), (1, 2), 1, None, 0)
+        >>> file.name(1), FileColumns(Path("x"), (), (1, 2), 1, None, 0).name(1)
+        ('UPOS (column 2)', 'column 2 (the last)')
+        """
+        if not self.numbered:
+            return self.names[column] if self.names else "the list of tags"
+        if column < len(self.names):
+            return f"{self.names[column]} (column {column + 1})"
+        return f"column {column + 1}{' (the last)' if column == self.width - 1 else ''}"
+
+
+def is_ner_column(name: str) -> bool:
+    """Whether a column of a historical named-entity file holds tags of entities, by its name."""
+    return name.startswith(NER_PREFIX)
+
+
+def scope_of(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[str, ...]:
+    """Say which column is scored, where the files have several; nothing where one file holds several systems.
+
+    Raises
+    ------
+    InputError
+        Where the named-entity column of one file is another one than that of the first.
+    """
+    first, files = systems[0], [*systems, *([gold] if gold is not None else [])]
+    _check_ner_columns(files)
+    if len({file.path for file in systems}) < len(systems) or all(file.width <= len(file.read) for file in files):
+        return ()
+    compared = first.name(first.label)
+    right = compared if gold is None and first.gold is None else _right(first, gold)
+    against = f", against {right}" if right != compared else ""
+    return (f"Only {compared} is scored{against}{_differing(systems)}",)
+
+
+def _right(first: FileColumns, gold: FileColumns | None) -> str:
+    if gold is None:
+        assert first.gold is not None
+        return first.name(first.gold)
+    same = gold.label == first.label and (not gold.names or gold.names == first.names or not first.names)
+    return first.name(first.label) if same else f"{gold.name(gold.label)} of {gold.path}"
+
+
+def _differing(systems: Sequence[FileColumns]) -> str:
+    """Name the columns that are not read and in which the systems differ."""
+    first = systems[0]
+    if any((file.width, file.label) != (first.width, first.label) for file in systems):
+        return ""
+    columns = [k for k in range(first.width) if k not in first.read and len({file.digests[k] for file in systems}) > 1]
+    if not columns:
+        return ""
+    names = listed([first.name(column) for column in columns], MOST_NAMED)
+    verbs = ("differs", "is") if len(columns) == 1 else ("differ", "are")
+    return f"; {names} {verbs[0]} between the systems and {verbs[1]} not scored"
+
+
+def _check_ner_columns(files: Sequence[FileColumns]) -> None:
+    named = [file for file in files if file.names and is_ner_column(file.names[file.label])]
+    for file in named:
+        if file.names[file.label] != named[0].names[named[0].label]:
+            raise InputError(
+                f"{file.path}: {file.name(file.label)}, but {named[0].name(named[0].label)} in {named[0].path}; "
+                "choose one by its name, as conll:column=NAME"
+            )
