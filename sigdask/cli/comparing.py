@@ -157,7 +157,7 @@ def compare(**options: Any) -> None:
     results = found.results
     if "-" not in (file for name, file in files.items() if name != "html"):
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
-    _warn(results, verbose=options["verbose"])
+    _warn(results, () if options["quiet"] else found.first_lines, verbose=options["verbose"])
     write_json(files["json"], results.json_parts)
     write_csv(files["csv"], results.table)
     write_parquet(files["parquet"], results.table)
@@ -193,24 +193,31 @@ class _Found:
     results: Results
     files: Sequence[Path] = ()
     opened: Sequence[Opened] = ()
+    first_lines: Sequence[str] = ()
 
 
 def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool) -> _Found:
     """Read, compare, and say what is to be said beside; open comparisons where a page is asked for."""
+    from sigdask.counts.shown import FirstLine
+
     counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
-    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    first_lines = [warning for warning in counts.warnings if isinstance(warning, FirstLine)]
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates and not first_lines else ""
     note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
+    for line in first_lines:
+        note(line)
     if not options["metrics"]:
         note(f"metric: {', '.join(metrics)} (choose with --metric)")
     try:
         results, opened = _compare(counts, how, options, steps, is_opened=is_opened)
     except InputError:
         for warning in counts.warnings:  # else they stand below the results
-            LOG.warning(warning)
+            if options["quiet"] or warning not in first_lines:
+                LOG.warning(warning)
         raise
     sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
-    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened)
+    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened, first_lines)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
@@ -343,9 +350,10 @@ def _rendered(results: Results, *, everything: bool, verbose: bool = False, widt
     return render(results, everything=everything, verbose=verbose, width=width)
 
 
-def _warn(results: Results, *, verbose: bool) -> None:
+def _warn(results: Results, said: Sequence[str], *, verbose: bool) -> None:
     """Say below the results what they are not to be read without."""
     from sigdask.report.terminal import warnings
 
     for found in warnings(results, verbose=verbose):
-        LOG.warning(found.text)
+        if found.text not in said:
+            LOG.warning(found.text)
