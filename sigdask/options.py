@@ -279,6 +279,10 @@ class HowRead(TypedDict, total=False):
     missing: Annotated[
         Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
     ]
+    min_items: Annotated[
+        int | None,
+        Option("Items in common that are enough for two systems.", otherwise="5 % of the items of both", least=0),
+    ]
     references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
     documents: Annotated[
         Any, Option("File of the document of each segment, one a line, or a table of item and document.")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids
+from sigdask.counts.checks import check_common, check_names, check_unique, item_groups, item_ids
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
 from sigdask.counts.label_sets import LabelSetFields, joined, known_labels, sets_of
@@ -209,6 +209,7 @@ class Counts:
         groups: Mapping[str, Sequence[str]] | None = None,
         name: str = "",
         missing: Missing = "error",
+        min_items: int | None = None,
         warnings: Sequence[str] = (),
     ) -> Counts:
         """Make counts from one number per item and system.
@@ -220,12 +221,16 @@ class Counts:
         missing : {"error", "pairwise", "zero"}
             What an absent score means: an error, an item that the pairs of this system leave out
             (and no other pair does), or the score 0.
+        min_items : int, optional
+            Items in common that are enough for two systems. By default 5 % of the items of both must be.
         ids, groups, name, warnings
             As in the class.
         """
         check_names(tuple(scores))
         read = ScoreMatrix.of(scores)
         n_items, present = len(read.values), read.present
+        if present is not None:
+            check_common(present, tuple(scores), min_items, missing)
         if missing == "error" and present is not None:
             item, system = np.argwhere(~present)[0]
             where = repr(ids[item]) if ids is not None else f"at position {item + 1}"

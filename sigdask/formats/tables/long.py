@@ -41,6 +41,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         groups={name: column[first] for name, column in zip(options.groups, rows.groups, strict=True)},
         name=options.name,
         missing=options.missing_policy,
+        min_items=options.min_items,
         warnings=[
             *(note for part in parts for note in part.table.notes),
             *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),

@@ -74,7 +74,13 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     warnings = [*warnings, *(f"column {name!r} holds no numbers: taken as groups of items" for name in further)]
     warnings += _doubts(tables, scores, ids)
     return Counts.from_scores(
-        scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings
+        scores,
+        ids=ids,
+        groups=groups,
+        name=options.name,
+        missing=options.missing_policy,
+        min_items=options.min_items,
+        warnings=warnings,
     )
 
 
