@@ -50,6 +50,9 @@ ROW_NAMES = re.compile(
 )
 """What pandas, polars, R and Arrow call the rows of a data frame, when they write them as a column."""
 
+MOST_LABELS = 20
+"""Different cells of a first column without a name that may be labels."""
+
 FEWEST_COUNTED = 10
 """Rows from which on a first column that counts them holds their numbers, whatever its name."""
 
@@ -206,9 +209,16 @@ class Table:
 
     @staticmethod
     def _are_ids(cells: Sequence[str]) -> bool:
-        """Whether cells without a name look like ids: single words, hardly any twice."""
+        """Whether cells without a name look like ids: single words, each once; with digits they may be repeated.
+
+        Words that come again are a text's, and labels are few.
+        """
         words = Factor.of(cells).levels
-        return 2 * len(words) > len(cells) and ord(" ") not in words.buffer
+        if ord(" ") in words.buffer or len(words) == len(cells):
+            return len(words) == len(cells) and ord(" ") not in words.buffer
+        if 2 * len(words) <= len(cells) and len(words) <= MOST_LABELS:
+            return False
+        return all(any(c.isdigit() for c in word) for word in words)
 
     def ids(self, options: Options) -> Texts | None:
         """Return the checked ids of the rows, None where there are none."""
