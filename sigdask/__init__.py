@@ -66,6 +66,11 @@ _HOMES = {
     "run_plan": "overnight",
 }
 
+_NAMING = frozenset({
+    "as_counts", "compare", "compare_all", "compare_sets", "independence", "independence_all", "power", "read",
+})  # fmt: skip
+"""Functions whose errors name options as Python does, and not as the command line."""
+
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are used, so that importing sigdask costs nothing."""
@@ -73,7 +78,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(f"sigdask.{_HOMES[name]}"), name)
+    found = getattr(importlib.import_module(f"sigdask.{_HOMES[name]}"), name)
+    if name in _NAMING:
+        from sigdask.options import naming_options
+
+        found = globals()[name] = naming_options("python")(found)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -7,13 +7,15 @@ imported, so that a command can say what it takes at once.
 
 from __future__ import annotations
 
+import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
 
-from sigdask.errors import InputError
+from sigdask.errors import InputError, SeveralError, SigdaskError
 
 Alternative = Literal["two-sided", "greater", "less"]
 Method = Literal["auto", "randomization", "exact", "both"]
@@ -290,6 +292,10 @@ class HowRead(TypedDict, total=False):
     missing: Annotated[
         Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
     ]
+    min_items: Annotated[
+        int | None,
+        Option("Items in common that are enough for two systems.", otherwise="5 % of the items of both", least=0),
+    ]
     references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
     documents: Annotated[
         Any, Option("File of the document of each segment, one a line, or a table of item and document.")
@@ -412,3 +418,86 @@ def _filled(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[st
         declared[name].check(name, value)
         found[name] = value
     return found
+
+
+Interface = Literal["python", "plan"]
+
+NOT_AS_DECLARED = {
+    "id": "id_column", "metric": "metrics", "pair": "pairs", "map": "label_map", "reference": "references",
+    "groups": "group_file", "measure": "measures",
+}  # fmt: skip
+"""Options of the command line, without their dashes, that are declared under another name."""
+
+NOT_IN_PLANS = {name: flag for flag, name in NOT_AS_DECLARED.items() if flag in {"id", "map", "groups"}}
+"""Declared options that plans call as the command line does."""
+
+UNDECLARED = ("gold", "format", "within")
+"""Options of the command line that Python and plans have as well, beside those that are declared."""
+
+VALUE = (
+    r"'[^']*'|\"[^\"]*\"|[A-Z][A-Z_]*(?:[+=:,][A-Z_]+)*(?![a-z])|[\w.+-]+(?:[:+=][\w.+=,|-]*\w)+|[\d.]+\b|[,.](?=\s|$)"
+)
+"""What may follow an option in a sentence as its value: quoted, NAME, a:b, a number, a mark."""
+
+FLAG = re.compile(rf"--([a-z][a-z-]*[a-z])(?![\w-])(?:[ =]({VALUE}|[\w./~-]*\w))?")
+
+PROSE = re.compile(
+    "a|all|also|an|and|are|as|asks?|at|averages?|be|below|beside|brings?|by|choose|chooses|compares?|cannot|did|do|does|"
+    "each|else|for|from|gives?|has|have|holds?|if|in|instead|is|it|its|judges?|keeps?|leaves?|may|means?|must|names?|no|"
+    "not|of|on|or|otherwise|reads?|said|says?|shows?|takes?|tells?|than|that|the|their|then|there|they|this|to|together|"
+    "was|where|which|while|with|without|writes?|you"
+)
+"""Words that go on with a sentence after an option."""
+
+
+@contextmanager
+def naming_options(interface: Interface) -> Iterator[None]:
+    """Name options in errors as an interface does, which messages write as the command line does: `--unit document`.
+
+    Examples
+    --------
+    >>> with naming_options("python"):
+    ...     raise InputError("choose --missing pairwise, or name ids with --id")
+    Traceback (most recent call last):
+    sigdask.errors.InputError: choose missing='pairwise', or name ids with id_column=
+    """
+    try:
+        yield
+    except SigdaskError as error:
+        error.args = tuple(as_named(text, interface) if isinstance(text, str) else text for text in error.args)
+        if isinstance(error, SeveralError):
+            error.parts = tuple(as_named(text, interface) for text in error.parts)
+        raise
+
+
+def as_named(message: str, interface: Interface) -> str:
+    """Return a message with options named as an interface does.
+
+    Examples
+    --------
+    >>> as_named("say --align position, or --id task+id", "plan")
+    'say align = "position", or id = "task+id"'
+    """
+    return FLAG.sub(partial(_named, interface), message)
+
+
+def _named(interface: Interface, found: re.Match[str]) -> str:
+    flag, value = found[1], found[2]
+    name = NOT_AS_DECLARED.get(flag, flag.replace("-", "_"))
+    known = {**CANDIDATES, **RANKED, **POWER, **PERMUTING, **PRINTED, **READING, **OPTIONS}
+    if name not in known and name not in UNDECLARED:
+        return found[0]  # an option of another tool, or of the command line alone
+    choices = known[name].choices if name in known else ()
+    is_word = value is not None and re.fullmatch(r"[\w-]+", value) and not value.isupper() and not value.isdigit()
+    rest = ""
+    if is_word and value not in choices and (choices or PROSE.fullmatch(value)):
+        value, rest = None, f"{found[0][found.start(2) - found.start() - 1 :]}"
+    if interface == "plan":
+        name, sign, quote = NOT_IN_PLANS.get(name, name), " = ", '"'
+    else:
+        sign, quote = "=", "'"
+    if value is None:
+        return (f"`{name}`" if interface == "plan" else f"{name}=") + rest
+    plain = value.strip("'\"")
+    bare = plain.isupper() or plain.replace(".", "", 1).isdigit()
+    return f"{name}{sign}{plain if bare else f'{quote}{plain}{quote}'}"

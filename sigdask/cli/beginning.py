@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sigdask.cli.declaring import option
+from sigdask.cli.declaring import option, whole
 from sigdask.cli.output.showing import say
 from sigdask.errors import InputError
 from sigdask.writing import printable
@@ -20,6 +20,7 @@ from sigdask.writing import printable
 @click.option("--documents", metavar="FILE", help="File of the document of each segment.")
 @click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
 @option("--missing")
+@option("--min-items", type=whole, metavar="N")
 @click.option("-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="What to write.")
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 def init(
@@ -28,6 +29,7 @@ def init(
     documents: str | None,
     format_: str,
     missing: Any,
+    min_items: int | None,
     output: str,
     *,
     force: bool,
@@ -42,7 +44,7 @@ def init(
 
     plan = _target(output, force=force)
     home = plan.absolute().parent
-    given = Given(_existing(gold, "--gold"), _existing(documents, "--documents"), format_, missing)
+    given = Given(_existing(gold, "--gold"), _existing(documents, "--documents"), format_, missing, min_items)
     found = survey([_there(one) for one in where or (".",)], home, given)
     _write(plan, draft.text(found, plan.stem))
     for line in draft.told(found):

@@ -71,6 +71,7 @@ GROUPS = {
         option("--align"),
         option("--decimal", metavar=".|,"),
         option("--missing"),
+        option("--min-items", type=whole, metavar="N"),
         option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
         option("--documents", metavar="FILE", more="Exchange them by --unit document."),
         option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN, or group without name."),
@@ -200,7 +201,7 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
     """Read, compare, and say what is to be said beside; open comparisons where a page is asked for."""
     counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
-    times = f" x {len(counts.replicates)} replicates" if counts.replicates else ""
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
     note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
     if not options["metrics"]:
         note(f"metric: {', '.join(metrics)} (choose with --metric)")
@@ -247,6 +248,7 @@ def read_systems(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
         align=options["align"],
         decimal=options["decimal"],
         missing=options["missing"],
+        min_items=options["min_items"],
         references=tuple(place(path) for path in options["references"]),
         documents=place(options["documents"]) if options["documents"] else None,
         group_file=place(options["group_file"]) if options["group_file"] else None,

@@ -65,7 +65,7 @@ EXAMPLES = (
 
 UNUSED = {
     "unit": (), "by": None, "system_column": None, "score_column": None, "decimal": None, "missing": None,
-    "references": (), "documents": None,
+    "min_items": None, "references": (), "documents": None,
 }  # fmt: skip
 """What is said of files by other commands."""
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import check_names, check_unique, item_groups, item_ids
+from sigdask.counts.checks import check_common, check_names, check_unique, item_groups, item_ids
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
 from sigdask.counts.label_sets import LabelSetFields, joined, known_labels, sets_of
 from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
-from sigdask.counts.shown import Telling
+from sigdask.counts.shown import FirstLine, Telling
 from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -91,7 +91,8 @@ class Counts:
     warnings : tuple of str
         What the reader noticed.
     scope : tuple of str
-        Which part of the files the scores are of, and which part is not scored. Reports say it before the answer.
+        Which part of the files the scores are of, what is not scored, and what was averaged, left out or aligned. Reports
+        say it before the answer. Warnings that are a `FirstLine` are moved here.
     files : tuple of Path
         Files that were taken, where folders or patterns were given.
     replicates : tuple of Counts
@@ -126,6 +127,9 @@ class Counts:
 
     def __post_init__(self) -> None:
         check_names(self.systems, least=1)
+        first = [str(text) for text in self.warnings if isinstance(text, FirstLine)]
+        object.__setattr__(self, "scope", tuple(dict.fromkeys((*self.scope, *first))))
+        object.__setattr__(self, "warnings", tuple(text for text in self.warnings if not isinstance(text, FirstLine)))
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:
@@ -217,6 +221,7 @@ class Counts:
         groups: Mapping[str, Sequence[str]] | None = None,
         name: str = "",
         missing: Missing = "error",
+        min_items: int | None = None,
         warnings: Sequence[str] = (),
     ) -> Counts:
         """Make counts from one number per item and system.
@@ -228,12 +233,16 @@ class Counts:
         missing : {"error", "pairwise", "zero"}
             What an absent score means: an error, an item that the pairs of this system leave out
             (and no other pair does), or the score 0.
+        min_items : int, optional
+            Items in common that are enough for two systems. By default 5 % of the items of both must be.
         ids, groups, name, warnings
             As in the class.
         """
         check_names(tuple(scores))
         read = ScoreMatrix.of(scores)
         n_items, present = len(read.values), read.present
+        if present is not None:
+            check_common(present, tuple(scores), min_items, missing)
         if missing == "error" and present is not None:
             item, system = np.argwhere(~present)[0]
             where = repr(ids[item]) if ids is not None else f"at position {item + 1}"

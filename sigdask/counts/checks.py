@@ -5,9 +5,19 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.options import Missing
+
+LEAST_COMMON = 0.05
+"""Share of the items of two systems that both must have."""
+
+BLOCK = 1 << 16
+"""Items looked at at a time."""
 
 
 def canonical(text: str) -> bytes:
@@ -46,6 +56,49 @@ def canonical_column(names: Sequence[str]) -> Texts:
         for name in column:
             canonical(name)
         raise
+
+
+def check_common(
+    has: NDArray[np.bool_], systems: Sequence[str], min_items: int | None, missing: Missing | None = None
+) -> None:
+    """Refuse systems that hardly have an item in common: their ids are then hardly those of the same items.
+
+    Parameters
+    ----------
+    has : bool array, shape (n_items, n_systems)
+        Which items each system has.
+    systems : sequence of str
+        Names.
+    min_items : int or None
+        Items in common that are enough, whatever their share.
+    missing : {"error", "pairwise", "zero"}, or None
+        What an absent item means. Under "pairwise" two systems without any common item are left out by a note.
+
+    Raises
+    ------
+    InputError
+        Two systems have fewer of their items in common than `LEAST_COMMON`.
+    """
+    if has.all():
+        return
+    common = np.zeros((len(systems), len(systems)))
+    for k in range(0, len(has), BLOCK):
+        rows = has[k : k + BLOCK].astype(np.float64)
+        common += rows.T @ rows
+    either = common.diagonal() + common.diagonal()[:, None] - common
+    few = np.triu((common < LEAST_COMMON * either) & (common < (np.inf if min_items is None else min_items)), 1)
+    if missing == "pairwise" and np.triu(common, 1).any():
+        few &= common > 0
+    if not few.any():
+        return
+    a, b = (int(k) for k in np.argwhere(few)[0])
+    n, n_pairs = int(common[a, b]), int(np.count_nonzero(few))
+    more = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
+    raise InputError(
+        f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer than "
+        f"{100 * LEAST_COMMON:.0f} %{more}: are the ids of both those of the same items? Then --min-items "
+        f"{int(common[few].min())} compares them on so few"
+    )
 
 
 def item_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
+class FirstLine(str):
+    """A note on how files were read that stands in the first lines of an output, not below the results."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What was asked in an item, what was right, and what a system gave; None of what is not known."""

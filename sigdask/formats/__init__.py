@@ -225,12 +225,17 @@ def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Opt
     if options.decimal is not None and name not in OF_NUMBERS:
         raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
     reader: Reader = _load(FORMATS[name][0])
+    may_differ = "replicates" in options.own
     apart, options = _apart(options)
     beside = group_files(options)
     own = without_names(options, beside)
     replicated = replicates.by_replicate(told_apart(sources))
-    parts = [grouped(reader(files, gold, own), beside, options) for files in replicated]
-    return Counts.of_replicates(parts, apart=apart)
+    with replicates.reading_samples(name, may_differ=may_differ) as samples:
+        parts = [grouped(reader(files, gold, own), beside, options) for files in replicated]
+        for number in range(1, samples.n_samples):
+            samples.current = number
+            parts += [grouped(reader(files, gold, own), beside, options) for files in replicated]
+    return _with_samples(Counts.of_replicates(parts, apart=apart), samples, apart=apart)
 
 
 def is_address(format_: str) -> bool:
@@ -353,6 +358,18 @@ def _apart(options: Options) -> tuple[bool, Options]:
     how = options.choice("replicates", replicates.CHOICES)
     own = {key: value for key, value in options.own.items() if key != "replicates"}
     return how == "each", replace(options, own=own)
+
+
+def _with_samples(counts: Counts, samples: replicates.SamplesRead, *, apart: bool) -> Counts:
+    """Return counts whose first lines say how many samples of items were averaged."""
+    if not samples.sizes:
+        return counts
+    if apart and not samples.are_alike:
+        raise InputError(
+            f"{', '.join(map(str, samples.sizes))}: items have unlike numbers of samples, which cannot be swapped each "
+            "for itself; leave replicates=each out"
+        )
+    return replace(counts, warnings=(*samples.told, *counts.warnings[1:]))
 
 
 def _load(address: str) -> Any:

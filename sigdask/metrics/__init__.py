@@ -13,6 +13,7 @@ from sigdask.errors import InputError
 from sigdask.machine import addresses
 from sigdask.metrics import ratios, retrieval
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
+from sigdask.metrics.elsewhere import needs
 from sigdask.metrics.user import black_box, load, metric
 
 __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find", "metric"]
@@ -151,7 +152,9 @@ def _without_case(name: str, known: Iterable[str]) -> str | None:
 
 
 def _unknown(name: str, known: Iterable[str]) -> InputError:
-    """Return the error of a name that is not known; it says which are near, whatever their case."""
+    """Return the error of a name that is not known: what it needs, or which are near, whatever their case."""
+    if (needed := needs(name)) is not None:
+        return InputError(f"metric {name!r} {needed}")
     by_fold = {each.casefold(): each for each in known}
     asked = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
     close = difflib.get_close_matches(asked, by_fold, 1, 0.9) or difflib.get_close_matches(asked, by_fold, 3, 0.5)

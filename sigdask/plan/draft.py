@@ -71,6 +71,8 @@ def _test_set(one: Laid) -> Iterator[str]:
     yield f"format = {_quoted(one.format)}"
     if one.missing is not None:
         yield f"missing = {_quoted(one.missing)}"
+    if one.min_items is not None:
+        yield f"min_items = {one.min_items}"
     if one.gold is not None:
         yield f"gold = {_quoted(one.gold)}"
     if one.references:

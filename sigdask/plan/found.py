@@ -47,6 +47,7 @@ class Given:
     documents: Path | None = None
     format: str = "auto"
     missing: Missing | None = None
+    min_items: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class Laid:
         Relative likewise.
     missing : str or None
         What an absent item means, where that was said.
+    min_items : int or None
+        Items in common that are enough, where that was said.
     counts : Counts
         What was read.
     n_files : int
@@ -82,6 +85,7 @@ class Laid:
     references: tuple[str, ...] = ()
     documents: str | None = None
     missing: Missing | None = None
+    min_items: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,14 +270,16 @@ def _alone(path: Path, home: Path, given: Given) -> Laid | None:
     if path.is_dir():
         return None
     try:
-        chosen, counts = _read([Source(path)], None, Options(missing=given.missing), given)
+        options = Options(missing=given.missing, min_items=given.min_items)
+        chosen, counts = _read([Source(path)], None, options, given)
     except InputError as error:
-        if "--missing" in str(error):  # a table of systems, of which some lack items
+        if "--missing" in str(error) or "--min-items" in str(error):  # a table of systems, of which some lack items
             raise
         return None
     if counts.n_systems < 2:
         return None
-    return Laid(path.stem, _relative(path, home), chosen, counts, 1, missing=given.missing)
+    where = _relative(path, home)
+    return Laid(path.stem, where, chosen, counts, 1, missing=given.missing, min_items=given.min_items)
 
 
 def _refuse_two_ways(group: Sequence[Path]) -> None:
@@ -297,7 +303,9 @@ def _together(group: list[Path], golds: list[Path], documents: list[Path], home:
     tried: InputError | None = None
     for gold, references in [*_golds(golds), *([(None, [])] if given.gold is None else [])]:
         for document in dict.fromkeys((documented, None)):
-            options = Options(references=tuple(references), documents=document, missing=given.missing)
+            options = Options(
+                references=tuple(references), documents=document, missing=given.missing, min_items=given.min_items
+            )
             try:
                 chosen, counts = _read(sources, gold, options, given)
             except InputError as error:
@@ -313,6 +321,7 @@ def _together(group: list[Path], golds: list[Path], documents: list[Path], home:
                 references=tuple(_relative(path, home) for path in references),
                 documents=None if document is None else _relative(document, home),
                 missing=given.missing,
+                min_items=given.min_items,
             )  # fmt: skip
     raise tried or InputError("one system alone has nothing to be compared with")
 

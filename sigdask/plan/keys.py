@@ -109,6 +109,7 @@ class TestSetKeys:
     unit: Annotated[Text, Field(description="What is exchanged as a whole: item or a column.")] = "item"
     by: Annotated[Text | None, of("by")] = None
     missing: Annotated[Missing, of("missing")] = "error"
+    min_items: Annotated[StrictInt | None, of("min_items")] = None
     id: Annotated[Text | None, of("id_column")] = None
     gold_column: Annotated[Text | None, of("gold_column")] = None
     prediction_column: Annotated[Text | None, of("prediction_column")] = None

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from sigdask.errors import InputError
 from sigdask.formats.places import local_only
 from sigdask.formats.places.handwritten import text_of, toml_of
+from sigdask.options import naming_options
 from sigdask.plan.complaints import Complaint, of_validation, refuse
 from sigdask.plan.keys import PlanKeys
 from sigdask.plan.lines import lines_of_keys
@@ -26,6 +27,7 @@ EVALUATED = ("test_set", "rankings", "independence")
 _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
 
 
+@naming_options("plan")
 def load_plan(path: Path | str) -> Plan:
     """Read and validate a plan.
 

@@ -15,7 +15,7 @@ from sigdask.counts.candidates import Candidates
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import Columns
 from sigdask.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, HowPermuted, HowPrinted, IntervalKind, Layout, Method
+from sigdask.options import Adjust, Alternative, HowPermuted, HowPrinted, IntervalKind, Layout, Method, naming_options
 from sigdask.rankings.asked import Asked
 from sigdask.statistics.stopping import Stopping
 
@@ -79,8 +79,9 @@ class TestSet:
 
     def read(self) -> Counts:
         """Read the files into aligned counts, with the unit that is exchanged."""
-        counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
-        return counts.with_unit(self.unit)
+        with naming_options("plan"):
+            counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
+            return counts.with_unit(self.unit)
 
     def files(self, taken: Sequence[Path] = ()) -> tuple[Path, ...]:
         """Return every file that may be read; of the systems those `taken`, where that is known (`Counts.files`)."""
@@ -113,7 +114,8 @@ class RankedCandidates:
 
     def read(self) -> Candidates:
         """Read the file."""
-        return candidates.read(self.path, self.columns, name=self.name)
+        with naming_options("plan"):
+            return candidates.read(self.path, self.columns, name=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ class TestedLabels:
 
     def read(self) -> Counts:
         """Read the files."""
-        return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
+        with naming_options("plan"):
+            return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
 
     def files(self) -> tuple[Path, ...]:
         """Return every file that may be read."""

@@ -177,6 +177,7 @@ def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
         "align": own.align,
         "decimal": own.decimal,
         "missing": own.missing,
+        "min_items": own.min_items,
         "references": tuple(path for path in found if path is not None),
         "documents": at.path((*key, "documents"), own.documents),
         "group_file": at.path((*key, "groups"), own.groups),

@@ -206,7 +206,7 @@ def test_missing_scores_follow_the_policy(files):
 
 def test_a_second_score_of_an_item_is_named(files):
     files(t__csv="system,item,score\nx,a,1\ny,a,2\nx,a,3\n")
-    with pytest.raises(InputError, match="line 4: system 'x', item 'a' has a score already, on line 2"):
+    with pytest.raises(InputError, match="line 4: id 'a' of system 'x' stands on line 2 already"):
         read("t.csv")
 
 

@@ -130,7 +130,7 @@ def test_identical_transcripts_have_p_1(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"x": TRN["x"] + "yes (ann-2)\n"}, r"x, line 4: utterance 'ann-2' occurs twice, first on line 2"),
+        ({"x": TRN["x"] + "yes (ann-2)\n"}, r"x, line 4: id 'ann-2' stands on line 2 already"),
         ({"x": "yes (ann-2)\n"}, r"x: utterance 'ann-1' of .*gold is missing \(2 in all\); choose --missing"),
         ({"x": TRN["x"] + "no (eve-9)\n"}, r"x: utterance 'eve-9' is not in .*gold"),
         ({"x": TRN["x"] + "no id\n"}, r"x, line 4: found 'no id', expected \(id\) at its end"),

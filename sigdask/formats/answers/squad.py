@@ -25,6 +25,7 @@ from sigdask.formats.reading.files import is_parquet
 from sigdask.formats.reading.json_rows import first_record, records
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.records import head, is_json, read_records
+from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.reading.rows import as_text
 from sigdask.writing import some
 
@@ -112,7 +113,7 @@ def _questions(path: Path) -> dict[str, Question]:
     found: dict[str, Question] = {}
     for item, question in _listed(path):
         if item in found:
-            raise InputError(f"{path}, {question.place}: question {item!r} stands in {found[item].place} already")
+            raise repeated_id(f"{path}, {question.place}", repr(item), f"in {found[item].place}")
         found[item] = question
     return found
 
@@ -181,6 +182,7 @@ def _answers(path: Path) -> dict[str, str]:
         For an answer that is no text, and an id that stands twice.
     """
     found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for record in read_records(path, lambda value: "prediction_text" in value):
         item, text = record.key, record.value
         if item is None:
@@ -192,8 +194,8 @@ def _answers(path: Path) -> dict[str, str]:
                 "with `id` and `prediction_text`"
             )
         if item in found:
-            raise InputError(f"{path}, {record.place}: question {item!r} is answered already")
-        found[item] = text
+            raise repeated_id(f"{path}, {record.place}", repr(item), f"in {places[item]}")
+        found[item], places[item] = text, record.place
     return found
 
 

@@ -20,6 +20,7 @@ from sigdask.formats.measured import bert_score, comet
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns, in_order
 from sigdask.formats.reading.averages import of_matrices
 from sigdask.formats.reading.options import Options, Source, systems_inside
+from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
 from sigdask.formats.tables.notation import NO_SCORE_NAMES, in_numbers, is_metric, score_table
@@ -54,7 +55,8 @@ def tables_of(source: Source, options: Options) -> dict[str, Table]:
         found = comet.printed(path)
     else:
         found = {source.system: read_table(path, options.ignore, options.decimal)}
-    return {name: without_summaries(_in_numbers(table, options), options) for name, table in found.items()}
+    tables = {name: without_summaries(_in_numbers(table, options), options) for name, table in found.items()}
+    return {name: one_sample(table, table.id_name(options), options) for name, table in tables.items()}
 
 
 def _in_numbers(table: Table, options: Options) -> Table:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
+from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, repeated
 from sigdask.formats.reading.json_rows import Record, first_record, lookup, number, records
@@ -129,12 +130,14 @@ class Judgements:
         if self.inconsistent:
             notes.append(f"{self.inconsistent:,} verdicts are {INCONSISTENT!r} (not the same in both orders): ties")
         cells, groups = self._met() if against is None else self._over(against)
-        n_values, n_repeated = repeated(cells)
+        sides = 2 if against is None else 1  # both models of a judgement have its score
+        n_values, n_repeated = (n // sides for n in repeated(cells))
         if n_values:
-            notes.append(f"{n_values:,} judgements of {n_repeated:,} questions judged more than once are averaged")
+            what = f"{n_values:,} judgements of {n_repeated:,} questions judged more than once are averaged"
+            notes.append(FirstLine(what))
         if against is not None:
             notes.append(f"{NAME} is over {against!r}")
-        options = self.options if against is not None else replace(self.options, missing="pairwise")
+        options = self.options if against is not None else replace(self.options, missing="pairwise", min_items=0)
         columns = {name: [group[k] for group in groups.values()] for k, name in enumerate(self.options.groups)}
         return averaged(
             {NAME: Column(cells)},

@@ -28,6 +28,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from sigdask.counts import Counts
+from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
 from sigdask.formats.ratings.rows import (
     absent,
@@ -220,7 +221,7 @@ class Ratings:
             notes.append(f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, several = repeated(self.cells)
         if n_ratings:
-            notes.append(f"{n_ratings:,} ratings of {several:,} outputs rated more than once are averaged")
+            notes.append(FirstLine(f"{n_ratings:,} ratings of {several:,} outputs rated more than once are averaged"))
         groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
         columns = {"": Column(self.cells)}
         return averaged(columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes)

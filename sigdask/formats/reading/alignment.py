@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import Factor
+from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
+from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import Table
 from sigdask.writing import some
@@ -18,6 +22,15 @@ Order = NDArray[np.intp] | slice
 """The rows of a table in the order of items; a slice of all where they stand so."""
 
 AS_THEY_STAND = slice(None)
+
+NEARLY = 0.9
+"""Share of the rows that must have the same words, to be aligned by position."""
+
+HEAD = 1000
+"""Rows looked at to tell words from ids, labels and numbers."""
+
+TEXT_NAMES = frozenset({"text", "sentence", "word", "token", "source", "src", "input", "prompt", "question", "premise"})
+"""Columns of what systems were given."""
 
 
 def align(first: Table, others: Sequence[Table], options: Options) -> tuple[Texts | None, list[Order], list[str]]:
@@ -45,7 +58,9 @@ def align(first: Table, others: Sequence[Table], options: Options) -> tuple[Text
     ids = None if without else all_ids[0]
     warnings = [note for table in (first, *others) for note in table.notes]
     if ids is None:
-        return None, [_by_position(first, table) for table in others], warnings
+        return None, [_by_position(first, table, options, warnings) for table in others], warnings
+    if options.align == "auto" and (notes := _nearly_alike(first, others, all_ids)) is not None:
+        return None, [AS_THEY_STAND] * len(others), [*notes, *warnings]
     orders: list[Order] = []
     for table, own in zip(others, all_ids[1:], strict=True):
         assert own is not None
@@ -61,26 +76,129 @@ def align(first: Table, others: Sequence[Table], options: Options) -> tuple[Text
     return ids, orders, warnings
 
 
-def _by_position(first: Table, table: Table) -> Order:
+def _by_position(first: Table, table: Table, options: Options, warnings: list[str]) -> Order:
+    """Return rows as they stand, or in the order of the texts that both tables have beside their labels or scores."""
     if table.n_rows != first.n_rows:
         raise InputError(
             f"{table.path}: {table.n_rows} rows, but {first.path} has {first.n_rows}; rows are aligned by position"
         )
-    return AS_THEY_STAND
+    name = _text_column(first, table)
+    if name is None or options.align == "position":
+        return AS_THEY_STAND
+    texts, own = Texts.of(first.columns[name]), Texts.of(table.columns[name])
+    alike = own.alike(texts)
+    if alike.all():
+        return AS_THEY_STAND
+    if texts.are_unique and _same_texts(texts, own):
+        warnings.append(f"{table.path}: rows stand in another order than in {first.path}; aligned by column {name!r}")
+        return places_in(own, texts)
+    n_alike = int(np.count_nonzero(alike))
+    if n_alike > NEARLY * len(texts):
+        warnings.insert(0, nearly_alike(str(table.path), str(first.path), n_alike, len(texts)))
+        return AS_THEY_STAND
+    if 2 * len({*texts} & {*own}) <= len({*texts}):
+        return AS_THEY_STAND  # what systems gave, not what they were given
+    raise unlike(f"{table.path}, line {table.lines[int(np.argmin(alike))]}", str(first.path), n_alike, len(texts))
+
+
+def _same_texts(texts: Texts, own: Texts) -> bool:
+    """Whether two columns of one length hold the same texts, in any order."""
+    return bool(texts[texts.sorted[0]].alike(own[own.sorted[0]]).all())
+
+
+def _text_column(first: Table, table: Table) -> str | None:
+    """Return the column of the words or sentences that rows are of, which both tables have."""
+    if not (first.header or table.header):
+        names = ["1"] if len(first.columns) > 1 and len(table.columns) > 1 else []
+    else:
+        names = [name for name in first.columns if name.lower() in TEXT_NAMES]
+    return next((name for name in names if all(_are_texts(each, name) for each in (first, table))), None)
+
+
+def _are_texts(table: Table, name: str) -> bool:
+    """Whether a column holds words or sentences: no numbers, and no labels, which come again and again."""
+    if name not in table.columns or name in table.nested:
+        return False
+    cells = Texts.of(table.columns[name])
+    return not holds_numbers(cells[:HEAD]) and 2 * len(Factor.of(cells[:HEAD]).levels) > len(cells[:HEAD])
+
+
+def _nearly_alike(first: Table, others: Sequence[Table], all_ids: Sequence[Texts | None]) -> list[str] | None:
+    """Return notes where files without a header hold words, not ids, which nearly all agree row by row."""
+    if any(table.header for table in (first, *others)):
+        return None
+    texts, *columns = (ids for ids in all_ids if ids is not None)
+    moved = [_same_texts(texts, own) and own != texts for own in columns if len(own) == len(texts)]
+    if _hold_digits(texts) or len(moved) < len(columns) or any(moved):
+        return None
+    alike = [int(np.count_nonzero(own.alike(texts))) for own in columns]
+    if not any(n < len(texts) for n in alike) or any(n <= NEARLY * len(texts) for n in alike):
+        return None
+    return [
+        nearly_alike(str(table.path), str(first.path), n, len(texts))
+        for table, n in zip(others, alike, strict=True)
+        if n < len(texts)
+    ]
+
+
+def _hold_digits(texts: Texts) -> bool:
+    """Whether most texts hold a digit, as ids do and words do not."""
+    head = texts[:HEAD]
+    return 2 * sum(any(c.isdigit() for c in text) for text in head) > len(head)
+
+
+def nearly_alike(path: str, first: str, n_alike: int, n_rows: int) -> FirstLine:
+    """Return the note on rows that are aligned by position although some of their words differ."""
+    return FirstLine(
+        f"{path}: {n_alike:,} of {n_rows:,} rows have the words of {first}, the others are written otherwise; aligned "
+        "by position"
+    )
+
+
+def unlike(place: str, first: str, n_alike: int, n_rows: int) -> InputError:
+    """Return the error for rows of which too few have the same words."""
+    return InputError(
+        f"{place}: only {n_alike:,} of {n_rows:,} rows have the words of {first} in their place (more than "
+        f"{100 * NEARLY:.0f} % are aligned by position). Do rows correspond all the same? Then --align position"
+    )
 
 
 def _by_id(first: Table, ids: Texts, table: Table, own: Texts) -> Order:
-    if len(own) == len(ids) and ids[ids.sorted[0]].alike(own[own.sorted[0]]).all():
+    if len(own) == len(ids) and _same_texts(ids, own):
         return places_in(own, ids)
     place = {item: row for row, item in enumerate(own)}
     missing = [item for item in ids if item not in place]
-    if missing:
-        raise InputError(f"{table.path}: {some(missing, 'id')} missing, which {first.path} has")
     known = set(ids)
     extra = [item for item in own if item not in known]
+    hint = _otherwise_written(missing, extra)
+    if len(own) == len(ids):
+        hint += ". Do rows correspond as they stand? Then --align position"
+    if missing:
+        raise InputError(f"{table.path}: {some(missing, 'id')} missing, which {first.path} has{hint}")
     raise InputError(
-        f"{table.path}, line {table.lines[place[extra[0]]]}: {some(extra, 'id')} not among those of {first.path}"
+        f"{table.path}, line {table.lines[place[extra[0]]]}: {some(extra, 'id')} not among those of {first.path}{hint}"
     )
+
+
+def _otherwise_written(missing: Sequence[str], extra: Sequence[str]) -> str:
+    """Say that ids differ in how they are written alone: case, blanks, zeros before or after."""
+    written = {_plain(item): item for item in extra}
+    item = next((item for item in missing if _plain(item) in written), None)
+    if item is None:
+        return ""
+    return f"; {written[_plain(item)]!r} there may be {item!r} here: write ids alike in all files"
+
+
+def _plain(item: str) -> str:
+    """Return an id without what programs change in it.
+
+    Examples
+    --------
+    >>> _plain("007"), _plain("7.0"), _plain("Q 12"), _plain("q12")
+    ('7', '7', 'q12', 'q12')
+    """
+    text = "".join(item.split()).casefold()
+    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"^([+-]?\d+)\.0*$", r"\1", text))
 
 
 def in_order(column: Sequence[Any], order: Order) -> Texts:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.checks import check_common
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
@@ -153,6 +154,7 @@ def of_matrices(
         found = ~np.isnan(matrix)
         has = np.asarray(found.any(axis=1))
         lacking = ~found & has.reshape(-1, 1)
+        check_common(found[has], systems, options.min_items, missing)
         if missing == "error" and lacking.any():
             raise _missing(name, ~lacking, systems, ids)
         held[name] = found if missing == "pairwise" else np.repeat(has.reshape(-1, 1), len(systems), axis=1)

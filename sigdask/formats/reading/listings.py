@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.checks import check_common
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, files_below, stem
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.records import IsRecord, id_names, id_of, read_records
+from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.reading.rows import as_text
 from sigdask.writing import some
 
@@ -68,7 +70,7 @@ class Listing:
     def add(self, item: str, value: Any, place: str) -> None:
         """Add an item that must be new."""
         if item in self.items:
-            raise InputError(f"{self.path}, {place}: id {item!r} stands in {self.places[item]} already; ids are unique")
+            raise repeated_id(f"{self.path}, {place}", repr(item), f"in {self.places[item]}")
         self.items[item] = value
         self.places[item] = place
 
@@ -228,6 +230,10 @@ def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, noth
             warnings.append(f"{listing.path} ({name}): {some(absent)} missing, {how}")
     ids = list(every)
     present = np.array([[item in listing.items for listing in translated.values()] for item in ids])
+    if all(listing.complete for listing in translated.values()):
+        names = (*translated, str(gold.path))
+        has = np.column_stack([present, [item in gold.items for item in ids]])
+        check_common(has, names, options.min_items, options.missing)
     return Aligned(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],

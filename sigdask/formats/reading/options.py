@@ -78,6 +78,8 @@ class Options:
     missing : {"error", "pairwise", "zero"}, or None
         What an absent score means; see `Counts.from_scores`. None is what the format's users expect:
         an error, but 0 for a topic that a run lacks.
+    min_items : int or None
+        Items in common that are enough for two systems; None asks for 5 % of the items of both.
     references : tuple of Path
         Further reference files, besides the gold file.
     documents : Path or None
@@ -105,6 +107,7 @@ class Options:
     align: Align = "auto"
     decimal: Decimal | None = None
     missing: Missing | None = None
+    min_items: int | None = None
     references: tuple[Path, ...] = ()
     documents: Path | None = None
     group_file: Path | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import HEAD, empty, open_bytes, open_text
 from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.reading.rows import Row, as_text
 
 SHOWN = 3
@@ -77,7 +80,7 @@ def load(path: Path) -> Any:
         content = text.read()
     if not content.strip():
         raise empty(path)
-    return _parsed(path, content, 1)
+    return _parsed(path, content, 1, partial(_with_unique_keys, path))
 
 
 def scalars(path: Path) -> list[Any] | None:
@@ -198,9 +201,18 @@ def id_of(path: Path, place: str, record: Mapping[str, Any], names: Sequence[str
     return tuple(parts)
 
 
-def _parsed(path: Path, text: str, first: int) -> Any:
+def _with_unique_keys(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of a key that stands twice JSON's readers keep the last value without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise repeated_id(f"{path}", repr(key), "in the same JSON object")
+    return found
+
+
+def _parsed(path: Path, text: str, first: int, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=hook)
     except ValueError as error:
         line = first + getattr(error, "lineno", 1) - 1
         raise InputError(f"{path}, line {line}: invalid JSON ({error})") from None

@@ -26,6 +26,7 @@ from sigdask.formats.reading.files import is_parquet, keeping, open_bytes, read_
 from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.records import is_json, record_cells, scalars
+from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.reading.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text
 
 INDEX = "index"
@@ -33,14 +34,24 @@ INDEX = "index"
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "response", "seg_id", INDEX, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id", "question_id",
-            "qid", "tweet_id", "tweetid")  # fmt: skip
+            "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id")  # fmt: skip
 """Conventional names of an id column, compared without case."""
+
+SAMPLE_NAMES = frozenset({"sample_id", "sample", "sample_index", "sample_idx", "completion_id", "completion_index",
+                          "attempt", "generation", "repeat", "trial", "rep", "seed", "epoch", "run"})  # fmt: skip
+"""What numbers the samples of an item, where another column names the item."""
+
+MACHINE_NAMES = frozenset({"uid", "uuid", "guid", "idx", INDEX})
+"""Ids of rows, which say nothing of the items in them where another column does."""
 
 ROW_NAMES = re.compile(
     r"unnamed: 0(\.\d+)*|__index_level_\d+__|level_\d+|row_?(nr|numbers?|names?|num|idx|index|id)|\.\.\.1",
     re.IGNORECASE,
 )
 """What pandas, polars, R and Arrow call the rows of a data frame, when they write them as a column."""
+
+MOST_LABELS = 20
+"""Different cells of a first column without a name that may be labels."""
 
 FEWEST_COUNTED = 10
 """Rows from which on a first column that counts them holds their numbers, whatever its name."""
@@ -112,6 +123,8 @@ class Table:
         if name not in self.columns:
             if (inner := nested.field(self.nested, name)) is not None:
                 return inner
+            if parts := self._parts_of(name):
+                return Texts.of("/".join(cells) for cells in zip(*(self.columns[part] for part in parts), strict=True))
             close = difflib.get_close_matches(name[:200], [column for column in self.columns if len(column) < 200], 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {', '.join(self.columns)}{hint}")
@@ -148,9 +161,30 @@ class Table:
             return options.id_column
         if not self.header and len(self.columns) > 1:
             return "1" if self._are_ids(self.columns["1"]) else None
-        known = [name for name in self.columns if name.lower() in ID_NAMES]
-        rows = self.row_columns()
-        return next((name for name in known if name not in rows), next(iter((*known, *rows)), None))
+        known = self.id_names(options)
+        return next(iter((*self._finest(known), *self.row_columns())), None)
+
+    def id_names(self, options: Options) -> list[str]:
+        """Return the columns with conventional names of ids; numbers of rows and of samples are none."""
+        aside = {*options.ignore, *self.row_columns()}
+        names = [name for name in self.columns if name.lower() in ID_NAMES and name not in aside]
+        names = [name for name in names if name not in options.groups or self._are_unique(name)]
+        return [name for name in names if name.lower() not in SAMPLE_NAMES] or names
+
+    def _are_unique(self, name: str) -> bool:
+        return Texts.of(self.columns[name]).are_unique
+
+    def _finest(self, names: Sequence[str]) -> Sequence[str]:
+        """Put the first column whose ids are unique before one whose ids are not."""
+        if len(names) < 2 or self._are_unique(names[0]):
+            return names
+        finer = (name for name in names[1:] if name.lower() not in MACHINE_NAMES and self._are_unique(name))
+        return [next(finer, names[0])]
+
+    def _parts_of(self, name: str | None) -> list[str]:
+        """Return the columns of a name such as `task+id`, whose cells together are an id."""
+        parts = name.split("+") if name and name not in self.columns else []
+        return parts if len(parts) > 1 and all(part in self.columns for part in parts) else []
 
     def row_columns(self) -> list[str]:
         """Return the columns that number or name the rows, as data frames write them: never systems.
@@ -175,9 +209,16 @@ class Table:
 
     @staticmethod
     def _are_ids(cells: Sequence[str]) -> bool:
-        """Whether cells without a name look like ids: single words, hardly any twice."""
+        """Whether cells without a name look like ids: single words, each once; with digits they may be repeated.
+
+        Words that come again are a text's, and labels are few.
+        """
         words = Factor.of(cells).levels
-        return 2 * len(words) > len(cells) and ord(" ") not in words.buffer
+        if ord(" ") in words.buffer or len(words) == len(cells):
+            return len(words) == len(cells) and ord(" ") not in words.buffer
+        if 2 * len(words) <= len(cells) and len(words) <= MOST_LABELS:
+            return False
+        return all(any(c.isdigit() for c in word) for word in words)
 
     def ids(self, options: Options) -> Texts | None:
         """Return the checked ids of the rows, None where there are none."""
@@ -198,9 +239,11 @@ class Table:
             if item in seen:
                 break
             seen[item] = line
-        remedy = "" if self.header else " (column 1 is taken for ids; --align position if rows correspond)"
-        return InputError(
-            f"{self.path}, line {line}: id {item!r} stands on line {seen[item]} already; ids must be unique{remedy}"
+        return repeated_id(
+            f"{self.path}, line {line}",
+            repr(item),
+            f"on line {seen[item]}",
+            f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then --align position",
         )
 
     def without(self, dropped: Collection[int]) -> Table:
@@ -209,6 +252,14 @@ class Table:
             return self
         kept = np.ones(self.n_rows, np.bool_)
         kept[list(dropped)] = False
+        return self.where(kept)
+
+    def with_column(self, name: str, cells: Sequence[str], note: str) -> Table:
+        """Return the table with other cells in a column, and what is to be told of it."""
+        return replace(self, columns={**self.columns, name: cells}, notes=[*self.notes, note])
+
+    def where(self, kept: NDArray[np.bool_]) -> Table:
+        """Return the table with some of its rows."""
         return replace(
             self,
             columns={name: _taken(column, kept) for name, column in self.columns.items()},
@@ -219,7 +270,8 @@ class Table:
     def others(self, *set_aside: str | None) -> list[str]:
         """Return the columns besides some, and besides those of the rows' own names."""
         holders = (column for column in self.nested for name in set_aside if name and name.startswith(f"{column}."))
-        aside = {*set_aside, *self.row_columns(), *holders}
+        joint = (part for name in set_aside for part in self._parts_of(name))
+        aside = {*set_aside, *self.row_columns(), *holders, *joint}
         return [column for column in self.columns if column not in aside]
 
 

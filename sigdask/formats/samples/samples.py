@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
+from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import Column, Key, add, averaged, repeated
 from sigdask.formats.reading.options import Options, Source
@@ -202,7 +203,9 @@ class Gathered:
         for name, column in columns.items():
             n_values, n_repeated = repeated(column.cells)
             if n_values:
-                yield f"{name}: {n_values:,} values of {n_repeated:,} samples taken more than once are averaged"
+                yield FirstLine(
+                    f"{name}: {n_values:,} values of {n_repeated:,} samples taken more than once are averaged"
+                )
             if (n_own := len(set().union(*column.cells.values()))) < n_items:
                 yield f"{name} is on {n_own:,} of {n_items:,} samples"
         if self.odd:

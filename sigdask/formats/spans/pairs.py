@@ -20,6 +20,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import canonical
 from sigdask.counts.fields import objects
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import NEARLY, nearly_alike
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.listings import named
 from sigdask.formats.reading.options import Options, Source
@@ -81,7 +82,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     right = _read(options, gold)
     files = named(sources, partial(_read, options))
     warnings = [note for name, file in files.items() for note in _blanks(name, file, right, options)]
-    keys = _keys(right, files.values())
+    keys = _keys(right, [*files.values()])
     given = {
         name: [file.targets[row] for row in _order(right, file, keys, options, warnings)]
         for name, file in files.items()
@@ -268,19 +269,32 @@ def _blanks(name: str, file: Words, right: Words, options: Options) -> list[str]
     return [f"{problem}; both part morphs, as in SIGMORPHON's scorer; take one alone by pairs:separator=@@ or =space"]
 
 
-def _keys(right: Words, files: Iterable[Words]) -> bool:
-    """Whether further columns are part of a row's key: where words alone are not unique."""
-    shared = all(file.rest[0].count("\t") == right.rest[0].count("\t") and file.rest[0] for file in (right, *files))
-    return shared and len(set(right.words)) < len(right.words)
+def _keys(right: Words, files: Sequence[Words]) -> tuple[int, ...]:
+    """Return the further columns that are part of a row's key, where words alone are not unique.
+
+    They say much the same of a word in every file. When, in which order or by whom a row was made is no part of it.
+    """
+    n_columns = right.rest[0].count("\t")
+    shared = all(file.rest[0].count("\t") == n_columns and file.rest[0] for file in (right, *files))
+    if not shared or len(set(right.words)) == len(right.words):
+        return ()
+    keys = tuple((k,) for k in range(n_columns + 1))
+    return tuple(key[0] for key in keys if all(_n_shared(file, right, key) > len(right.words) / 2 for file in files))
 
 
-def _of_row(file: Words, keys: bool) -> list[str]:
-    if not keys:
+def _n_shared(file: Words, right: Words, keys: tuple[int, ...]) -> int:
+    return (Counter(_of_row(file, keys)) & Counter(_of_row(right, keys))).total()
+
+
+def _of_row(file: Words, keys: tuple[int, ...]) -> list[str]:
+    if not keys or not file.words:
         return file.words or [str(k) for k in range(len(file.targets))]
-    return [f"{word} {rest}" for word, rest in zip(file.words, file.rest, strict=True)]
+    rest = (cells.split("\t") for cells in file.rest)
+    chosen = ("\t".join(cells[k] for k in keys if k < len(cells)) for cells in rest)
+    return [f"{word} {cells}" for word, cells in zip(file.words, chosen, strict=True)]
 
 
-def _order(right: Words, file: Words, keys: bool, options: Options, warnings: list[str]) -> Iterable[int]:
+def _order(right: Words, file: Words, keys: tuple[int, ...], options: Options, warnings: list[str]) -> Iterable[int]:
     """Return the row of each gold word, by position where the words stand in the same order."""
     expected, own = _of_row(right, keys), _of_row(file, keys)
     rows = range(len(own))
@@ -293,6 +307,11 @@ def _order(right: Words, file: Words, keys: bool, options: Options, warnings: li
             warnings.append(
                 f"{file.path}: {n:,} of {len(own):,} words are not those of {right.path}; by position all the same"
             )
+        return rows
+    n_alike = sum(a == b for a, b in zip(file.words, right.words, strict=False))
+    nearly = options.align == "auto" and len(own) == len(expected) and n_alike > NEARLY * len(expected)
+    if nearly and Counter(own) != Counter(expected):
+        warnings.append(nearly_alike(str(file.path), str(right.path), n_alike, len(expected)))
         return rows
     place = {key: row for row, key in enumerate(own)}
     _check_unique(right, expected)

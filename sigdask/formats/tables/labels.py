@@ -17,6 +17,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, in_order
 from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
 from sigdask.formats.tables.label_sets import (
@@ -57,6 +58,10 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
         tables, gold = [*map(opened, tables)], None if gold is None else opened(gold)
     if gold is None:
         options = replace(options, gold_column=_gold_in_each(tables, options))
+    gold_name = options.gold_column if gold is None else None
+    tables = [one_sample(table, table.id_name(options), options, gold=gold_name) for table in tables]
+    if gold is not None:
+        gold = one_sample(gold, gold.id_name(options), options, gold=_gold(gold, options))
     first = tables[0] if gold is None else gold
     others = tables[1:] if gold is None else tables
     ids, orders, warnings = align(first, others, options)
@@ -95,6 +100,7 @@ def _one_table(table: Table, options: Options) -> Counts:
         raise InputError(
             f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
         )
+    table = one_sample(table, table.id_name(options), options, gold=gold)
     right = Factor.of(table.column(gold))
     systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]

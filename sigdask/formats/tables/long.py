@@ -16,6 +16,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts, joined
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, systems_inside
+from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import summary_items
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, read_table
 from sigdask.formats.tables.notation import in_numbers
@@ -40,6 +41,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         groups={name: column[first] for name, column in zip(options.groups, rows.groups, strict=True)},
         name=options.name,
         missing=options.missing_policy,
+        min_items=options.min_items,
         warnings=[
             *(note for part in parts for note in part.table.notes),
             *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
@@ -61,7 +63,7 @@ class _Long:
 def _long_table(source: Source, options: Options) -> _Long:
     table = read_table(source.path, options.ignore, options.decimal)
     system, item, score = long_columns(table, options)
-    table = in_numbers(table, options, [score])
+    table = one_sample(in_numbers(table, options, [score]), item, options, system=system)
     groups = [Texts.of(table.column(name)) for name in options.groups]
     return _Long(table, Factor.of(table.column(system)), Texts.of(table.column(item)), table.numbers(score), groups)
 

@@ -12,6 +12,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import group_columns
 from sigdask.formats.reading.listings import named, of_sets
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
 
@@ -34,6 +35,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         raise InputError(
             f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
         )
+    table = one_sample(table, table.id_name(options), options, gold=name)
     of_interest = truths(table, name)
     systems = table.others(name, table.id_name(options), *options.groups, *options.ignore)
     return Counts.from_responses(

@@ -16,6 +16,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, twice
+from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns
 from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header
 from sigdask.formats.tables.notation import NO_SCORE_NAMES, is_metric, score_table
@@ -40,6 +41,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     options.only("wide")
     no_gold(gold, "wide")
     tables = [score_table(source, options) for source in sources]
+    tables = [one_sample(table, table.id_name(options), options) for table in tables]
     further = further_groups(tables[0], options)
     options = replace(options, groups=(*options.groups, *further))
     ids, orders, warnings = align(tables[0], tables[1:], options)
@@ -72,7 +74,13 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     warnings = [*warnings, *(f"column {name!r} holds no numbers: taken as groups of items" for name in further)]
     warnings += _doubts(tables, scores, ids)
     return Counts.from_scores(
-        scores, ids=ids, groups=groups, name=options.name, missing=options.missing_policy, warnings=warnings
+        scores,
+        ids=ids,
+        groups=groups,
+        name=options.name,
+        missing=options.missing_policy,
+        min_items=options.min_items,
+        warnings=warnings,
     )
 
 

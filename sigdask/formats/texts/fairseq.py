@@ -15,6 +15,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines
 from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.texts.parallel import text_counts, text_lines
 from sigdask.writing import some
 
@@ -101,6 +102,8 @@ def _log(path: Path) -> Log:
     """
     log = Log(path)
     held = {"T": log.targets, "H": log.tokens, "D": log.texts}
+    lines: dict[tuple[str, int], int] = {}
+    last: dict[str, int] = {}
     for number, line in enumerate(text_lines(path), start=1):
         if (match := LINE.match(line)) is None:
             continue
@@ -111,6 +114,10 @@ def _log(path: Path) -> Log:
                 raise InputError(
                     f"{path}, line {number}: found {line[:40]!r}, expected a number, a score and a text by tabs"
                 )
+        if (kind, sentence) in lines and (kind == "T" or last[kind] != sentence):  # no list of n best hypotheses
+            raise repeated_id(f"{path}, line {number}", f"{kind}-{sentence}", f"on line {lines[kind, sentence]}")
+        lines.setdefault((kind, sentence), number)
+        last[kind] = sentence
         held[kind].setdefault(sentence, text)
     if not log.best:
         raise InputError(f"{path}: no hypotheses (H-0, D-0, ...); expected the log of fairseq-generate without --quiet")

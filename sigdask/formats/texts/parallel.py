@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.checks import check_common
 from sigdask.counts.fields import Array, objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
@@ -46,6 +47,7 @@ def text_counts(
     """
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
+    check_common(present, tuple(systems), options.min_items, options.missing)
     if options.missing_policy == "error" and not present.all():
         raise _missing(systems, present, ids)
     if options.missing_policy == "zero":

@@ -11,6 +11,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
 from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.texts.parallel import text_counts, text_lines
 from sigdask.formats.texts.segments import HEAD, read_lines
 
@@ -129,7 +130,7 @@ def _utterances(path: Path, shape: str) -> Utterances:
             )
         name = match["id"]
         if name in utterances:
-            raise InputError(f"{path}, line {number}: utterance {name!r} occurs twice, first on line {places[name]}")
+            raise repeated_id(f"{path}, line {number}", repr(name), f"on line {places[name]}")
         utterances[name], places[name] = match["text"].replace("\t", " ").strip(), number
     if not utterances:
         raise empty(path)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.checks import check_common
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source
 
@@ -76,6 +77,7 @@ def settle(
     everything = np.arange(len(topics))
     if has.all():
         return Settled(everything, None)
+    check_common(has[has.any(axis=1)], systems, options.min_items, "pairwise" if policy == "pairwise" else None)
     gap = _gap(has, topics, systems)
     if policy == "error":
         raise InputError(

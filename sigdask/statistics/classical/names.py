@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 from sigdask.errors import InputError
@@ -17,6 +18,18 @@ NAMES = (*MATCHED, *INDEPENDENT)
 
 ALIASES = {"wilcoxon:wilcox": "wilcoxon"}
 """Wilcoxon's own rule drops zeros before the rest is ranked, Pratt's after."""
+
+
+ELSEWHERE = (
+    (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", "p is of this test, without --tests"),
+    (r"(paired[-_ ])?bootstrap.*|bca", "--interval bootstrap gives intervals by it"),
+    (r"tukey.*|holm.*|hochberg|bonferroni|bh|fdr|by|max-t.*|dunn.*", "--adjust names such adjustments"),
+    (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "--adjust max-t or tukey judges all systems together"),
+    (r"(paired[-_ ]?)?(t[-_ ]?test|student.*)", "t is that of matched pairs, two-sample-t of two samples"),
+    (r"welch.*|mann[-_ ]?whitney.*|u[-_ ]?test|rank[-_ ]?sum", "scores are of the same items; wilcoxon is for them"),
+    (r"delong|auc|williams|steiger|z[-_ ]?test|fisher.*", "it needs other data than scores of items of two systems"),
+)  # fmt: skip
+"""Patterns of names of tests that are asked for elsewhere, or that need other data."""
 
 
 def asked(tests: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -41,6 +54,8 @@ def asked(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     words = [word.strip() for text in given for word in text.split(",")]
     found = {name for word in words for name in (NAMES if word == "all" else (ALIASES.get(word, word),))}
     for word in found.difference(NAMES):
+        if instead := next((text for pattern, text in ELSEWHERE if re.fullmatch(pattern, word.casefold())), None):
+            raise InputError(f"no classical test {word!r}: {instead}")
         close = difflib.get_close_matches(word, NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(NAMES)} or all"
         raise InputError(f"no classical test {word!r}; {hint}")

@@ -1,0 +1,121 @@
+"""Errors name options as the user's interface does: the command line, Python, a plan."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from command import called
+
+import sigdask
+from sigdask.errors import InputError
+from sigdask.options import OPTIONS, READING, UNDECLARED, as_named
+
+ROOT = Path(sigdask.__file__).parent
+ABOVE = {"cli", "clusters", "store"}
+"""Rooms whose messages speak of commands alone."""
+
+
+def messages():
+    """Yield the texts of the package that name an option of ours, as an f-string would write them."""
+    for path in sorted(ROOT.rglob("*.py")):
+        if path.relative_to(ROOT).parts[0] in ABOVE:
+            continue
+        if not re.search(r"--[a-z]", source := path.read_text()):
+            continue
+        tree = ast.parse(source)
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "x1" for part in node.values]
+                yield "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+                yield node.value
+
+
+def flags(text):
+    return [found[1] for found in re.finditer(r"--([a-z][a-z-]*[a-z])", text)]
+
+
+DECLARED = {name.replace("_", "-") for name in (*OPTIONS, *READING, *UNDECLARED)} | {"id", "metric", "map", "groups"}
+
+
+def test_no_message_names_an_option_of_ours_as_the_command_line_does_elsewhere():
+    texts = [text for text in messages() if " " in text and not DECLARED.isdisjoint(flags(text))]
+    assert len(texts) > 50
+    for text in texts:
+        for interface in ("python", "plan"):
+            assert DECLARED.isdisjoint(flags(as_named(text, interface))), text
+
+
+@pytest.mark.parametrize(
+    ("message", "python", "plan"),
+    [
+        ("choose --missing pairwise (each pair)", "choose missing='pairwise' (each pair)", 'missing = "pairwise"'),
+        ("name it with --id", "name it with id_column=", "name it with `id`"),
+        ("Then --id task+id.", "Then id_column='task+id'.", 'Then id = "task+id".'),
+        ("a finer --unit if units", "a finer unit= if units", "a finer `unit` if units"),
+        ("--format conll:scheme=IOB2,column=3", "format='conll:scheme=IOB2,column=3'", "format ="),
+        ("Say --decimal , or --decimal .", "Say decimal=',' or decimal='.'", 'decimal = ","'),
+        ("Then --min-items 3 compares", "Then min_items=3 compares", "min_items = 3 compares"),
+        ("give --gold FILE", "give gold=FILE", "give gold = FILE"),
+        ("--groups a/b.tsv: no", "group_file='a/b.tsv': no", 'groups = "a/b.tsv": no'),
+        ("with iconv --from-code latin1", "with iconv --from-code latin1", "--from-code latin1"),
+    ],
+)
+def test_an_option_is_named_with_its_value(message, python, plan):
+    assert as_named(message, "python") == python
+    assert plan in as_named(message, "plan")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "no_id.csv").write_text("system,score\na,1\nb,2\n")
+    return tmp_path
+
+
+def test_python_names_its_arguments(folder):
+    with pytest.raises(InputError, match=r"name it with id_column="):
+        sigdask.read(folder / "no_id.csv", format="long")
+
+
+def test_a_plan_names_its_keys(folder):
+    plan = folder / "plan.toml"
+    plan.write_text('[[test_set]]\nname = "t"\nsystems = "no_id.csv"\nformat = "long"\n')
+    with pytest.raises(InputError, match=r"name it with `id`"):
+        sigdask.load_plan(plan).test_sets[0].read()
+
+
+def test_the_command_line_names_its_options(folder):
+    done = called("compare", "no_id.csv", "--format", "long", cwd=folder)
+    assert done.returncode == 2
+    assert "name it with --id" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("metric", "needed"),
+    [
+        ("COMET", "needs scores per segment"),
+        ("wmt22-comet-da", "needs scores per segment"),
+        ("bertscore", "bert-score -s"),
+        ("nDCG", "needs a run and qrels"),
+        ("map", "needs a run and qrels"),
+        ("meteor", "is computed by other tools"),
+        ("LAS", "needs parses"),
+        ("pearson", "function of whole outputs"),
+        ("mqm", "people's ratings"),
+    ],
+)
+def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
+    with pytest.raises(InputError, match=needed) as error:
+        sigdask.compare_all({"a": [1.0, 2.0, 3.0], "b": [1.5, 2.0, 2.5]}, metrics=[metric])
+    assert "did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("test", "answer"),
+    [("anova", "adjust="), ("bootstrap", "interval='bootstrap'"), ("permutation", "p is of this test")],
+)
+def test_a_test_that_is_asked_for_elsewhere_is_answered_by_where(test, answer):
+    with pytest.raises(InputError, match=answer):
+        sigdask.compare_all({"a": [1.0, 2.0, 3.0], "b": [1.5, 2.0, 2.5]}, tests=test)
