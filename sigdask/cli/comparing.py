@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from sigdask.cli.output.showing import (
     write_tables,
     write_text,
 )
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.errors import InputError, RefusedFileError, UnfinishedError
 
 if TYPE_CHECKING:
     from sigdask.clusters import Cluster
@@ -155,9 +155,10 @@ def compare(**options: Any) -> None:
     with progress(quiet=options["quiet"]) as steps:
         found = _found(how, options, steps, is_opened=files["html"] is not None or options["figures"] is not None)
     results = found.results
-    if "-" not in (file for name, file in files.items() if name != "html"):
+    is_printed = "-" not in (file for name, file in files.items() if name != "html")
+    if is_printed:
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
-    _warn(results, verbose=options["verbose"])
+    _warn(results, verbose=options["verbose"], is_printed=is_printed)
     write_json(files["json"], results.json_parts)
     write_csv(files["csv"], results.table)
     write_parquet(files["parquet"], results.table)
@@ -264,9 +265,10 @@ def read_systems(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
             of_data = formats.may_bring(metric, chosen, gold)
             check_name(metric, of_data=of_data, of_rankings=chosen == "trec")
         try:
-            return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+            given = replace(given.with_own(own), is_detected=asked == "auto")
+            return formats.read(*sources, gold=gold, format=chosen, options=given), chosen
         except InputError as error:
-            if asked != "auto":
+            if asked != "auto" or isinstance(error, RefusedFileError):
                 raise
             raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
 
@@ -343,9 +345,9 @@ def _rendered(results: Results, *, everything: bool, verbose: bool = False, widt
     return render(results, everything=everything, verbose=verbose, width=width)
 
 
-def _warn(results: Results, *, verbose: bool) -> None:
+def _warn(results: Results, *, verbose: bool, is_printed: bool) -> None:
     """Say below the results what they are not to be read without."""
     from sigdask.report.terminal import warnings
 
-    for found in warnings(results, verbose=verbose):
+    for found in warnings(results, verbose=verbose, is_printed=is_printed):
         LOG.warning(found.text)

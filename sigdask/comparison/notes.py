@@ -20,6 +20,7 @@ Kind = Literal[
     "interval-coverage",  # such intervals were measured to hold the truth less often than they say
     # of all comparisons
     "reading",  # what the reader of the data had to say
+    "input",  # what of the data is not compared, or hardly can be: stands in the first lines
     "few-trials",  # the trials cannot reach alpha
     "few-units",  # a test of so few units says little
     "family-undecided",  # intervals of adjusted p straddle alpha

@@ -24,6 +24,7 @@ from sigdask.comparison.request import Wanted
 from sigdask.comparison.results import FamilyNote, ResultAcrossSets, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
+from sigdask.counts.checks import Notice
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
@@ -151,7 +152,11 @@ class Study:
         found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
         found = with_families(found, [(made.method, made.n_trials, places) for made, places in families])
         notes = [
-            *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
+            *(
+                Note("input" if isinstance(w, Notice) else "reading", w)
+                for analysis in self.analyses
+                for w in analysis.main.asked.counts.warnings
+            ),
             *(note for made, places in families for note in obstacles(made, _some(found, places))),
             *(note for analysis in self.analyses for note in analysis.notes),
             *beside_adjusted(found),

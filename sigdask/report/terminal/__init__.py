@@ -49,7 +49,7 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
         Columns of the terminal; unlimited when None (a pipe).
     """
     found = verdict.of(results)
-    parts = [answer(found)]
+    parts = ["\n".join([answer(found), *remarks.first_lines(results)])]
     if not len(results):
         return parts[0]
     parts += together.text(results, width, everything=everything)

@@ -31,9 +31,19 @@ TELLING: frozenset[Kind] = frozenset({"zero-division", "not-reached", "undecided
 """Notes on single comparisons that the answer is not to be read without; others are told among the details."""
 
 
-def warnings(results: Results, *, verbose: bool = False) -> list[Note]:
-    """Return the notes on all results that a reader is warned by; all of them where details are asked for."""
-    return [note for note in results.notes if verbose or note.kind not in EXPLAINING]
+def warnings(results: Results, *, verbose: bool = False, is_printed: bool = False) -> list[Note]:
+    """Return the notes on all results that a reader is warned by; all of them where details are asked for.
+
+    `is_printed` leaves out those that stand in the first lines of the report.
+    """
+    left_out = set() if verbose else {*EXPLAINING}
+    left_out |= {"input"} if is_printed else set()
+    return [note for note in results.notes if note.kind not in left_out]
+
+
+def first_lines(results: Results) -> list[str]:
+    """Return the notes that stand right below the answer: what of the data is not compared."""
+    return [printable(f"note: {note.text}") for note in results.notes if note.kind == "input"]
 
 
 def lines(results: Results, found: Verdict, shown: Sequence[Result], *, verbose: bool) -> Iterator[str]:
