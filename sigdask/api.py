@@ -17,6 +17,8 @@ from sigdask.comparison.stopping.early import Early
 from sigdask.comparison.stopping.rounds import Rounds, count_rounds
 from sigdask.comparison.study import Study, prepare
 from sigdask.counts import Counts
+from sigdask.counts.checks import foreign_labels
+from sigdask.counts.factors import Factor
 from sigdask.engine import Progress, count_jobs, reached
 from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError
@@ -80,7 +82,8 @@ def compare(
     if gold is None:
         counts = Counts.from_scores(systems, ids=ids, groups=groups)
     else:
-        counts = Counts.from_labels(gold, systems, ids=ids, groups=groups)
+        right, given = Factor.of(gold), {name: Factor.of(column) for name, column in systems.items()}
+        counts = Counts.from_labels(right, given, ids=ids, groups=groups, warnings=foreign_labels(right, given))
     chosen = metric or ("mean" if gold is None else "accuracy")
     unit = "item" if units is None else "unit"
     return compare_all(counts, metrics=[chosen], unit=unit, **options)[0]

@@ -18,6 +18,10 @@ class InputError(SigdaskError):
     """Bad input or usage: names the file, line, id or option, what was found and what to do."""
 
 
+class RefusedFileError(InputError):
+    """A file that no format reads as data (binary, averages, a training curve): another `--format` is no remedy."""
+
+
 class SeveralError(InputError):
     """Several things wrong with an input.
 

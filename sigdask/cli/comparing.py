@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from sigdask.cli.output.showing import (
     write_tables,
     write_text,
 )
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.errors import InputError, RefusedFileError, UnfinishedError
 
 if TYPE_CHECKING:
     from sigdask.clusters import Cluster
@@ -267,9 +267,10 @@ def read_systems(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
             of_data = formats.may_bring(metric, chosen, gold)
             check_name(metric, of_data=of_data, of_rankings=chosen == "trec")
         try:
-            return formats.read(*sources, gold=gold, format=chosen, options=given.with_own(own)), chosen
+            given = replace(given.with_own(own), is_detected=asked == "auto")
+            return formats.read(*sources, gold=gold, format=chosen, options=given), chosen
         except InputError as error:
-            if asked != "auto":
+            if asked != "auto" or isinstance(error, RefusedFileError):
                 raise
             raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
 

@@ -19,7 +19,7 @@ Kind = Literal[
     "interval-differs",  # it holds 0 beside a small p, or the reverse
     "interval-coverage",  # such intervals were measured to hold the truth less often than they say
     # of all comparisons
-    "scope",  # which part of the files is scored, and which is not; printed before the answer
+    "scope",  # what is scored, what is not, what was averaged or left out; printed before the answer
     "reading",  # what the reader of the data had to say
     "few-trials",  # the trials cannot reach alpha
     "few-units",  # a test of so few units says little

@@ -91,8 +91,8 @@ class Counts:
     warnings : tuple of str
         What the reader noticed.
     scope : tuple of str
-        Which part of the files the scores are of, what is not scored, and what was averaged, left out or aligned. Reports
-        say it before the answer. Warnings that are a `FirstLine` are moved here.
+        Which part of the files the scores are of, what is not scored, and what was averaged, left out or aligned.
+        Reports say it before the answer. Warnings that are a `FirstLine` are moved here.
     files : tuple of Path
         Files that were taken, where folders or patterns were given.
     replicates : tuple of Counts

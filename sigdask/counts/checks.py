@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
+from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
@@ -116,3 +117,25 @@ def item_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dic
         if len(column) != n_items:
             raise InputError(f"column {name!r} has {len(column)} values for {n_items} items")
     return {name: Factor.of(column) for name, column in (groups or {}).items()}
+
+
+def foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
+    """Warn of systems whose labels lie outside the gold label set: all, or most where gold labels come again."""
+    known = {*gold.levels}
+    found: list[str] = []
+    for name, column in predictions.items():
+        outside = np.array([level not in known for level in column.levels], np.bool_)
+        n_outside = int(np.count_nonzero(outside[column.codes])) if len(outside) else 0
+        if not n_outside or (n_outside < len(column) and (2 * n_outside <= len(column) or 2 * len(known) > len(gold))):
+            continue
+        example = column[int(np.argmax(outside[column.codes]))]
+        beside = gold[int(np.argmax(outside[column.codes]))]
+        if n_outside == len(column):
+            what = f"{name}: no label is a gold one: {example!r} where gold has {beside!r}, so none is right"
+        else:
+            what = f"{name}: {n_outside:,} of {len(column):,} labels are no gold ones (such as {example!r})"
+        remedy = "are options written out instead of numbered? Read labels as others with --map, or choose the columns"
+        if {level.strip().casefold() for level in column.levels} & {level.casefold() for level in known}:
+            remedy = "some differ in case alone; read them as gold labels with --map"
+        found.append(FirstLine(f"{what}; {remedy}"))
+    return found

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.errors import InputError
+from sigdask.counts.factors import Factor
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.by_metric import format_of, is_lines, is_of_format
 from sigdask.formats.grouping import group_files, grouped, without_names
 from sigdask.formats.places import fetch, place
 from sigdask.formats.places.unpacking import unpacking_at_most
 from sigdask.formats.reading import replicates
+from sigdask.formats.reading.aggregated import check_folder
 from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
@@ -217,7 +219,10 @@ def _refused(sources: Sequence[Source], why: str) -> InputError:
 
 
 def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
-    name = detect(sources, gold, options) if asked == "auto" else asked
+    name = asked
+    if asked == "auto":
+        options = replace(options, is_detected=True)
+        name = detect(sources, gold, options)
     if name not in FORMATS:
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
@@ -316,10 +321,14 @@ def _fetch(sources: Sequence[Source], gold: Path | None, options: Options) -> No
 
 def _table(path: Path, options: Options) -> Table:
     """Read what no format with a shape of its own claims; an error says that it was taken for a table."""
+    if path.is_dir():
+        check_folder(path)
     with open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
         return without_summaries(read_table(path, options.ignore, options.decimal), options)
+    except RefusedFileError:
+        raise
     except InputError as error:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
@@ -328,6 +337,7 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
     """Say what format a table without a gold file is in."""
     from sigdask.formats.measured.metrics import share_metrics
     from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
+    from sigdask.formats.tables.bookkeeping import check_gold_beside, check_rows, without_bookkeeping
     from sigdask.formats.tables.label_sets import holds_lists
     from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
@@ -342,7 +352,10 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
         return "labels"  # whose reader asks for gold labels
     if gold_among(table, options) or holds_lists(table, table.conventional(GOLD_NAMES)):
         return "labels"
-    table = in_numbers(table, options)
+    check_rows(table, options)
+    if len(sources) == 1:
+        check_gold_beside(table, options)
+    table = in_numbers(without_bookkeeping(table, options), options)
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
         return "metrics" if share_metrics(sources, table, options) else "wide"
@@ -378,9 +391,12 @@ def _load(address: str) -> Any:
 
 
 def _is_list(gold: Table, system: Table) -> bool:
-    """Whether both are lists of ids rather than labels: no cell occurs twice."""
+    """Whether both are lists of ids rather than labels: no cell occurs twice, and none is a real number."""
+    from sigdask.formats.tables.bookkeeping import is_real_valued
+
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
-    return len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
+    unique = len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
+    return unique and not any(is_real_valued(Factor.of(column)) for column in columns)
 
 
 def _responses_or_labels(table: Table, gold: str, options: Options, n_sources: int) -> str:

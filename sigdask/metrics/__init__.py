@@ -74,7 +74,8 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 """Name to where its factory stands and what it is."""
 
-LOWER_IS_BETTER = ("wer", "cer", "ter", "perplexity", "loss", "error", "edit", "cost", "last")
+LOWER_IS_BETTER = ("wer", "cer", "ter", "perplexity", "loss", "error", "edit", "cost", "last",
+                   "metricx")  # fmt: skip
 """Parts of the names of columns of scores of which less is better."""
 
 

@@ -223,5 +223,6 @@ def _read(asked: TestSet) -> tuple[TestSet, Counts]:
     """Return a test set with the format that its files are in, and what they hold."""
     with formats.reading_once():
         if asked.format == "auto":
-            asked = replace(asked, format=formats.detect(asked.sources, asked.gold, asked.options))
+            chosen = formats.detect(asked.sources, asked.gold, asked.options)
+            asked = replace(asked, format=chosen, options=replace(asked.options, is_detected=True))
         return asked, asked.read()

@@ -351,6 +351,7 @@ def _read(sources: Sequence[Source], gold: Path | None, options: Options, given:
     if own is not options:
         raise InputError("documents are of texts alone")
     name, extra = formats.parse_format(chosen)
+    options = replace(options, is_detected=given.format == "auto")
     return chosen, formats.read(*sources, gold=gold, format=name, options=options.with_own(extra))
 
 

@@ -43,9 +43,11 @@ def test_columns_beside_that_repeat_are_groups(tmp_path):
     assert list(counts.groups["domain"]) == ["a", "b"] * 3
 
 
-def test_probabilities_beside_labels_are_scores_and_the_labels_doubted(tmp_path):
+def test_probabilities_beside_labels_are_refused_unless_said_to_be_scores(tmp_path):
     (tmp_path / "t.csv").write_text("index,label,svm,bert\n0,1,0.9,0.8\n1,0,0.2,0.3\n2,1,0.7,0.1\n3,1,0.6,0.3\n")
-    counts = read(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="column 'svm' holds real numbers.*'label' is taken for what they predict"):
+        read(tmp_path / "t.csv")
+    counts = read(tmp_path / "t.csv", format="wide")
     assert counts.systems == ("label", "svm", "bert")
     assert "column 'label' is taken for a system's scores; if it is none, --ignore label" in counts.warnings[0]
 

@@ -8,6 +8,7 @@ systems. Metrics are compared that every file has; other columns are groups wher
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,15 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.formats.measured import bert_score, comet
+from sigdask.formats.reading.aggregated import is_metric
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns, in_order
 from sigdask.formats.reading.averages import of_matrices
 from sigdask.formats.reading.options import Options, Source, systems_inside
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
-from sigdask.formats.tables.notation import NO_SCORE_NAMES, in_numbers, is_metric, score_table
+from sigdask.formats.tables.bookkeeping import check_rows, without_bookkeeping
+from sigdask.formats.tables.notation import in_numbers, score_table
 from sigdask.formats.tables.scores import further_groups, no_gold
 from sigdask.writing import some
 
@@ -54,9 +57,34 @@ def tables_of(source: Source, options: Options) -> dict[str, Table]:
     elif comet.is_printed(path):
         found = comet.printed(path)
     else:
-        found = {source.system: read_table(path, options.ignore, options.decimal)}
+        table = read_table(path, options.ignore, options.decimal)
+        check_rows(table, options)
+        found = {source.system: without_bookkeeping(_of_metricx(table), options)}
     tables = {name: without_summaries(_in_numbers(table, options), options) for name, table in found.items()}
     return {name: one_sample(table, table.id_name(options), options) for name, table in tables.items()}
+
+
+def _of_metricx(table: Table) -> Table:
+    """Name the scores of MetricX as such: they stand in `prediction`, beside the texts, and less is better."""
+    if not {"hypothesis", "prediction"} <= table.columns.keys() or {"source", "reference"}.isdisjoint(table.columns):
+        return table
+    if not table.is_numeric("prediction"):
+        return table
+    names = {"prediction": "MetricX"}
+    return replace(table, columns={names.get(name, name): cells for name, cells in table.columns.items()})
+
+
+def _check_sources(in_place: Sequence[tuple[Table, Order]]) -> None:
+    """Refuse files whose sources or references differ: they are of other test sets."""
+    first = in_place[0][0]
+    for name in {"source", "src", "reference", "ref"} & first.columns.keys() - first.nested.keys():
+        texts = Factor.of(first.columns[name])
+        for table, order in in_place[1:]:
+            if name in table.columns and Factor.of(in_order(table.columns[name], order)) != texts:
+                raise InputError(
+                    f"{table.path}: the texts in {name!r} are not those of {first.path}, in this order; compare "
+                    "files of one test set"
+                )
 
 
 def _in_numbers(table: Table, options: Options) -> Table:
@@ -77,6 +105,7 @@ def of_tables(named: dict[str, Table], options: Options) -> Counts:
         what = f"no metric {options.score_column!r}" if options.score_column else "no metric that all files have"
         raise InputError(f"{first.path}: {what}; columns of numbers: {listed}")
     in_place: list[tuple[Table, Order]] = list(zip(named.values(), [AS_THEY_STAND, *orders], strict=True))
+    _check_sources(in_place)
     matrices = {
         name: np.column_stack([table.numbers(name)[order].astype(np.float64) for table, order in in_place])
         for name in shared
@@ -95,7 +124,12 @@ def of_tables(named: dict[str, Table], options: Options) -> Counts:
         ):
             groups[name] = column
     return of_matrices(
-        matrices, list(named), ids, groups=groups, options=options, warnings=[*warnings, *_told(named, shared, options)]
+        matrices,
+        list(named),
+        ids,
+        groups=groups,
+        options=options,
+        warnings=[*dict.fromkeys(warnings), *_told(named, shared, options)],
     )
 
 
@@ -109,8 +143,7 @@ def _are_alike(matrix: NDArray[np.float64]) -> bool:
 def metrics_of(table: Table, options: Options) -> list[str]:
     """Return the columns of numbers that may be scores."""
     columns = table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested)
-    numeric = [name for name in columns if table.is_numeric(name)]
-    return [name for name in numeric if name.lower() not in NO_SCORE_NAMES] or numeric
+    return [name for name in columns if table.is_numeric(name)]
 
 
 def _told(named: dict[str, Table], shared: Sequence[str], options: Options) -> Iterator[str]:

@@ -9,6 +9,7 @@ import gzip
 import io
 import re
 import stat
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,56 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from sigdask.errors import InputError
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.places.unpacking import check_unpacked, unpacked
 
 GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
+ARROW = "write it as Parquet or CSV, for example with pandas: pandas.read_feather(FILE).to_parquet(NEW)"
+ARROW_STREAM = "write it as Parquet or CSV: pyarrow.ipc.open_stream(FILE).read_pandas().to_parquet(NEW)"
+UNPACK = "unpack it and give the files inside"
+EXCEL = "save the sheet as CSV (UTF-8) and give that file"
+ARRAYS = "give the arrays to sigdask.compare in Python, or write them as CSV"
+TO_TEXT = "write what it holds as CSV, JSON lines or Parquet"
+
+MAGIC: tuple[tuple[bytes, str, str], ...] = (
+    (b"ARROW1\0\0", "an Arrow (Feather) file", ARROW),
+    (b"FEA1\0", "a Feather file of version 1", ARROW),
+    (b"\xff\xff\xff\xff", "an Arrow stream", ARROW_STREAM),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file (such as .xls)", EXCEL),
+    (b"\x04\x22\x4d\x18", "compressed with lz4", "unpack it with `lz4 -d`; gzip files are read as they are"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with `zstd -d`; gzip files are read as they are"),
+    (b"\xfd7zXZ\0", "compressed with xz", "unpack it with `xz -d`; gzip files are read as they are"),
+    (b"\xff\x06\0\0sNaPpY", "compressed with snappy", "unpack it; gzip files are read as they are"),
+    (b"\x1f\x9d", "compressed with compress (.Z)", "unpack it with `uncompress`; gzip files are read as they are"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK),
+    (b"Rar!\x1a\x07", "a RAR archive", UNPACK),
+    (b"SQLite format 3\0", "a SQLite database", TO_TEXT),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", TO_TEXT),
+    (b"\x93NUMPY", "a NumPy array (.npy)", ARRAYS),
+    (b"Obj\x01", "an Avro file", TO_TEXT),
+    (b"MATLAB 5.0 MAT-file", "a MATLAB file", TO_TEXT),
+    (b"RDX3\n", "an R data file", "write it in R with write.csv"),
+    (b"X\n\0\0\0", "an R data file (.rds)", "write it in R with write.csv"),
+    (b"%PDF-", "a PDF", "give the data that it shows"),
+    (b"\x89PNG", "a picture (PNG)", "give the data that it shows"),
+    (b"\xff\xd8\xff", "a picture (JPEG)", "give the data that it shows"),
+    *((bytes((0x80, k)), "a Python pickle", TO_TEXT) for k in range(2, 6)),
+)
+"""First bytes of binary files: what the file is, and the remedy."""
+
+MEMBERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile("xl/"), "an Excel workbook", EXCEL),
+    (re.compile("word/"), "a Word document", TO_TEXT),
+    (re.compile("mimetype$"), "an OpenDocument file", EXCEL),
+    (re.compile(r".*\bdata\.pkl$"), "a PyTorch file", TO_TEXT),
+    (re.compile(r".*\.npy$"), "an archive of NumPy arrays (.npz)", ARRAYS),
+)
+"""Names of members of a zip archive: what it is, and the remedy."""
+
+BEGINNING = 512
+"""Bytes looked at to tell a binary file; a tar archive names itself at byte 257."""
+
 NOTHING = bytes(16)
 """The beginning of a file of which only the size was written."""
 
@@ -82,14 +129,17 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     try:
         _check_kind(path)
         with _opened(path) as raw:
-            start = raw.read(len(NOTHING))
+            start = raw.read(BEGINNING)
             raw.seek(0)
-            if start == NOTHING:
+            if start.startswith(NOTHING):
                 raise InputError(f"{path}: begins with zeros, as a file never written; fetch or write it again")
             if not start.startswith(GZIP):
+                _check_binary(path, start)
                 yield raw
                 return
             with unpacked(path, raw) as stream:
+                _check_binary(path, stream.read(BEGINNING), within="gzip")
+                stream.seek(0)
                 yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: damaged gzip file ({error}); fetch or compress it again") from error
@@ -99,6 +149,35 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: is a directory, expected a file") from None
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot be read ({error.strerror or error})") from error
+
+
+def _check_binary(path: Path, start: bytes, within: str = "") -> None:
+    """Refuse a binary file that no format reads, by its first bytes: name what it is, and the remedy."""
+    found = next(((what, remedy) for magic, what, remedy in MAGIC if start.startswith(magic)), None)
+    if start.startswith(b"BZh") and start[4:10] == b"1AY&SY":
+        found = "compressed with bzip2", "unpack it with `bunzip2`; gzip files are read as they are"
+    elif start[257:262] == b"ustar":
+        found = "a tar archive", UNPACK
+    elif start.startswith(ZIP):
+        found = _zip_kind(path) if not within else ("a zip archive", UNPACK)
+    if found is not None:
+        what, remedy = found
+        raise RefusedFileError(f"{path}: is {what}{f' within {within}' * bool(within)}, which is not read; {remedy}")
+
+
+def _zip_kind(path: Path) -> tuple[str, str] | None:
+    """Say what a zip archive is, by the names of its members; None for logs of Inspect, which are read."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        names = []
+    if path.suffix == ".eval" or any(name == "header.json" or name.startswith("_journal/") for name in names):
+        return None
+    for pattern, what, remedy in MEMBERS:
+        if any(map(pattern.match, names)):
+            return what, remedy
+    return "a zip archive", UNPACK
 
 
 def _check_kind(path: Path) -> None:
@@ -276,6 +355,8 @@ def _not_utf8(path: Path) -> InputError:
             try:
                 line.decode()
             except UnicodeDecodeError as error:
+                if b"\0" in line:
+                    return RefusedFileError(f"{path}: is a binary file of an unknown kind; {TO_TEXT}")
                 return InputError(
                     f"{path}, line {number}: byte 0x{line[error.start]:02x} at offset {offset + error.start} is not "
                     "UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"

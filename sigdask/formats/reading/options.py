@@ -94,6 +94,8 @@ class Options:
         Bytes that a packed file may become; None is 50 times its size, at least 256 MB.
     own : mapping of str to str
         What one format alone takes, written after its name: `conll:scheme=IOBES,column=3`.
+    is_detected : bool
+        Whether the files tell the format, and the user did not: real numbers are no labels then.
     """
 
     id_column: str | None = None
@@ -115,6 +117,7 @@ class Options:
     metrics: tuple[str, ...] = ()
     most_unpacked: int | None = None
     own: Mapping[str, str] = field(default_factory=dict)
+    is_detected: bool = False
 
     @property
     def missing_policy(self) -> Missing:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
+from sigdask.formats.reading.aggregated import STEP, check_document, check_values, training_curve
 from sigdask.formats.reading.files import HEAD, empty, open_bytes, open_text
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.reading.replicates import repeated_id
@@ -140,6 +141,8 @@ def record_cells(path: Path) -> Iterator[tuple[int, list[Any]]]:
             columns = dict.fromkeys(cells)
             yield record.number, list(columns)
         for key in cells.keys() - columns.keys():
+            if step := next(filter(STEP.fullmatch, columns), None):
+                raise training_curve(path, step)
             raise InputError(
                 f"{path}, {record.place}: key {key!r} is not in the first record, which has "
                 f"{', '.join(columns)}; give every record the same keys"
@@ -221,6 +224,7 @@ def _parsed(path: Path, text: str, first: int, hook: Callable[[list[tuple[str, A
 
 
 def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Record]:
+    check_document(path, document)
     if isinstance(document, list):
         yield from _of_list(path, document)
         return
@@ -233,6 +237,7 @@ def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Rec
     if len(lists) == 1:
         yield from _of_list(path, lists[0])
         return
+    check_values(path, document)
     if _is_by_columns(document):
         raise InputError(
             f"{path}: holds columns ({', '.join(map(repr, list(document)[:SHOWN]))}), each of row numbers to cells, as "

@@ -19,6 +19,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import nested
+from sigdask.formats.reading.aggregated import check_text
 from sigdask.formats.reading.columns.lists import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
@@ -339,7 +340,7 @@ def read_anew(path: Path, ignore: Collection[str] = (), decimal: str | None = No
     head = start.decode("utf-8-sig", errors="replace").lstrip()
     if is_json(path):
         return _of_json(path)
-    first = head.split("\n", 1)[0].strip()
+    check_text(path, first := head.split("\n", 1)[0].strip())
     mark = delimiter_of(first, decimal)
     if head and (mark is None or (mark == "," and not decimal and _are_decimals(path, first))):
         return _one_column(path, first)

@@ -15,7 +15,6 @@ metric of the samples is a column of scores, `score[NAME]`; under several filter
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,13 +31,7 @@ from sigdask.formats.samples.files import files_of, named_logs
 from sigdask.formats.samples.newest import LOGS, chosen
 from sigdask.formats.samples.sample import Log, Sample
 from sigdask.formats.samples.told import FromLogs
-
-CLOCK = re.compile(
-    r"(.*[_. -])?(t_?stamp|time_?stamp|date_?time|(start|end|run|wall)?_?time|date|created|updated|seed)"
-    r"([_ -](at|on|s|ms|sec|seconds|id))?",
-    re.IGNORECASE,
-)
-"""Names of columns that say when and how a sample was taken; no metrics unless asked for."""
+from sigdask.formats.tables.bookkeeping import CLOCK
 
 REPEATS = ("mean", "error")
 

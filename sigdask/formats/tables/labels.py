@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.checks import foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.counts.label_sets import known_labels
 from sigdask.counts.texts import Texts
@@ -20,6 +21,7 @@ from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.tables.bookkeeping import check_labels, chosen_systems, without_label_bookkeeping
 from sigdask.formats.tables.label_sets import (
     are_sets,
     as_sets,
@@ -45,7 +47,7 @@ PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read gold labels and predictions."""
-    options.only("labels", separator=())
+    options.only("labels", separator=(), systems=())
     if gold is None and len(sources) == 1:
         return _one_table(without_summaries(read_table(sources[0].path, options.ignore), options), options)
     tables = [read_table(source.path, options.ignore) for source in sources]
@@ -64,6 +66,9 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
         gold = one_sample(gold, gold.id_name(options), options, gold=_gold(gold, options))
     first = tables[0] if gold is None else gold
     others = tables[1:] if gold is None else tables
+    right = _gold(first, options)
+    if right not in first.nested:
+        check_labels(first.path, right, Factor.of(first.column(right)), options)
     ids, orders, warnings = align(first, others, options)
     if gold is None:
         orders = [AS_THEY_STAND, *orders]
@@ -71,10 +76,12 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
     predictions: dict[str, Factor] = {}
     warnings += [text for table in (first, *others) for text in _guesses(table, options)]
     for name, table, order in zip(system_names(sources), tables, orders, strict=True):
-        predictions[name] = Factor.of(in_order(table.column(_prediction(table, options)), order))
+        column = _prediction(table, options)
+        predictions[name] = Factor.of(in_order(table.column(column), order))
+        check_labels(table.path, column, predictions[name], options)
     return _counts(
         first,
-        Factor.of(first.column(_gold(first, options))),
+        Factor.of(first.column(right)),
         predictions,
         ids,
         options,
@@ -102,12 +109,18 @@ def _one_table(table: Table, options: Options) -> Counts:
         )
     table = one_sample(table, table.id_name(options), options, gold=gold)
     right = Factor.of(table.column(gold))
+    beside = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
+    table = without_label_bookkeeping(table, options, gold, beside)
     systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]
     if not answers and gold.lower() not in BESIDE_NAMES and gold_among(table, options) == gold:
         answers = _answers(table, gold, options)
+    if "systems" in options.own:
+        answers = chosen_systems(table, options, systems)
     given = {name: Factor.of(table.column(name)) for name in answers or systems}  # the text beside is no system
-    predictions = _without_texts(given, right, options)
+    for name, column in {gold: right, **given}.items():
+        check_labels(table.path, name, column, options)
+    predictions = given if "systems" in options.own else _without_texts(given, right, options)
     if (mark := separator(options, right)) is not None or are_sets([right]):
         sets = {name: as_sets(own, mark, options.mapped) for name, own in given.items()}
         predictions = {name: given[name] for name in without_texts(sets, as_sets(right, mark, options.mapped))}
@@ -184,7 +197,7 @@ def _counts(
     right = gold.renamed(mapped)
     given = {name: column.renamed(mapped) for name, column in predictions.items()}
     return Counts.from_labels(
-        right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *_foreign(right, given)]
+        right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *foreign_labels(right, given)]
     )
 
 
@@ -245,17 +258,6 @@ def _no_label(gold: Factor, predictions: Iterable[Factor], options: Options) -> 
     return mark if len(others) > 1 and (words if mark == "-" else counted and len(others) > 2) else None
 
 
-def _foreign(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
-    """Warn of predictions that are labels of another kind."""
-    known = {*gold.levels}
-    return [
-        f"{name}: no label is a gold one: {column[0]!r} where gold has {gold[0]!r}; choose the columns, or read labels "
-        "as another with --map"
-        for name, column in predictions.items()
-        if known.isdisjoint(column.levels)
-    ]
-
-
 def _further_groups(table: Table, gold: Factor, systems: Collection[str], options: Options) -> dict[str, Factor]:
     """Return the columns of a gold file that group its items, so that dependence within them is told.
 
@@ -293,8 +295,12 @@ def _group(name: str, first: Table, files: tuple[list[Table], list[Order]]) -> S
 def gold_beside(table: Table) -> str | None:
     """Return the column of gold labels in a table of predictions; label is one where something else is predicted."""
     named = table.conventional(BESIDE_NAMES)
-    if named is None and table.conventional(ANSWER_NAMES) is not None:
+    if named is None and (answer := table.conventional(ANSWER_NAMES)) is not None:
         named = table.conventional(GOLD_NAMES)
+        if named is not None and named not in table.nested and table.is_numeric(answer):
+            texts = Factor.of(table.columns[named])
+            if 2 * len(texts.levels) > len(texts) and not table.is_numeric(named):
+                return None  # references beside the scores of a metric (MetricX)
     return named
 
 

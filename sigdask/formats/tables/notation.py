@@ -6,7 +6,6 @@ Columns of labels and ids stay as they are written.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,24 +15,17 @@ from sigdask.counts.texts import Texts
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.tables.bookkeeping import check_rows, without_bookkeeping
 from sigdask.formats.tables.decimals import with_points
 from sigdask.formats.tables.truths import as_numbers, truths
 from sigdask.writing import some
 
-NO_SCORE_NAMES = frozenset({"rank", "n", "count", "support", "size", "length", "n_tokens", "n_words", "seed", "step",
-                            "epoch", "time", "seconds", "line", "lineno", "line_number", "position"})  # fmt: skip
-"""Columns that stand beside systems and are none."""
-
-WORDS = frozenset({"bleu", "sacrebleu", "chrf", "ter", "comet", "cometkiwi", "xcomet", "bleurt", "bertscore", "meteor",
-                   "rouge", "rougel", "rougelsum", "f1", "em", "exact", "acc", "accuracy", "precision", "recall", "map",
-                   "mrr", "ndcg", "wer", "cer", "mer", "score", "correct", "loss", "perplexity", "ppl", "mse", "mae",
-                   "iou", "dice", "auc"})  # fmt: skip
-"""What metrics are called, numbers behind them aside."""
-
 
 def score_table(source: Source, options: Options) -> Table:
-    """Read a table of scores: in numbers, without the rows that sum up the others."""
-    return without_summaries(in_numbers(read_table(source.path, options.ignore, options.decimal), options), options)
+    """Read a table of scores: in numbers, without bookkeeping and without the rows that sum up the others."""
+    table = read_table(source.path, options.ignore, options.decimal)
+    check_rows(table, options)
+    return without_summaries(in_numbers(without_bookkeeping(table, options), options), options)
 
 
 def in_numbers(table: Table, options: Options, columns: Sequence[str] | None = None) -> Table:
@@ -73,7 +65,7 @@ def in_numbers(table: Table, options: Options, columns: Sequence[str] | None = N
 
 def _is_zero_or_one(table: Table, name: str) -> bool:
     """Whether a column holds no other scores than 0 and 1."""
-    if name.lower() in NO_SCORE_NAMES or not table.is_numeric(name):
+    if not table.is_numeric(name):
         return True
     values = table.numbers(name)
     return bool(np.isin(values[~np.isnan(values)], (0, 1)).all())
@@ -95,15 +87,3 @@ def _out_of_lists(table: Table, columns: Sequence[str]) -> Table:
         nested={name: cells for name, cells in table.nested.items() if name not in found},
         notes=[*table.notes, f"{table.path}: {some([*found], 'column')} of lists of one number: read as that number"],
     )
-
-
-def is_metric(name: str) -> bool:
-    """Whether a column is called like a metric.
-
-    Examples
-    --------
-    >>> [is_metric(name) for name in ("sentence_BLEU", "rouge-1", "F1", "gpt4", "ndcg@10")]
-    [True, True, True, False, True]
-    """
-    words = re.findall(r"[a-z]+[0-9]*", name.lower())
-    return "@" in name or any(word in WORDS or word.rstrip("0123456789") in WORDS for word in words)

@@ -13,22 +13,21 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.formats.reading.aggregated import is_metric
 from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, group_columns
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, twice
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns
 from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header
-from sigdask.formats.tables.notation import NO_SCORE_NAMES, is_metric, score_table
+from sigdask.formats.tables.bookkeeping import GOLD_LIKE, chosen_systems
+from sigdask.formats.tables.notation import score_table
 
 SUMMARY_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
                            "n_wins_base", "n_draws", "avg_length", "num_battles", "rating_q025", "rating_q975",
                            "elo"})  # fmt: skip
 """Columns of leaderboards, whose rows are systems."""
-
-LABEL_NAMES = frozenset({"label", "labels", "target", "truth"})
-"""Columns that hold gold labels, where others hold labels too."""
 
 SPREADS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
 """Endings of columns that stand beside systems and are none."""
@@ -38,7 +37,7 @@ MOST_CLASSES = 20
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one table with a column a system, or one file of scores a system."""
-    options.only("wide")
+    options.only("wide", systems=())
     no_gold(gold, "wide")
     tables = [score_table(source, options) for source in sources]
     tables = [one_sample(table, table.id_name(options), options) for table in tables]
@@ -49,6 +48,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     homes: dict[str, Path] = {}
     for source, table, order in zip(sources, tables, [AS_THEY_STAND, *orders], strict=True):
         columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+        columns = chosen_systems(table, options, columns)
         if not table.header and len(table.columns) > 1:
             commas = "" if len(table.columns) > 2 else "; or say --decimal , where commas part decimals"
             raise no_header(table.path, table.lines[0], commas)
@@ -113,7 +113,7 @@ def _doubts(
         yield f"{path}: columns {listed} look like a summary with a row a system; rows are taken for items"
         return
     for name in scores:
-        if name.lower() in NO_SCORE_NAMES | LABEL_NAMES or name.lower().endswith(SPREADS):
+        if name.lower() in GOLD_LIKE or name.lower().endswith(SPREADS):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
     if len(tables) == 1 and all(map(is_metric, scores)):
         yield f"{path}: columns are called like metrics: taken for systems; are they of one? Then give a file a system"
@@ -130,7 +130,9 @@ def _doubts(
 
 def further_groups(table: Table, options: Options) -> list[str]:
     """Return the columns of texts that repeat: groups of items, which need not be named to be told apart."""
-    found = []
+    found: list[str] = []
+    if "systems" in options.own:
+        return found
     for name in table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested):
         cells = table.columns[name]
         if holds_numbers(Texts.of(cells[:1])):

@@ -1,0 +1,210 @@
+"""Files without a score an item: averages over a test set, and curves over training. One error names the remedy.
+
+A test needs the score of each item. Most tools that print averages can log these scores: the error says how.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import RefusedFileError
+
+METRIC_WORDS = frozenset({"bleu", "sacrebleu", "chrf", "ter", "comet", "cometkiwi", "xcomet", "metricx", "bleurt",
+                          "bertscore",
+                          "meteor", "rouge", "rougel", "rougelsum", "f1", "em", "exact", "acc", "accuracy",
+                          "precision", "recall", "map", "mrr", "ndcg", "wer", "cer", "mer", "score", "correct", "loss",
+                          "perplexity", "ppl", "mse", "mae", "iou", "dice", "auc"})  # fmt: skip
+"""What metrics are called, numbers behind them aside."""
+
+RUN_WORDS = frozenset({"runtime", "epoch", "samples", "steps", "step", "time", "seconds", "support"})
+"""Words of what tools write beside averages: `eval_samples_per_second`."""
+
+STEP = re.compile(
+    r"([\w-]+[/.])*_?((global|train|trainer)[_ ]?)?(steps?|epochs?|iter(ation)?s?|num_updates)"
+    r"|relative time \(.*\)|wall time",
+    re.IGNORECASE,
+)
+"""Names of a column that counts the steps of training; a path (`train/global_step`) may stand before it."""
+
+AVERAGES = "holds averages over a whole test set, but a test needs the score of each item"
+LABELS = "give the labels themselves: --gold FILE and a file a system, or a table with a gold column"
+SACREBLEU = (
+    "give the outputs themselves (--gold REFERENCE --metric BLEU), or the scores of `sacrebleu --sentence-level`"
+)
+SWE_BENCH = (
+    "`resolved_ids` names the instances that were solved, as report.json of each instance does; write a table with a "
+    "row an instance of `submitted_ids` and 1 or 0 a system"
+)
+EVALPLUS = (
+    "take the tasks in `eval` of its *_eval_results.json, and write a table with a row a task and 1 or 0 a system, for "
+    "whether `base_status` (or `plus_status`) is `pass`"
+)
+MTEB = (
+    "keep the predictions (prediction_folder=FOLDER of mteb.evaluate; save_predictions=True before version 2) and "
+    "score each query: rankings of documents are read with --gold QRELS"
+)
+CURVE = (
+    "holds a training curve, a row for each {step}. Its points are averages that depend on each other, so no test fits "
+    "them. Evaluate each system on a test set, and write the score of each item. If rows are items, name their ids "
+    "with --id"
+)
+
+TEXTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"\s*precision\s+recall\s+f1-score\s+support\b"), "scikit-learn's classification report", LABELS),
+    (re.compile(r"(BLEU|chrF\S*|TER)(\|\S*|\+\S*)? = [0-9.]+\b"), "what sacrebleu prints", SACREBLEU),
+    (re.compile(r"processed \d+ tokens with \d+ phrases;"), "what conlleval prints", "give it the tagged files"),
+)
+"""First lines of reports: what they are, and the remedy."""
+
+
+def is_metric(name: str) -> bool:
+    """Whether a column is called like a metric.
+
+    Examples
+    --------
+    >>> [is_metric(name) for name in ("sentence_BLEU", "rouge-1", "F1", "gpt4", "ndcg@10")]
+    [True, True, True, False, True]
+    """
+    words = re.findall(r"[a-z]+[0-9]*", name.lower())
+    return "@" in name or any(word in METRIC_WORDS or word.rstrip("0123456789") in METRIC_WORDS for word in words)
+
+
+def check_text(path: Path, first_line: str) -> None:
+    """Refuse a report of averages, by its first line."""
+    for pattern, what, remedy in TEXTS:
+        if pattern.match(first_line):
+            raise _averages(path, what, remedy)
+
+
+def check_document(path: Path, document: Any) -> None:
+    """Refuse a JSON document that a known tool wrote of averages or of training."""
+    if isinstance(document, dict) and isinstance(document.get("log_history"), list):
+        raise training_curve(path, "step of `log_history`")
+    if _has("resolved_ids", "resolved_instances")(document):
+        raise RefusedFileError(f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_BENCH}")
+    if _has("pass_at_k")(document) and isinstance(document.get("eval"), dict):
+        raise RefusedFileError(f"{path}: is EvalPlus's file of samples by task, which is not read as it is; {EVALPLUS}")
+    for is_written_by, what, remedy in TOOLS:
+        if is_written_by(document):
+            raise _averages(path, what, remedy)
+
+
+def check_values(path: Path, document: Mapping[str, Any]) -> None:
+    """Refuse a JSON object of metric to value, which would pass for scores by item."""
+    numbers = [name for name, value in document.items() if isinstance(value, int | float)]
+    nested = any(isinstance(value, dict | list) for value in document.values())
+    if not nested and numbers and 2 * sum(map(_is_of_averages, numbers)) > len(numbers):
+        raise _averages(path, "an object of metrics", "write a table or JSON lines with a row an item")
+    inner = [value for value in document.values() if isinstance(value, dict)]
+    if len(inner) == len(document) and any("stderr" in name for value in inner for name in value):
+        raise _averages(path, "an object of tasks, with standard errors", "write a table with a row an item")
+
+
+def training_curve(path: Path, step: str) -> RefusedFileError:
+    """Return the error for a file with a row for each step of training."""
+    return RefusedFileError(f"{path}: {CURVE.format(step=step)}")
+
+
+def leaderboard(path: Path, column: str) -> RefusedFileError:
+    """Return the error for a table with a row for each system."""
+    return _averages(path, f"a table with a row for each {column}", "write a row an item and a column a system")
+
+
+def report_table(path: Path) -> RefusedFileError:
+    """Return the error for a classification report that was written as a table."""
+    return _averages(path, "scikit-learn's classification report", LABELS)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder of nothing but averages."""
+    from sigdask.formats.reading.records import is_json, load
+
+    for file in sorted(path.rglob("*.json"))[:1]:
+        if is_json(file):
+            check_document(file, load(file))
+
+
+def _averages(path: Path, what: str, remedy: str) -> RefusedFileError:
+    return RefusedFileError(f"{path}: {AVERAGES} (this is {what}); {remedy}")
+
+
+def _is_of_averages(name: str) -> bool:
+    return is_metric(name) or bool(RUN_WORDS.intersection(re.findall(r"[a-z]+", name.lower())))
+
+
+def _has(*keys: str) -> Callable[[Any], bool]:
+    """Return whether a document is an object with any of some keys."""
+    return lambda document: isinstance(document, dict) and not document.keys().isdisjoint(keys)
+
+
+def _objects(document: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield a document itself where it is an object, or the objects of a list."""
+    return (one for one in (document if isinstance(document, list) else [document]) if isinstance(one, dict))
+
+
+def _is_harness(document: Any) -> bool:
+    beside = ("versions", "configs", "n-shot", "config", "group_subtasks", "higher_is_better")
+    if not _has(*beside)(document) or "samples" in document:
+        return False
+    results = document.get("results")
+    return isinstance(results, dict) and bool(results) and all(isinstance(value, dict) for value in results.values())
+
+
+def _is_lighteval(document: Any) -> bool:
+    return _has("config_general")(document) and isinstance(document.get("results"), dict)
+
+
+def _is_report(document: Any) -> bool:
+    return any(isinstance(one.get(name), dict) for one in _objects(document) for name in ("macro avg", "weighted avg"))
+
+
+def _is_sacrebleu(document: Any) -> bool:
+    scored = any({"name", "score", "signature"} <= one.keys() for one in _objects(document))
+    several = (value for one in _objects(document) if "system" in one for value in one.values())
+    return scored or any(isinstance(value, dict) and {"score", "ci"} <= value.keys() for value in several)
+
+
+def _is_pass_at_k(document: Any) -> bool:
+    """Whether an object holds pass@k alone, at most nested in data sets and kinds of tests."""
+    if not isinstance(document, dict) or not document:
+        return False
+    inner = chain.from_iterable(value.values() if isinstance(value, dict) else [value] for value in document.values())
+    objects = [document, *_objects(list(document.values())), *_objects(list(inner))]
+    return any(one and all(re.fullmatch(r"pass@\d+", name) for name in one) for one in objects)
+
+
+def _is_helm(document: Any) -> bool:
+    first = next(_objects(document), {}) if isinstance(document, list) else {}
+    return {"name", "count", "sum", "mean", "stddev"} <= first.keys()
+
+
+TOOLS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
+    (
+        _is_lighteval,
+        "the results of lighteval",
+        "run it again with --save-details, and write the metrics of each sample as a table",
+    ),
+    (
+        _is_harness,
+        "the results of lm-evaluation-harness",
+        "run it again with --log_samples, and give the files samples_*.jsonl or their folder",
+    ),
+    (_is_sacrebleu, "the JSON of sacrebleu", SACREBLEU),
+    (_is_report, "scikit-learn's classification report", LABELS),
+    (
+        _has("mteb_version", "mteb_dataset_name"),
+        "the results of MTEB",
+        MTEB,
+    ),
+    (_is_pass_at_k, "the results of EvalPlus, or pass@k of another tool", EVALPLUS),
+    (
+        _is_helm,
+        "stats.json of HELM",
+        "take the scores in per_instance_stats.json, and write a table with a row an item",
+    ),
+)
+"""Who writes averages as JSON, by what the document holds; what it is, and the remedy."""

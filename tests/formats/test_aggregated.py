@@ -1,0 +1,102 @@
+"""Averages are refused, with the option of the tool that logs scores of items. Layouts are those of the tools' own
+outputs: lm-evaluation-harness 0.4, lighteval 0.4, sacrebleu 2.4 (-f json), scikit-learn 1.5, MTEB 1.1 and 1.12,
+SWE-bench 2 (schema_version 2), EvalPlus 0.3, HELM, Transformers' Trainer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import called
+
+from sigdask.errors import RefusedFileError
+from sigdask.formats import read
+
+BLEU = {"name": "BLEU", "score": 20.8, "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.4.3",
+        "verbose_score": "54.4/26.6/14.9/8.7 (BP = 1.000)", "nrefs": "1", "version": "2.4.3"}  # fmt: skip
+CLASS = {"precision": 0.8, "recall": 0.7, "f1-score": 0.75, "support": 50.0}
+HARNESS = {"results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict-match": 0.5}}, "versions": {"gsm8k": 3.0},
+           "configs": {"gsm8k": {"task": "gsm8k"}}, "n-shot": {"gsm8k": 5}, "date": 1.7e9}  # fmt: skip
+SWE = {"total_instances": 3, "submitted_instances": 3, "resolved_instances": 2, "submitted_ids": ["a", "b", "c"],
+       "resolved_ids": ["a", "b"], "unresolved_ids": ["c"], "schema_version": 2}  # fmt: skip
+EVALPLUS = {"date": "2024-05-01", "hash": "x", "pass_at_k": {"base": {"pass@1": 0.8}},
+            "eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "base_status": "pass"}]}}  # fmt: skip
+DOCUMENTS: dict[str, tuple[Any, str]] = {
+    "lm-eval": (HARNESS, "--log_samples"),
+    "lighteval": ({"config_general": {"model_name": "m"}, "results": {"all": {"acc": 0.5}}}, "--save-details"),
+    "sacrebleu": (BLEU, "--sentence-level"),
+    "sacrebleu, two metrics": ([BLEU, {**BLEU, "name": "chrF2"}], "--sentence-level"),
+    "sacrebleu, two systems": ([{"system": "a", "BLEU": {"score": 38.3, "ci": 0.7}}], "--sentence-level"),
+    "classification report": ({"no": CLASS, "yes": CLASS, "accuracy": 0.75, "macro avg": CLASS}, "--gold FILE"),
+    "MTEB": ({"task_name": "STS12", "mteb_version": "1.12.0", "scores": {"test": [{"main_score": 0.7}]}}, "prediction"),
+    "MTEB before 1.11": ({"mteb_dataset_name": "T2", "mteb_version": "1.1.1", "test": {"map": 0.7}}, "prediction"),
+    "SWE-bench": (SWE, "resolved_ids"),
+    "EvalPlus": (EVALPLUS, "base_status"),
+    "pass@k": ({"humaneval": {"base": {"pass@1": 0.8}, "plus": {"pass@1": 0.7}}}, "_eval_results.json"),
+    "HELM": ([{"name": {"name": "em"}, "count": 1, "sum": 0.5, "mean": 0.5, "stddev": 0.0}], "per_instance_stats"),
+    "Trainer": ({"epoch": 3.0, "eval_f1": 77.4, "eval_loss": 1.1, "eval_runtime": 13.2}, "a row an item"),
+    "evaluate": ({"accuracy": 0.83, "f1": 0.8}, "a row an item"),
+    "tasks": ({"arc": {"acc": 0.5, "acc_stderr": 0.1}, "boolq": {"acc": 0.6, "acc_stderr": 0.1}}, "a row an item"),
+}
+"""What a tool wrote, and a word of the remedy."""
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_averages_get_one_error_that_names_the_remedy(tmp_path: Path, name: str, indent: int | None) -> None:
+    document, remedy = DOCUMENTS[name]
+    (path := tmp_path / "results.json").write_text(json.dumps(document, indent=indent))
+    with pytest.raises(RefusedFileError) as error:
+        read(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert "each item" in str(error.value) or "by task" in str(error.value)
+    assert remedy in str(error.value)
+
+
+REPORT = (
+    "              precision    recall  f1-score   support\n\n         neg       0.80      0.70      0.75        50\n"
+)
+TEXTS = {
+    REPORT: "--gold FILE",
+    ",precision,recall,f1-score,support\nneg,0.8,0.7,0.75,50\nmacro avg,0.8,0.7,0.75,100\n": "--gold FILE",
+    "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.4.3 = 20.8 54.4/26.6 (BP = 1.0)\n": "--sentence-level",
+    "BLEU = 20.74, 54.4/26.6/14.9/8.7 (BP=1.000, ratio=1.026, hyp_len=62880, ref_len=61287)\n": "--sentence-level",
+    "processed 46435 tokens with 5648 phrases; found: 5600 phrases; correct: 5000.\naccuracy: 97%;\n": "tagged files",
+    "model,accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\nhuge,0.51,0.45\n": "a row an item",
+    "system\tscore\nbase\t0.31\nlarge\t0.41\n": "a row an item",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_reports_and_leaderboards_get_the_same_error(tmp_path: Path, text: str) -> None:
+    (path := tmp_path / "report.txt").write_text(text)
+    with pytest.raises(RefusedFileError, match="averages over a whole test set") as error:
+        read(path)
+    assert TEXTS[text] in str(error.value)
+
+
+def test_a_folder_of_averages_alone_gets_the_same_error(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "results_2024-05-01T10-00-00.json").write_text(json.dumps(HARNESS))
+    with pytest.raises(RefusedFileError, match="--log_samples"):
+        read(tmp_path)
+
+
+def test_the_command_line_says_it_alone_and_leaves_with_2(tmp_path: Path) -> None:
+    (path := tmp_path / "results.json").write_text(json.dumps(HARNESS))
+    result = called("compare", path.name, path.name, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.count("error") == 1
+    assert "--format" not in result.stderr
+
+
+def test_scores_by_item_are_no_averages(tmp_path: Path) -> None:
+    (path := tmp_path / "new.json").write_text(json.dumps({f"q{k}": k / 7 for k in range(30)}))
+    (old := tmp_path / "old.json").write_text(json.dumps({f"q{k}": k / 9 for k in range(30)}))
+    assert read(path, old).n_items == 30
+    path.write_text(json.dumps({f"q{k}": {"new": k / 7, "old": k / 9} for k in range(30)}))
+    assert read(path).systems == ("new", "old")
+    with_samples = {**HARNESS, "samples": {"gsm8k": [{"doc_id": 0, "acc": 1.0, "doc_hash": "x"}]}}
+    path.write_text(json.dumps(with_samples))
+    old.write_text(json.dumps(with_samples))
+    assert read(path, old).suggested == ("acc",)

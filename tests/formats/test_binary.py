@@ -1,0 +1,120 @@
+"""Binary files are named as what they are, with the remedy; nobody is sent to iconv."""
+
+import bz2
+import gzip
+import io
+import lzma
+import pickle
+import sqlite3
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sigdask.errors import RefusedFileError
+from sigdask.formats import read
+
+TABLE = b"id,a,b\n" + b"".join(b"%d,0.%d,0.%d\n" % (k, k, k + 1) for k in range(1, 9))
+
+
+def _zip(**members: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, content in members.items():
+            file.writestr(name.replace("__", "/"), content)
+    return packed.getvalue()
+
+
+def _tar() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as file:
+        member = tarfile.TarInfo("scores.csv")
+        member.size = len(TABLE)
+        file.addfile(member, io.BytesIO(TABLE))
+    return packed.getvalue()
+
+
+def _npy() -> bytes:
+    packed = io.BytesIO()
+    np.save(packed, np.arange(3))
+    return packed.getvalue()
+
+
+def _npz() -> bytes:
+    packed = io.BytesIO()
+    np.savez(packed, a=np.arange(3))
+    return packed.getvalue()
+
+
+FILES = {
+    "scores.xlsx": (_zip(**{"[Content_Types].xml": b"", "xl__workbook.xml": b""}), "an Excel workbook", "CSV"),
+    "scores.ods": (_zip(mimetype=b"application/vnd.oasis.opendocument.spreadsheet"), "OpenDocument", "CSV"),
+    "scores.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "an old Office file", "CSV"),
+    "scores.zip": (_zip(**{"scores.csv": TABLE}), "a zip archive", "unpack it"),
+    "scores.npz": (_npz(), "NumPy arrays", "sigdask.compare"),
+    "scores.npy": (_npy(), "a NumPy array", "sigdask.compare"),
+    "scores.pkl": (pickle.dumps({"a": [1]}), "a Python pickle", "CSV"),
+    "scores.csv.bz2": (bz2.compress(TABLE), "bzip2", "bunzip2"),
+    "scores.csv.xz": (lzma.compress(TABLE), "xz", "xz -d"),
+    "scores.csv.lz4": (b"\x04\x22\x4d\x18\x64\x40\xa7" + bytes(40), "lz4", "lz4 -d"),
+    "scores.csv.zst": (b"\x28\xb5\x2f\xfd\x04\x58" + bytes(40), "zstd", "zstd -d"),
+    "scores.7z": (b"7z\xbc\xaf\x27\x1c\x00\x04" + bytes(40), "a 7z archive", "unpack it"),
+    "scores.tar": (_tar(), "a tar archive", "unpack it"),
+    "scores.tar.gz": (gzip.compress(_tar()), "a tar archive within gzip", "unpack it"),
+    "scores.pdf": (b"%PDF-1.7\n\xe2\xe3\xcf\xd3", "a PDF", "data"),
+    "scores.h5": (b"\x89HDF\r\n\x1a\n" + bytes(40), "an HDF5 file", "CSV"),
+    "scores.bin": (bytes(range(1, 40)) + b"\0\xff\xfe" * 30, "a binary file of an unknown kind", "CSV"),
+}
+"""Content, what the error calls it, and a word of the remedy."""
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("as_gold", [False, True])
+def test_a_binary_file_is_named_as_what_it_is(tmp_path: Path, name: str, as_gold: bool) -> None:
+    content, what, remedy = FILES[name]
+    path, plain = tmp_path / name, tmp_path / "plain.csv"
+    path.write_bytes(content)
+    plain.write_bytes(TABLE)
+    with pytest.raises(RefusedFileError) as error:
+        read(plain, gold=path) if as_gold else read(path)
+    said = str(error.value)
+    assert said.startswith(f"{path}: is ")
+    assert what in said
+    assert remedy in said
+    assert "iconv" not in said
+
+
+@pytest.mark.parametrize("format_", ["wide", "long", "labels", "metrics", "samples"])
+def test_naming_a_format_does_not_hide_what_a_binary_file_is(tmp_path: Path, format_: str) -> None:
+    (path := tmp_path / "scores.xlsx").write_bytes(FILES["scores.xlsx"][0])
+    with pytest.raises(RefusedFileError, match="an Excel workbook"):
+        read(path, format=format_)
+
+
+def test_arrow_files_and_streams_are_named(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import feather
+
+    table = pa.table({"id": [1, 2], "a": [0.1, 0.2], "b": [0.2, 0.1]})
+    feather.write_feather(table, tmp_path / "scores.feather")
+    with pa.OSFile(str(tmp_path / "scores.arrows"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write(table)
+    with pytest.raises(RefusedFileError, match=r"is an Arrow \(Feather\) file.*read_feather"):
+        read(tmp_path / "scores.feather")
+    with pytest.raises(RefusedFileError, match=r"is an Arrow stream.*open_stream"):
+        read(tmp_path / "scores.arrows")
+
+
+def test_a_database_is_named(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "scores.db") as database:
+        database.execute("create table scores (a real)")
+    with pytest.raises(RefusedFileError, match="a SQLite database"):
+        read(tmp_path / "scores.db")
+
+
+def test_text_that_is_not_utf_8_still_gets_the_advice_to_convert_it(tmp_path: Path) -> None:
+    (path := tmp_path / "scores.csv").write_bytes("id,café,b\n1,0.1,0.2\n".encode("latin1"))
+    with pytest.raises(Exception, match="iconv -f latin1"):
+        read(path)
