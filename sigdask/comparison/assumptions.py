@@ -163,6 +163,11 @@ def listed_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
     return found
 
 
+def kinds_text(kinds: Iterable[str]) -> str:
+    """Return kinds of doubts in one cell; empty where there is none."""
+    return ", ".join(kinds)
+
+
 def _skewed(own: Assumptions, row: int) -> Assumption:
     skewness = float(own.skewness[row])
     detail = (
@@ -218,7 +223,7 @@ def assumptions_of(found: Sequence[Iterable[Assumption]]) -> Assumptions | None:
         if (skewed := own.get("skewed-differences")) is not None:
             columns.is_skewed[row], columns.skewness[row] = True, skewed.skewness
         if (few := own.get("few-units-decide")) is not None:
-            columns.n_deciding[row], columns.reverses[row] = few.n_deciding, few.changes == "sign"
+            columns.n_deciding[row], columns.reverses[row] = few.n_deciding or 0, few.changes == "sign"
         if (sign := own.get("one-sign")) is not None:
             columns.unseen_rate[row] = sign.unseen_rate
             columns.cancelling_size[row] = np.nan if sign.cancelling_size is None else sign.cancelling_size
