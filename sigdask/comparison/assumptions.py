@@ -66,9 +66,9 @@ class Assumptions:
     Attributes
     ----------
     skewness : float64
-        Of the units' differences; NaN where it was not looked at.
+        Of the units' differences, where it is larger than chance makes it; else NaN.
     is_skewed : bool
-        Whether it is larger than chance makes it.
+        Where it is.
     n_deciding : int64
         The fewest units without which the sign or the verdict changes; 0 where these are not few.
     reverses : bool
@@ -117,7 +117,8 @@ def _enter(
 ) -> None:
     own = Verdicts(verdicts.decision[rows], verdicts.level[rows], verdicts.side[rows])
     found = unit_influence(panel, metric, pairs, own)
-    for name in ("skewness", "is_skewed", "n_deciding", "reverses"):
+    columns.skewness[rows] = np.where(found.is_skewed, found.skewness, np.nan)
+    for name in ("is_skewed", "n_deciding", "reverses"):
         getattr(columns, name)[rows] = getattr(found, name)
     one_sign = found.has_one_sign
     rate = unseen_rate(panel.n_units)

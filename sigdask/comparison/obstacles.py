@@ -26,8 +26,8 @@ EXACT_BY_HOLM = (
 )
 SKEWED = (
     "systems of one mean that are skewed in opposite directions are not exchangeable, and studentised max-T can find "
-    "false differences of such twice as often as its level says, or more; --adjust max-t:raw stays nearer to it, and "
-    "more units help (where all systems are skewed alike, nothing is amiss)"
+    "false differences of such at several times its level; --adjust max-t:raw stays nearer to it, and more units help "
+    "(systems whose scores have one distribution, skewed as it may be, are exchangeable: then nothing is amiss)"
 )
 
 
