@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.calibration.compared import MEAN, compared, counts_of, interleaved, scores_of, seed_of
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.real import DATA, taken
-from benchmarks.calibration.scenarios import OF, Rng, thousandths
+from benchmarks.calibration.scenarios import OF, SCENARIOS, Rng, thousandths
 from sigdask.comparison.intervals.columns import TANGO, Intervals
 from sigdask.comparison.intervals.remarks import shortfalls
 from sigdask.comparison.table import Table
@@ -36,16 +36,9 @@ F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 def cases() -> list[Case]:
     """Return what is measured of intervals."""
     made: dict[str, tuple[Callable[[Rng, int], Drawn], int]] = {}
-    for name in (
-        "normal",
-        "t, 2.5 degrees",
-        "lognormal",
-        "exponential, opposite",
-        "0/1 at 8 %",
-        "0/1 at 60 %, r = 0.8",
-    ):
-        for n in (10, 25, 50, 200):
-            made[f"{name}, {n}"] = partial(scores, name, n), 10_000
+    for s in SCENARIOS:
+        for n in s.covered:
+            made[f"{s.row}, {n}"] = partial(scores, s.name, n), 10_000
     made["50 clusters of 10 items, ICC 0.1, by item"] = partial(clustered, "item"), 4_000
     made["50 clusters of 10 items, ICC 0.1, by cluster"] = partial(clustered, "cluster"), 4_000
     for n in (50, 200):

@@ -13,7 +13,7 @@ from scipy import stats
 from benchmarks.calibration.attainable import ENUMERATED, attainable
 from benchmarks.calibration.compared import compared, p_of, scores_of, seed_of
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
-from benchmarks.calibration.scenarios import OF, SCENARIOS, SIZES, Rng, Scenario, thousandths
+from benchmarks.calibration.scenarios import OF, SCENARIOS, THOUSAND, Rng, Scenario, thousandths
 from sigdask.comparison.table import DISAGREES
 from sigdask.statistics.classical.proportions import difference_of_shares
 from sigdask.statistics.classical.sign import sign_test
@@ -22,21 +22,39 @@ from sigdask.statistics.classical.wilcoxon import wilcoxon
 
 ALPHA, N_TRIALS = 0.05, 999
 N_CLUSTERS, WITHIN = 50, 10
+NOTED = (20, 30, 50, 100)
+"""Units of which the diagnosis is measured."""
+
+SYMMETRIC = (
+    "normal",
+    "normal, sd 1 and 4",
+    "uniform",
+    "logistic",
+    "grades 0 to 3",
+    "0/1 at 8 %",
+    "0/1 at 60 %, r = 0.8",
+)
+"""Scenarios in which the diagnosis may fire in 5 % of data sets."""
+
 SAMPLED: dict[str, Any] = {"method": "randomization", "trials": N_TRIALS}
 
 
 def cases() -> list[Case]:
     """Return what is measured of pairs."""
     return [
-        *(Case("pairs", f"{s.row}, {n}", partial(size, s, n)) for s in SCENARIOS for n in SIZES),
+        *(Case("pairs", f"{s.row}, {n}", partial(size, s, n)) for s in SCENARIOS for n in s.sizes),
         *(Case("exact", f"{name}, {n}", partial(exact, OF[name], n), 4_000, 100)
           for name in ("normal", "lognormal", "grades 0 to 3", "0/1 at 8 %") for n in (20, 50)),
-        *(Case("classical", f"{s.row}, {n}", partial(classical, s, n)) for s in SCENARIOS for n in SIZES),
+        *(Case("classical", f"{s.row}, {n}", partial(classical, s, n)) for s in SCENARIOS for n in s.sizes),
+        *(Case("diagnosis", f"{s.row}, {n}", partial(diagnosed, s, n, 0.0)) for s in SCENARIOS for n in NOTED),
+        *(Case("diagnosis", f"{s.row}, better, {n}", partial(diagnosed, s, n, 1.0))
+          for s in SCENARIOS if s.exchangeable for n in NOTED),
         *(Case("stopping", f"{name}, 50", partial(stopping, OF[name])) for name in ("normal", "0/1 at 8 %")),
         *(Case("checks", f"{name}, 50", partial(checks, OF[name]), at_once=100) for name in ("normal", "0/1 at 60 %, r = 0.8")),
         *(Case("dependence", f"ICC {icc:g}", partial(clustered, icc), at_once=100) for icc in (0.0, 0.1, 0.3)),
         *(Case("power", f"normal, {n} units, better by {shift:g} sd", partial(power, n, shift))
           for n, shift in ((10, 1.0), (20, 0.7), (50, 0.4), (100, 0.3))),
+        *(Case("power", f"{s.row}, 30 units", partial(power_in, s)) for s in SCENARIOS),
         Case("power", "34 signs, better with P = 0.7", power_of_signs),
     ]  # fmt: skip
 
@@ -84,6 +102,25 @@ def classical(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -> Outcom
 def _exact(p: NDArray[np.float64], d: NDArray[Any]) -> Outcome:
     """Hold an exact test against the size that its scores of these data can have."""
     return Outcome(p <= ALPHA, attainable(d, ALPHA, "two-sided", None))
+
+
+def diagnosed(scenario: Scenario, n_units: int, by: float, rng: Rng, n_sets: int) -> Outcomes:
+    """Say which comparisons are noted as skewed or decided by few units, and which have units of one sign alone.
+
+    Of rare large losses the data sets count in which one was drawn: what was not drawn cannot be seen.
+    """
+    a, b = scenario.draw_better(rng, n_units, n_sets, by) if by else scenario.draw(rng, n_units, n_sets)
+    table = compared(scores_of(a, b), seed=seed_of(rng), method="randomization", trials=199).table
+    assert table.assumptions is not None
+    found = table.assumptions
+    seen = ((a - b).min(axis=0) < -THOUSAND) if scenario.name == "rare large losses" else np.ones(n_sets, np.bool_)
+    rare = 0.8, "at least"
+    limit: Any = (0.05, "at most") if scenario.name in SYMMETRIC else rare if not seen.all() else (0.05, "nothing")
+    return {
+        "noted as skewed": Outcome(found.is_skewed[seen], *limit),
+        "few units decide": Outcome(found.n_deciding[seen] > 0, should="nothing"),
+        "all units on one side": Outcome(~np.isnan(found.unseen_rate), should="nothing"),
+    }
 
 
 def stopping(scenario: Scenario, rng: Rng, n_sets: int) -> Outcomes:
@@ -143,6 +180,15 @@ def power(n_units: int, shift: float, rng: Rng, n_sets: int) -> Outcomes:
         "sampled, two-sided": Outcome(p <= ALPHA, wanted, "nothing"),
         "paired t": Outcome(stats.ttest_rel(a, b).pvalue <= ALPHA, wanted, "about"),
     }
+
+
+def power_in(scenario: Scenario, rng: Rng, n_sets: int) -> Outcomes:
+    """Say how often each test finds a better system, in each scenario with 30 units."""
+    a, b = scenario.draw_better(rng, 30, n_sets)
+    p = p_of(scores_of(a, b), seed=seed_of(rng), **SAMPLED)
+    d = a - b
+    found = {"sampled, two-sided": p, "paired t": matched_t(d.T)[1], "wilcoxon": wilcoxon(d.T).p_value}
+    return {name: Outcome(own <= ALPHA, should="nothing") for name, own in found.items()}
 
 
 def power_of_t(n_units: int, shift: float) -> float:

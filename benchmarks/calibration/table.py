@@ -20,6 +20,10 @@ TITLES = {
         "systems of one mean, units",
         "The same of the classical tests; the last take the systems for independent.",
     ),
+    "diagnosis": (
+        "systems of one mean, or one better (by 1 sd); units",
+        "Share of comparisons whose verdict line carries the note; of rare large losses, where one was drawn.",
+    ),
     "stopping": (
         "systems of one mean, units",
         "Share in which a difference is found at 0.05, with a rule to stop early.",
@@ -108,17 +112,23 @@ def tables(found: Sequence[Measured]) -> Iterator[str]:
 
 def _table(name: str, found: Sequence[Measured]) -> Iterator[str]:
     rows_are, what = TITLES[name]
-    most = max(m.n_sets for m in found)
+    most, least = max(m.n_sets for m in found), min(m.n_sets for m in found)
     procedures = list(dict.fromkeys(m.procedure for m in found))
     by_place = {(m.row, m.procedure): m for m in found}
     yield ""
-    yield f"**{name[0].upper()}{name[1:]}.** {what}{f' {most:,} data sets a row at most.' if most > 1 else ''}"
+    yield f"**{name[0].upper()}{name[1:]}.** {what}{_sizes(least, most)}"
     yield ""
     yield f"| {rows_are} | {' | '.join(procedures)} |"
     yield "|---" * (1 + len(procedures)) + "|"
     for row in dict.fromkeys(m.row for m in found):
         cells = (by_place.get((row, procedure)) for procedure in procedures)
         yield f"| {row} | {' | '.join('' if m is None else cell(m) for m in cells)} |"
+
+
+def _sizes(least: int, most: int) -> str:
+    if most <= 1:
+        return ""
+    return f" {most:,} data sets a row." if least == most else f" {least:,} to {most:,} data sets a row."
 
 
 def cell(m: Measured) -> str:

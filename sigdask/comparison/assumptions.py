@@ -66,9 +66,9 @@ class Assumptions:
     Attributes
     ----------
     skewness : float64
-        Of the units' differences; NaN where it was not looked at.
+        Of the units' differences, where it is larger than chance makes it; else NaN.
     is_skewed : bool
-        Whether it is larger than chance makes it.
+        Where it is.
     n_deciding : int64
         The fewest units without which the sign or the verdict changes; 0 where these are not few.
     reverses : bool
@@ -117,7 +117,8 @@ def _enter(
 ) -> None:
     own = Verdicts(verdicts.decision[rows], verdicts.level[rows], verdicts.side[rows])
     found = unit_influence(panel, metric, pairs, own)
-    for name in ("skewness", "is_skewed", "n_deciding", "reverses"):
+    columns.skewness[rows] = np.where(found.is_skewed, found.skewness, np.nan)
+    for name in ("is_skewed", "n_deciding", "reverses"):
         getattr(columns, name)[rows] = getattr(found, name)
     one_sign = found.has_one_sign
     rate = unseen_rate(panel.n_units)
@@ -161,6 +162,11 @@ def listed_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
             *([] if np.isnan(own.unseen_rate[row]) else [_one_sign(own, row, n_units, table.unit[row])]),
         )
     return found
+
+
+def kinds_text(kinds: Iterable[str]) -> str:
+    """Return kinds of doubts in one cell; empty where there is none."""
+    return ", ".join(kinds)
 
 
 def _skewed(own: Assumptions, row: int) -> Assumption:
@@ -218,7 +224,7 @@ def assumptions_of(found: Sequence[Iterable[Assumption]]) -> Assumptions | None:
         if (skewed := own.get("skewed-differences")) is not None:
             columns.is_skewed[row], columns.skewness[row] = True, skewed.skewness
         if (few := own.get("few-units-decide")) is not None:
-            columns.n_deciding[row], columns.reverses[row] = few.n_deciding, few.changes == "sign"
+            columns.n_deciding[row], columns.reverses[row] = few.n_deciding or 0, few.changes == "sign"
         if (sign := own.get("one-sign")) is not None:
             columns.unseen_rate[row] = sign.unseen_rate
             columns.cancelling_size[row] = np.nan if sign.cancelling_size is None else sign.cancelling_size

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from sigdask.counts.lattice import COUNTS
+from sigdask.metrics.forms import scores_or_nan
 from sigdask.randomization.deviations import MOST_NUMBERS, contributions, moment_skewness, unit_power_sums
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
@@ -115,6 +116,8 @@ def unit_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: Ver
     for some in _in_runs(panel, np.flatnonzero(is_skewed)):
         d = contributions(panel, metric, rows[some].tolist())
         n_deciding[some], reverses[some] = _fewest(d, verdicts, some)
+        if not panel.linear[metric]:
+            n_deciding[some[~_confirmed(panel, metric, rows[some], d, n_deciding[some], reverses[some])]] = 0
     return Influence(skewness, is_skewed, n_deciding, reverses, _has_one_sign(panel, metric, rows, one_size))
 
 
@@ -129,7 +132,7 @@ def _fewest(d: Floats, verdicts: Verdicts, some: NDArray[np.intp]) -> tuple[Inte
     n_differing = np.count_nonzero(d, axis=1)
     most = max(1, int(n_differing.max()) // FEW)
     number = np.arange(1, most + 1)
-    decision, level, side = (column[some][:, None] for column in (verdicts.decision, verdicts.level, verdicts.side))
+    decision, level, side = verdicts.decision[some, None], verdicts.level[some, None], verdicts.side[some, None]
     lead, tolerance = d.sum(axis=1)[:, None], 1e-12 * np.abs(d).sum(axis=1)[:, None]
     fewest = np.full((2, len(d)), most + 1)
     for ordered, is_lead in ((d, lead <= tolerance), (d[:, ::-1], lead >= -tolerance)):
@@ -143,6 +146,21 @@ def _fewest(d: Floats, verdicts: Verdicts, some: NDArray[np.intp]) -> tuple[Inte
             fewest[which] = np.minimum(fewest[which], first)
     n_deciding = fewest.min(axis=0)
     return np.where(n_deciding > most, 0, n_deciding), fewest[0] <= fewest[1]
+
+
+def _confirmed(
+    panel: ScoredSums, metric: int, pairs: Integers, d: Floats, n_deciding: Integers, reverses: Rows
+) -> Rows:
+    """Say of which pairs the sign does change, scored anew without these units, where linearised differences say so."""
+    found = np.ones(len(pairs), np.bool_)
+    for row in np.flatnonzero(reverses & (n_deciding > 0)).tolist():
+        lead = np.sign(d[row].sum())
+        out = np.argsort(-lead * d[row], kind="stable")[: n_deciding[row]]
+        totals = panel.totals[panel.pairs[pairs[row]]]
+        left = totals - panel.values[out][:, panel.pairs[pairs[row]]].sum(axis=0, dtype=np.int64)
+        (a, b), (c, e) = (scores_or_nan(panel.metrics[metric].form, panel.sums(metric, own)) for own in (totals, left))
+        found[row] = bool((a - b) * (c - e) < 0) or a == b
+    return found
 
 
 def _without_first(d: Floats, most: int) -> Floats:
@@ -190,8 +208,9 @@ def _all_of_one_sign(panel: ScoredSums, metric: int, rows: Integers) -> Rows:
 def _is_binary(panel: ScoredSums, metric: int) -> bool:
     """Say whether the item scores of a mean are 0 and 1 (or 0 and 100) alone."""
     above = panel.numerators_of(metric, panel.values)
-    largest = int(above.max(initial=0))
-    if not bool(((above == 0) | (above == largest)).all()):
+    sizes = np.abs(above)
+    largest = int(sizes.max(initial=0))
+    if not bool(((sizes == 0) | (sizes == largest)).all()):
         return False
     counted = all(panel.lattices[f] == COUNTS for f in panel.compared(metric))
     score = largest * panel.unit_of(metric) * panel.n_items

@@ -77,7 +77,7 @@ def _skewed_pairs(
     large = np.abs(skewness(panel, member.metric, rows.tolist())) > least(panel.n_units)
     fires = can_be & large & (lean[i] * lean[j] < 0)
     if not spread:
-        return fires
+        return np.asarray(fires)
     both = np.concatenate([i, j])
     n_fired, n_pairs = (np.bincount(both, weights, minlength=len(lean)) for weights in (np.tile(fires, 2), None))
     is_skewed = (n_fired > 0) & (n_fired >= SYSTEM * n_pairs)

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from sigdask.comparison.adjusted import details_of
-from sigdask.comparison.assumptions import listed_assumptions
+from sigdask.comparison.assumptions import kinds_text, listed_assumptions
 from sigdask.comparison.found import views
 from sigdask.comparison.found.parts import no_intervals, tests_of
 from sigdask.comparison.presented import signature
@@ -143,7 +143,7 @@ def _assumptions(table: Table) -> Any:
     """Return the kinds of doubts that units give, most rows having none."""
     found = np.full(len(table), "", object)
     for row, own in listed_assumptions(table).items():
-        found[row] = ", ".join(one.kind for one in own)
+        found[row] = kinds_text(one.kind for one in own)
     return found
 
 

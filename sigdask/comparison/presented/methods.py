@@ -109,6 +109,8 @@ class Facts:
         Whether there are verdicts over several sets.
     alpha : float or None
         Level of the verdicts.
+    n_skewed : int
+        Comparisons that few units decide, or whose units' differences are skewed.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -135,6 +137,7 @@ class Facts:
     has_letters: bool = False
     has_sets: bool = False
     alpha: float | None = None
+    n_skewed: int = 0
 
     @staticmethod
     def of_signatures(signatures: Sequence[Signature]) -> Facts:
@@ -194,6 +197,7 @@ class Facts:
             has_letters=next(ranked(table), None) is not None,
             has_sets=bool(results.together),
             alpha=results.alpha,
+            n_skewed=int(np.count_nonzero(table.is_skewed)),
         )  # fmt: skip
 
 
@@ -296,6 +300,9 @@ def _sentences(facts: Facts) -> Iterator[str]:
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
+    if facts.n_skewed:
+        which = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
+        yield f"In {which}, few units decide the result or the differences of units are skewed."
     if facts.has_letters:
         yield "Systems that share a letter are not significantly different [[piepho2004]]."
     if facts.has_sets:

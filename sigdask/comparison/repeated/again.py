@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sigdask.comparison.assumptions import kinds_text
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.signature import DECISION, EXACT, TRIALS, Signature
 from sigdask.comparison.repeated.recorded import INTEGERS, REALS, Recorded
@@ -265,6 +266,9 @@ def _otherwise(one: Recorded, now: Result) -> Iterator[str]:
             continue
         if not _alike(before, after):
             yield f"{name}: {before!r}, now {after!r}"
+    doubts = kinds_text(doubt.kind for doubt in now.assumptions)
+    if one.assumptions not in {None, doubts} and old.family == new.family:
+        yield f"assumptions: {one.assumptions or 'none'}, now {doubts or 'none'}"
 
 
 def _alike(before: float | None, after: float | None) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sigdask.comparison.assumptions import kinds_text
 from sigdask.comparison.presented.signature import Signature
 from sigdask.errors import InputError
 
@@ -29,12 +30,15 @@ class Recorded:
         What its systems were called; empty where a signature is all there is.
     found : mapping of str to number
         What was found, by the names of JSON; None where there is none.
+    assumptions : str or None
+        Kinds of doubts that the units gave; None where an earlier version wrote none.
     """
 
     signature: Signature
     a: str = ""
     b: str = ""
     found: Mapping[str, float | None] = field(default_factory=dict)
+    assumptions: str | None = None
 
     @property
     def label(self) -> str:
@@ -103,7 +107,12 @@ def _recorded(path: Path, number: int, row: Mapping[str, Any]) -> Recorded:
         found = {**_numbers(row, INTEGERS, int), **_numbers(row, REALS, float)}
     except (InputError, ValueError, TypeError) as error:
         raise InputError(f"{path}, result {number}: {error}") from None
-    return Recorded(signature, str(row.get("a", "")), str(row.get("b", "")), found)
+    return Recorded(signature, str(row.get("a", "")), str(row.get("b", "")), found, _assumptions(row))
+
+
+def _assumptions(row: Mapping[str, Any]) -> str | None:
+    written = row.get("assumptions")
+    return written if written is None or isinstance(written, str) else kinds_text(one["kind"] for one in written)
 
 
 def _numbers(row: Mapping[str, Any], names: Iterable[str], kind: type[int | float]) -> dict[str, float | None]:
