@@ -17,11 +17,12 @@ from benchmarks.calibration.measuring import Case, Outcome
 from sigdask.comparison.adjustment import joint_p_values
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
+from sigdask.randomization.bootstrap_t import StudentisedBootstrap, critical_value
 from sigdask.randomization.max_t import Family, family_tally
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.build import Sharing
 from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.skewed import n_skewed
+from sigdask.randomization.skewed import n_skewed, skewed
 from sigdask.randomization.tukey import Relabelling
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
@@ -58,6 +59,9 @@ NULLS = {
     "t, 2.5 degrees": lambda rng, shape: rng.standard_t(2.5, shape),
     "exponentials, every other one turned": lambda rng, shape: _opposite(rng.exponential(1, shape) - 1),
     "lognormals, every other one turned": lambda rng, shape: _opposite(_lognormal(rng, shape)),
+    "normals, correlated": lambda rng, shape: rng.standard_normal(shape) + 2 * rng.standard_normal((shape[0], 1)),
+    "lognormals, every other one turned, 100 topics": lambda rng, shape: _opposite(_lognormal(rng, shape)),
+    "gammas of skewness 3, every other one turned, 100 topics": lambda rng, shape: _opposite(_gamma(rng, shape, 3)),
 }
 """Systems of one mean: whatever is found is wrong."""
 
@@ -67,6 +71,8 @@ ALTERNATIVES = {
         lambda rng, shape: rng.standard_normal(shape) * np.array([1, 1, 1, 1, 1, 2, 4, 6]),
         [0, 0, 0, 0.8, 0.8, 0, 0, 0.8],
     ),
+    "one better by 1, t of 2.5 degrees": (lambda rng, shape: rng.standard_t(2.5, shape), [0] * 7 + [1.0]),
+    "one better by 1, lognormals": (_lognormal, [0] * 7 + [1.0]),
     "evenly apart, 1.2 in all, lognormals": (_lognormal, np.linspace(0, 1.2, N_SYSTEMS)),
     "0/1 at 5 % to 40 %": (
         lambda rng, shape: (rng.random(shape) < np.linspace(0.05, 0.4, N_SYSTEMS)).astype(float),
@@ -87,15 +93,31 @@ def drawn_families(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
         yield drawn_family(noise, rng, means, n_topics, seed=k)
 
 
+def topics_of(name):
+    """Return the number of topics of a scenario."""
+    return 100 if name.endswith("100 topics") else N_TOPICS
+
+
 def drawn_family(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
     """Return the studentised family of one simulated set, whose shuffles have a seed."""
+    return drawn_both(noise, rng, means, n_topics, seed=seed)[0]
+
+
+def drawn_both(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
+    """Return the studentised family of one simulated set, and its studentised bootstrap."""
     drawn = noise(rng, (n_topics, N_SYSTEMS))
     topics = 0 if np.isin(drawn, [0, 1]).all() else rng.standard_normal((n_topics, 1))
     scores = np.rint(1000 * (drawn + means + topics)).astype(np.int64)
     fields = {"score": scores, "items": np.ones_like(scores)}
     counts = Counts(tuple(f"s{k}" for k in range(N_SYSTEMS)), fields, n_topics)
-    [placed] = build(counts, Units.of(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)], PAIRS)
-    return Family((Member(placed.panel, 0),), ROWS[:, None, :], studentised=True)
+    units, metrics = Units.of(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)]
+    sharing = Sharing.of(counts, metrics, np.array(PAIRS))
+    families = [
+        Family((Member(placed.panel, 0),), ROWS[:, None, :], studentised=True)
+        for every_unit in (False, True)
+        for placed in sharing.panels(units, every_unit=every_unit)
+    ]
+    return families[0], StudentisedBootstrap(families[1], (n_topics,))
 
 
 def adjusted(family):
@@ -105,14 +127,25 @@ def adjusted(family):
     return np.maximum(joint_p_values(family, "max-t", tally)[0], single), single
 
 
-def by_each(family):
-    """Return p of each pair adjusted by each procedure, mapping of shape (n_pairs,)."""
+def by_each(family, bootstrap):
+    """Return p of each pair adjusted by each procedure, mapping of shape (n_pairs,).
+
+    "max-t" is what the program gives: the larger of max-T's and the studentised bootstrap's where differences are
+    skewed. "max-t alone" is not.
+    """
     tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
     relabelling = Relabelling(family.members, ROWS)
     relabelled = relabelling.tally(run=0, first=0, n_trials=N_TRIALS)
+    resampled = bootstrap.tally(run=0, first=0, n_trials=N_TRIALS)
+    alone, of_resamples = (
+        joint_p_values(family, "max-t", tally)[0],
+        joint_p_values(bootstrap, "bootstrap-t", resampled)[0],
+    )
     joint = {
-        "max-t": joint_p_values(family, "max-t", tally)[0],
+        "max-t": np.where(skewed(family), np.maximum(alone, of_resamples), alone),
+        "max-t alone": alone,
+        "bootstrap-t": of_resamples,
         "single-step-max-t": joint_p_values(family, "single-step-max-t", tally)[0],
         "max-t:raw": adjusted(replace(family, studentised=False))[0],
         "tukey": joint_p_values(relabelling, "tukey", relabelled)[0],
@@ -157,7 +190,7 @@ def really_different(name):
     return np.array([true[i] != true[j] for i, j in PAIRS])
 
 
-FAMILY_WISE = ("max-t", "single-step-max-t", "max-t:raw", "tukey", "holm", "hochberg")
+FAMILY_WISE = ("max-t", "max-t alone", "bootstrap-t", "single-step-max-t", "max-t:raw", "tukey", "holm", "hochberg")
 """What bounds the probability of any false discovery; others bound their share."""
 
 
@@ -175,8 +208,21 @@ def cases() -> list[Case]:
 
 def found_wrongly(name, rng, n_sets):
     """Say in which sets of systems of one mean each procedure finds any difference."""
-    found = [by_each(drawn_family(NULLS[name], rng, seed=int(rng.integers(2**31)))) for _ in range(n_sets)]
+    found = [
+        by_each(*drawn_both(NULLS[name], rng, n_topics=topics_of(name), seed=int(rng.integers(2**31))))
+        for _ in range(n_sets)
+    ]
     return {method: Outcome(np.array([p[method].min() <= ALPHA for p in found])) for method in found[0]}
+
+
+def covered_together(name, rng, n_sets):
+    """Say in which sets the simultaneous intervals hold all differences of systems of one mean."""
+    found = np.empty(n_sets, np.bool_)
+    for k in range(n_sets):
+        _, made = drawn_both(NULLS[name], rng, n_topics=topics_of(name), seed=int(rng.integers(2**31)))
+        reach = critical_value(made.tally(run=0, first=0, n_trials=N_TRIALS), ALPHA) * made.errors
+        found[k] = (np.abs(made.family.observed) <= reach)[made.errors > 0].all()
+    return found
 
 
 def found_among_others(name, methods, rng, n_sets):
@@ -202,5 +248,5 @@ def found_rightly(name, rng, n_sets):
 def _found_in(name, rng, n_sets):
     """Return which pairs each procedure finds, mapping of shape (n_sets, n_pairs)."""
     noise, means = ALTERNATIVES[name]
-    p = [by_each(drawn_family(noise, rng, means, seed=int(rng.integers(2**31)))) for _ in range(n_sets)]
+    p = [by_each(*drawn_both(noise, rng, means, seed=int(rng.integers(2**31)))) for _ in range(n_sets)]
     return {method: np.array([own[method] <= ALPHA for own in p]) for method in p[0]}

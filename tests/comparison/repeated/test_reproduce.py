@@ -39,6 +39,8 @@ WAYS = {
     "max-t": ("scores.csv", "--trials", "3000", "--method", "randomization"),
     "holm beside exact values": ("scores.csv", "--trials", "3000", "--adjust", "holm"),
     "tukey": ("scores.csv", "--trials", "2000", "--adjust", "tukey", "--baseline", "s1", "--method", "randomization"),
+    "bootstrap-t": ("scores.csv", "--trials", "2000", "--adjust", "bootstrap-t", "--interval", "none"),
+    "skewed": ("skewed.csv", "--trials", "2000", "--method", "randomization", "--resamples", "300"),
     "named": ("scores.csv", "--name", "a|b:c", "--trials", "1000", "--pair", "s3", "s0", "--method", "both"),
     "besag-clifford": ("scores.csv", "--stop", "besag-clifford:h=5", "--trials", "20000", "--method", "randomization"),
     "confidence": ("scores.csv", "--stop", "confidence:epsilon=0.01", "--trials", "20000", "--alpha", "0.1"),
