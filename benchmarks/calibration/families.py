@@ -127,37 +127,60 @@ def adjusted(family):
     return np.maximum(joint_p_values(family, "max-t", tally)[0], single), single
 
 
-def by_each(family, bootstrap):
-    """Return p of each pair adjusted by each procedure, mapping of shape (n_pairs,).
+def by_resamples(family, bootstrap):
+    """Return p of each pair, adjusted with and without the studentised bootstrap, mapping of shape (n_pairs,).
 
     "max-t" is what the program gives: the larger of max-T's and the studentised bootstrap's where differences are
     skewed. "max-t alone" is not.
     """
     tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
+    resampled = joint_p_values(bootstrap, "bootstrap-t", bootstrap.tally(run=0, first=0, n_trials=N_TRIALS))[0]
+    alone = joint_p_values(family, "max-t", tally)[0]
+    larger = np.where(skewed(family), np.maximum(alone, resampled), alone)
+    joint = {"max-t": larger, "max-t alone": alone, "bootstrap-t": resampled, "holm": OF_P_VALUES["holm"](single)}
+    return {name: np.maximum(p, single) for name, p in joint.items()}
+
+
+def by_each(family, bootstrap):
+    """Return p of each pair adjusted by each procedure, mapping of shape (n_pairs,)."""
+    tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
+    single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
     relabelling = Relabelling(family.members, ROWS)
     relabelled = relabelling.tally(run=0, first=0, n_trials=N_TRIALS)
-    resampled = bootstrap.tally(run=0, first=0, n_trials=N_TRIALS)
-    alone, of_resamples = (
-        joint_p_values(family, "max-t", tally)[0],
-        joint_p_values(bootstrap, "bootstrap-t", resampled)[0],
-    )
     joint = {
-        "max-t": np.where(skewed(family), np.maximum(alone, of_resamples), alone),
-        "max-t alone": alone,
-        "bootstrap-t": of_resamples,
         "single-step-max-t": joint_p_values(family, "single-step-max-t", tally)[0],
         "max-t:raw": adjusted(replace(family, studentised=False))[0],
         "tukey": joint_p_values(relabelling, "tukey", relabelled)[0],
     }
     joint |= {name: of_p(single) for name, of_p in OF_P_VALUES.items()}
-    return {name: np.maximum(p, single) for name, p in joint.items()}
+    return by_resamples(family, bootstrap) | {name: np.maximum(p, single) for name, p in joint.items()}
 
 
-def p_values(noise, n_sets, means=0.0, seed=""):
+def resampled_errors(name, n_sets):
+    """Return in what share of sets of systems of one mean each finds a difference, and simultaneous intervals hold."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    found, held = [], []
+    for _ in range(n_sets):
+        family, made = drawn_both(NULLS[name], rng, n_topics=topics_of(name), seed=int(rng.integers(2**31)))
+        found.append([p.min() <= ALPHA for p in by_resamples(family, made).values()])
+        reach = critical_value(made.tally(run=0, first=0, n_trials=N_TRIALS), ALPHA) * made.errors
+        held.append((np.abs(made.family.observed) <= reach)[made.errors > 0].all())
+    return np.mean(found, axis=0), np.mean(held)
+
+
+def resampled_power(name, n_sets):
+    """Return the share of true differences that each finds."""
+    (noise, means), real = ALTERNATIVES[name], really_different(name)
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    drawn = (drawn_both(noise, rng, means, seed=int(rng.integers(2**31))) for _ in range(n_sets))
+    return np.mean([[(p <= ALPHA)[real].mean() for p in by_resamples(*both).values()] for both in drawn], axis=0)
+
+
+def p_values(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
     """Adjusted p of each simulated set, shape (n_sets, 3 procedures, 28 pairs)."""
     found = np.empty((n_sets, len(PROCEDURES), len(PAIRS)))
-    for k, family in enumerate(drawn_families(noise, n_sets, means, seed)):
+    for k, family in enumerate(drawn_families(noise, n_sets, means, seed, n_topics)):
         found[k, 0], single = adjusted(family)
         found[k, 1], _ = adjusted(replace(family, studentised=False))
         found[k, 2] = OF_P_VALUES["holm"](single)
@@ -173,7 +196,7 @@ def errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
 
 def errors(name, n_sets):
     """Return in how many sets each procedure finds a difference of systems of one mean."""
-    return (p_values(NULLS[name], n_sets, seed=name).min(axis=2) <= 0.05).sum(axis=0)
+    return (p_values(NULLS[name], n_sets, seed=name, n_topics=topics_of(name)).min(axis=2) <= 0.05).sum(axis=0)
 
 
 def power(name, n_sets):
@@ -213,16 +236,6 @@ def found_wrongly(name, rng, n_sets):
         for _ in range(n_sets)
     ]
     return {method: Outcome(np.array([p[method].min() <= ALPHA for p in found])) for method in found[0]}
-
-
-def covered_together(name, rng, n_sets):
-    """Say in which sets the simultaneous intervals hold all differences of systems of one mean."""
-    found = np.empty(n_sets, np.bool_)
-    for k in range(n_sets):
-        _, made = drawn_both(NULLS[name], rng, n_topics=topics_of(name), seed=int(rng.integers(2**31)))
-        reach = critical_value(made.tally(run=0, first=0, n_trials=N_TRIALS), ALPHA) * made.errors
-        found[k] = (np.abs(made.family.observed) <= reach)[made.errors > 0].all()
-    return found
 
 
 def found_among_others(name, methods, rng, n_sets):

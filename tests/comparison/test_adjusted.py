@@ -237,4 +237,6 @@ def test_resamples_are_as_many_as_trials_but_no_more_than_are_soon_drawn():
     default = Asking.of(Exchange.of(plain(), Wanted(metrics=["mean"]).bind(plain()), second_run=False))
     assert n_judging(default, made) == 2**17
     assert n_judging(default, replace(made, n_units=(10_000,))) == 20_000
+    wide = replace(made.family, parts=np.repeat(made.family.parts, 1376, axis=0))
+    assert n_judging(default, replace(made, family=wide, n_units=(50,))) == 2**33 // (50 * 8256)
     assert n_judging(default, replace(made, n_units=(10**6,))) == 10_000
