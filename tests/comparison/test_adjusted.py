@@ -112,18 +112,28 @@ def test_adjustments_of_p_alone_say_that_differences_are_skewed_and_have_no_simu
 
 
 def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
-    # two noisy systems are told apart by their range, one that never varies from another is not: its swaps are few
-    rng = rng_of(4)
-    base = rng.standard_normal(40)
-    scores = {"a": base, "b": base - 0.05 + 0.15 * rng.standard_normal(40), "c": base - 2.5}
-    results = compare_all(Counts.from_scores({k: np.round(v, 2) for k, v in scores.items()}), adjust="tukey", **ASKED)
+    # c lies in the middle of a and b on every unit: relabelled, a and b are half as far apart as swapped
+    base, half = rng_of(4).standard_normal((2, 40))
+    half += 0.27 - half.mean()
+    scores = {"a": np.round(base + half, 2), "b": np.round(base - half, 2), "c": np.round(base, 2)}
+    results = compare_all(scores, adjust="tukey", method="randomization", **ASKED | {"trials": 20_000})
+    made = compare_all(scores, adjust="tukey", method="randomization", interval="none", **ASKED | {"trials": 20_000})
     for r in results:
         assert [*r.p_adjusted_by] == ["tukey", "unadjusted"]
         assert r.p_adjusted_by["unadjusted"] == r.p_value
         assert r.p_adjusted == max(r.p_adjusted_by.values())
-    raised = [r for r in results if r.p_adjusted_by["tukey"] < r.p_value]
-    notes = [note for note in results.notes if note.kind == "larger-of-two"]
-    assert len(notes) == bool(raised)
+    assert [r.p_adjusted_by for r in made] == [r.p_adjusted_by for r in results]
+    ab = results[0]
+    assert ab.p_adjusted_by["tukey"] < 0.9 * ab.p_value == 0.9 * ab.p_adjusted
+    relabelled = np.stack([base + half, base - half, base], axis=1)[
+        np.arange(40)[:, None], np.argsort(rng_of(0).random((20_000, 40, 3)), axis=2)
+    ].mean(axis=1)  # plain NumPy, other random numbers
+    share = (np.ptp(relabelled, axis=1) >= abs(ab.difference) - 1e-9).mean()
+    assert ab.p_adjusted_by["tukey"] == pytest.approx(share, abs=0.012)
+    [note] = [note for note in results.notes if note.kind == "larger-of-two"]
+    assert note.numbers["adjust"] == "tukey"
+    assert "as of a and b, where Tukey's p = 0." in note.text
+    assert {"p_tukey", "p_max_t"} <= {*results.to_frame().columns}
 
 
 def test_simultaneous_intervals_reach_as_far_as_the_largest_statistic_of_all():
