@@ -1,7 +1,7 @@
 """Make the tables of docs/statistics.md that say what families find, in simulation and in real matrices.
 
     python docs/make_families.py            # all of them
-    python docs/make_families.py matrices   # or errors, power, skewness
+    python docs/make_families.py matrices   # or errors, power, skewness, resamples
 
 Real matrices lie in ../shared/data, the simulated scenarios in benchmarks/calibration/families.py.
 """
@@ -51,14 +51,14 @@ def matrices() -> Iterator[str]:
 
 def errors() -> Iterator[str]:
     """Yield a row a scenario of equal means: how often anything is found."""
-    from benchmarks.calibration.families import N_TOPICS, NULLS, UNITS, errors_and_notes
+    from benchmarks.calibration.families import NULLS, errors_and_notes, topics_of
     from benchmarks.calibration.families import errors as found_in
 
-    yield "| 8 systems of one mean, 30 units unless said | `max-t` | `max-t:raw` | Holm | noted as skewed |"
+    yield "| 8 systems of one mean, 30 units unless said | max-T alone | `max-t:raw` | Holm | noted as skewed |"
     yield "|---|---|---|---|---|"
     for name, noise in NULLS.items():
         shares = [f"{n / N_SETS:.3f}" for n in found_in(name, N_SETS)]
-        noted = errors_and_notes(noise, N_SETS // 4, seed=name, n_topics=UNITS.get(name, N_TOPICS))[1]
+        noted = errors_and_notes(noise, N_SETS // 4, seed=name, n_topics=topics_of(name))[1]
         print(name, *shares, noted, flush=True)
         yield f"| {name} | {' | '.join(shares)} | {noted:.0%} |"
 
@@ -68,7 +68,7 @@ def power() -> Iterator[str]:
     from benchmarks.calibration.families import ALTERNATIVES
     from benchmarks.calibration.families import power as found_in
 
-    yield "| 8 systems, 30 units | `max-t` | `max-t:raw` | Holm |"
+    yield "| 8 systems, 30 units | max-T alone | `max-t:raw` | Holm |"
     yield "|---|---|---|---|"
     for name in ALTERNATIVES:
         true, false = found_in(name, N_SETS)
@@ -92,7 +92,24 @@ def skewness() -> Iterator[str]:
         yield f"| {name} | " + " | ".join(f"{wrong:.3f} ({noted:.0%})" for wrong, noted in cells) + " |"
 
 
-TABLES = {made.__name__: made for made in (matrices, errors, power, skewness)}
+def resamples() -> Iterator[str]:
+    """Yield a row a scenario: what the studentised bootstrap keeps from being found, and what it costs."""
+    from benchmarks.calibration.families import ALTERNATIVES, NULLS, resampled_errors, resampled_power
+
+    yield "| 8 systems of one mean | `max-t` | max-T alone | `bootstrap-t` | Holm | simultaneous intervals hold |"
+    yield "|---|---|---|---|---|---|"
+    for name in NULLS:
+        shares, held = resampled_errors(name, N_SETS // 2)
+        print(name, *shares, held, flush=True)
+        yield f"| {name} | {' | '.join(f'{share:.3f}' for share in (*shares, held))} |"
+    yield "| **share of true differences found** | | | | | |"
+    for name in ALTERNATIVES:
+        shares = resampled_power(name, N_SETS // 4)
+        print(name, *shares, flush=True)
+        yield f"| {name} | {' | '.join(f'{share:.3f}' for share in shares)} | |"
+
+
+TABLES = {made.__name__: made for made in (matrices, errors, power, skewness, resamples)}
 
 
 def main(names: list[str]) -> None:

@@ -183,8 +183,8 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         Level of the verdicts.
     adjust : str, optional
         "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
-        "single-step-max-t" or "tukey" over everything compared here; by default max-t for three
-        systems and more.
+        "single-step-max-t", "bootstrap-t" (step-down studentised bootstrap) or "tukey" over everything
+        compared here; by default max-t for three systems and more.
     stop : str, BesagClifford or ConfidenceSequence, optional
         End the counting of each comparison early, as a plan does: "besag-clifford" (at the h-th exceedance;
         "besag-clifford:h=20") gives p, "confidence" ("confidence:epsilon=0.01") decisions at alpha; `adjust` is then

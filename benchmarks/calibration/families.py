@@ -17,11 +17,12 @@ from benchmarks.calibration.measuring import Case, Outcome
 from sigdask.comparison.adjustment import joint_p_values
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
+from sigdask.randomization.bootstrap_t import StudentisedBootstrap, critical_value
 from sigdask.randomization.max_t import Family, family_tally
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.build import Sharing
 from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.skewed import n_skewed
+from sigdask.randomization.skewed import n_skewed, skewed
 from sigdask.randomization.tukey import Relabelling
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
@@ -68,6 +69,7 @@ NULLS = {
     "lognormals, every other one turned, 100 units": lambda rng, shape: _opposite(_lognormal(rng, shape)),
     "gammas of skewness 3, every other one turned, 100 units": lambda rng, shape: _opposite(_gamma(rng, shape, 3)),
     "one with rare large losses": _with_losses,
+    "normals, correlated": lambda rng, shape: rng.standard_normal(shape) + 2 * rng.standard_normal((shape[0], 1)),
 }
 """Systems of one mean: whatever is found is wrong."""
 
@@ -83,6 +85,8 @@ ALTERNATIVES = {
         lambda rng, shape: rng.standard_normal(shape) * np.array([1, 1, 1, 1, 1, 2, 4, 6]),
         [0, 0, 0, 0.8, 0.8, 0, 0, 0.8],
     ),
+    "one better by 1, t of 2.5 degrees": (lambda rng, shape: rng.standard_t(2.5, shape), [0] * 7 + [1.0]),
+    "one better by 1, lognormals": (_lognormal, [0] * 7 + [1.0]),
     "evenly apart, 1.2 in all, lognormals": (_lognormal, np.linspace(0, 1.2, N_SYSTEMS)),
     "0/1 at 5 % to 40 %": (
         lambda rng, shape: (rng.random(shape) < np.linspace(0.05, 0.4, N_SYSTEMS)).astype(float),
@@ -103,15 +107,31 @@ def drawn_families(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
         yield drawn_family(noise, rng, means, n_topics, seed=k)
 
 
+def topics_of(name):
+    """Return the number of topics of a scenario."""
+    return UNITS.get(name, N_TOPICS)
+
+
 def drawn_family(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
     """Return the studentised family of one simulated set, whose shuffles have a seed."""
+    return drawn_both(noise, rng, means, n_topics, seed=seed)[0]
+
+
+def drawn_both(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
+    """Return the studentised family of one simulated set, and its studentised bootstrap."""
     drawn = noise(rng, (n_topics, N_SYSTEMS))
     topics = 0 if np.isin(drawn, [0, 1]).all() else rng.standard_normal((n_topics, 1))
     scores = np.rint(1000 * (drawn + means + topics)).astype(np.int64)
     fields = {"score": scores, "items": np.ones_like(scores)}
     counts = Counts(tuple(f"s{k}" for k in range(N_SYSTEMS)), fields, n_topics)
-    [placed] = build(counts, Units.of(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)], PAIRS)
-    return Family((Member(placed.panel, 0),), ROWS[:, None, :], studentised=True)
+    units, metrics = Units.of(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)]
+    sharing = Sharing.of(counts, metrics, np.array(PAIRS))
+    families = [
+        Family((Member(placed.panel, 0),), ROWS[:, None, :], studentised=True)
+        for every_unit in (False, True)
+        for placed in sharing.panels(units, every_unit=every_unit)
+    ]
+    return families[0], StudentisedBootstrap(families[1], (n_topics,))
 
 
 def adjusted(family):
@@ -121,20 +141,54 @@ def adjusted(family):
     return np.maximum(joint_p_values(family, "max-t", tally)[0], single), single
 
 
-def by_each(family):
+def by_resamples(family, bootstrap):
+    """Return p of each pair, adjusted with and without the studentised bootstrap, mapping of shape (n_pairs,).
+
+    "max-t" is what the program gives: the larger of max-T's and the studentised bootstrap's where differences are
+    skewed. "max-t alone" is not.
+    """
+    tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
+    single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
+    resampled = joint_p_values(bootstrap, "bootstrap-t", bootstrap.tally(run=0, first=0, n_trials=N_TRIALS))[0]
+    alone = joint_p_values(family, "max-t", tally)[0]
+    larger = np.where(skewed(family), np.maximum(alone, resampled), alone)
+    joint = {"max-t": larger, "max-t alone": alone, "bootstrap-t": resampled, "holm": OF_P_VALUES["holm"](single)}
+    return {name: np.maximum(p, single) for name, p in joint.items()}
+
+
+def by_each(family, bootstrap):
     """Return p of each pair adjusted by each procedure, mapping of shape (n_pairs,)."""
     tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
     relabelling = Relabelling(family.members, ROWS)
     relabelled = relabelling.tally(run=0, first=0, n_trials=N_TRIALS)
     joint = {
-        "max-t": joint_p_values(family, "max-t", tally)[0],
         "single-step-max-t": joint_p_values(family, "single-step-max-t", tally)[0],
         "max-t:raw": adjusted(replace(family, studentised=False))[0],
         "tukey": joint_p_values(relabelling, "tukey", relabelled)[0],
     }
     joint |= {name: of_p(single) for name, of_p in OF_P_VALUES.items()}
-    return {name: np.maximum(p, single) for name, p in joint.items()}
+    return by_resamples(family, bootstrap) | {name: np.maximum(p, single) for name, p in joint.items()}
+
+
+def resampled_errors(name, n_sets):
+    """Return in what share of sets of systems of one mean each finds a difference, and simultaneous intervals hold."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    found, held = [], []
+    for _ in range(n_sets):
+        family, made = drawn_both(NULLS[name], rng, n_topics=topics_of(name), seed=int(rng.integers(2**31)))
+        found.append([p.min() <= ALPHA for p in by_resamples(family, made).values()])
+        reach = critical_value(made.tally(run=0, first=0, n_trials=N_TRIALS), ALPHA) * made.errors
+        held.append((np.abs(made.family.observed) <= reach)[made.errors > 0].all())
+    return np.mean(found, axis=0), np.mean(held)
+
+
+def resampled_power(name, n_sets):
+    """Return the share of true differences that each finds."""
+    (noise, means), real = ALTERNATIVES[name], really_different(name)
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    drawn = (drawn_both(noise, rng, means, seed=int(rng.integers(2**31))) for _ in range(n_sets))
+    return np.mean([[(p <= ALPHA)[real].mean() for p in by_resamples(*both).values()] for both in drawn], axis=0)
 
 
 def p_values(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
@@ -156,8 +210,7 @@ def errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
 
 def errors(name, n_sets):
     """Return in how many sets each procedure finds a difference of systems of one mean."""
-    found = p_values(NULLS[name], n_sets, seed=name, n_topics=UNITS.get(name, N_TOPICS))
-    return (found.min(axis=2) <= 0.05).sum(axis=0)
+    return (p_values(NULLS[name], n_sets, seed=name, n_topics=topics_of(name)).min(axis=2) <= 0.05).sum(axis=0)
 
 
 def power(name, n_sets):
@@ -174,7 +227,7 @@ def really_different(name):
     return np.array([true[i] != true[j] for i, j in PAIRS])
 
 
-FAMILY_WISE = ("max-t", "single-step-max-t", "max-t:raw", "tukey", "holm", "hochberg")
+FAMILY_WISE = ("max-t", "max-t alone", "bootstrap-t", "single-step-max-t", "max-t:raw", "tukey", "holm", "hochberg")
 """What bounds the probability of any false discovery; others bound their share."""
 
 
@@ -192,9 +245,10 @@ def cases() -> list[Case]:
 
 def found_wrongly(name, rng, n_sets):
     """Say in which sets of systems of one mean each procedure finds any difference."""
-    n_topics = UNITS.get(name, N_TOPICS)
-    drawn = (drawn_family(NULLS[name], rng, 0.0, n_topics, seed=int(rng.integers(2**31))) for _ in range(n_sets))
-    found = [by_each(family) for family in drawn]
+    found = [
+        by_each(*drawn_both(NULLS[name], rng, n_topics=topics_of(name), seed=int(rng.integers(2**31))))
+        for _ in range(n_sets)
+    ]
     return {method: Outcome(np.array([p[method].min() <= ALPHA for p in found])) for method in found[0]}
 
 
@@ -221,5 +275,5 @@ def found_rightly(name, rng, n_sets):
 def _found_in(name, rng, n_sets):
     """Return which pairs each procedure finds, mapping of shape (n_sets, n_pairs)."""
     noise, means = ALTERNATIVES[name]
-    p = [by_each(drawn_family(noise, rng, means, seed=int(rng.integers(2**31)))) for _ in range(n_sets)]
+    p = [by_each(*drawn_both(noise, rng, means, seed=int(rng.integers(2**31)))) for _ in range(n_sets)]
     return {method: np.array([own[method] <= ALPHA for own in p]) for method in p[0]}

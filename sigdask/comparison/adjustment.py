@@ -45,8 +45,11 @@ STEPPED: tuple[Adjust, ...] = ("max-t", "single-step-max-t")
 SIMULTANEOUS: tuple[Adjust, ...] = (*STEPPED, "bootstrap-t", "tukey")
 """Adjustments that have simultaneous intervals: those of p-values alone, and of raw differences, have none."""
 
-MOST_RESAMPLES, DRAWN, FEWEST = 2**17, 2 * 10**8, 10_000
-"""Resamples of a family at most; fewer where they draw more units than that in all, but not fewer than the last."""
+MOST_RESAMPLES, FEWEST = 2**17, 10_000
+"""Resamples of a family at most, and the number that it has whatever they cost."""
+
+DRAWN, MULTIPLIED = 2 * 10**8, 2**33
+"""Units drawn, and units times comparisons, beyond which there are fewer resamples: a few seconds of a core."""
 
 FEWEST_OF_INTERVALS = 2_000
 """Resamples at least where intervals alone are made of them."""
@@ -323,9 +326,9 @@ def resampled_family(asking: Asking, alternative: Alternative) -> StudentisedBoo
 
 
 def n_judging(asking: Asking, family: StudentisedBootstrap) -> int:
-    """Return how many resamples p-values are made of: as many as trials, or as many as are soon drawn."""
-    drawn = DRAWN // family.n_drawn
-    return min(int(asking.column("n_trials").max()), max(FEWEST, min(MOST_RESAMPLES, drawn)))
+    """Return how many resamples p-values are made of: as many as trials, or as many as are soon counted."""
+    soon = min(MOST_RESAMPLES, DRAWN // family.n_drawn, MULTIPLIED // (family.n_drawn * family.n_hypotheses))
+    return min(int(asking.column("n_trials").max()), max(FEWEST, soon))
 
 
 def family_of(members: Sequence[Member], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool) -> Family:

@@ -98,14 +98,15 @@ def _significant(results: Results) -> str:
         many = ", not adjusted for their number" if len(results) > 1 else ""
         return f"p at most {results.alpha:g}{many}"
     counted = f", {family.n_trials:,} {counted_as(family)}" if family.n_trials else ""
-    two = details_of(results.table).has_two
-    larger = (
-        f"; in {np.count_nonzero(two):,} of them, whose differences are skewed, the larger of that and {BOOTSTRAP_T}, "
-        f"{family.n_resamples:,} resamples"
-    )
+    n_larger, larger = int(np.count_nonzero(details_of(results.table).has_two)), ""
+    if n_larger and family.adjust != "tukey":
+        larger = (
+            f"; in {n_larger:,} of them, whose differences are skewed, the larger of that and {BOOTSTRAP_T}, "
+            f"{family.n_resamples or 0:,} resamples"
+        )
     return (
         f"adjusted p at most {results.alpha:g}, by {ADJUSTED[family.adjust]} over "
-        f"{family.n_comparisons:,} comparisons{counted}{larger if family.adjust != 'tukey' and two.any() else ''}"
+        f"{family.n_comparisons:,} comparisons{counted}{larger}"
     )
 
 

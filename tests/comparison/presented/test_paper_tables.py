@@ -64,7 +64,7 @@ def test_a_row_a_comparison_has_the_numbers_of_the_json():
     found = found_of("abc", step=0.15, interval="bootstrap", resamples=200)
     [[header, *rows]] = parsed(found.to_markdown(layout="pairs", digits=6))
     assert [text for text, _ in header] == [
-        "A", "B", "score A", "score B", "A - B", "95 % interval", "p", "adjusted p",
+        "A", "B", "score A", "score B", "A - B", "simultaneous 95 % interval", "p", "adjusted p",
     ]  # fmt: skip
     for row, r in zip(rows, found.to_dict()["results"], strict=True):
         texts = [text for text, _ in row]
@@ -72,7 +72,7 @@ def test_a_row_a_comparison_has_the_numbers_of_the_json():
         numbers = [float(text.split()[0]) for text in (*texts[2:5], *texts[6:])]
         assert texts[:2] == [r["a"], r["b"]]
         assert numbers[:3] == pytest.approx([r["score_a"], r["score_b"], r["difference"]], abs=5.1e-7)
-        assert [low, high] == pytest.approx([r["interval"]["low"], r["interval"]["high"]], abs=5.1e-7)
+        assert [low, high] == pytest.approx(r["interval_simultaneous"], abs=5.1e-7)
         for written, p in zip(numbers[3:], (r["p_value"], r["p_adjusted"]), strict=True):
             assert p <= written <= p * 1.01
         assert ("*" in texts[-1]) == (r["p_adjusted"] <= 0.05)

@@ -14,6 +14,8 @@ from sigdask.examples import yeh2000
 def folder(tmp_path):
     (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.rows()) + "\n")
     write_scores(tmp_path / "scores.csv", 4, n_items=30)
+    skewed = np.exp(np.random.default_rng(2).standard_normal((30, 4))) * [1, -1, 1, -1]  # in opposite directions
+    np.savetxt(tmp_path / "skewed.csv", skewed, fmt="%.3f", delimiter=",", header="a,b,c,d", comments="")
     return tmp_path
 
 
@@ -39,6 +41,8 @@ WAYS = {
     "max-t": ("scores.csv", "--trials", "3000", "--method", "randomization"),
     "holm beside exact values": ("scores.csv", "--trials", "3000", "--adjust", "holm"),
     "tukey": ("scores.csv", "--trials", "2000", "--adjust", "tukey", "--baseline", "s1", "--method", "randomization"),
+    "bootstrap-t": ("scores.csv", "--trials", "2000", "--adjust", "bootstrap-t", "--interval", "none"),
+    "skewed": ("skewed.csv", "--trials", "2000", "--method", "randomization", "--resamples", "300"),
     "named": ("scores.csv", "--name", "a|b:c", "--trials", "1000", "--pair", "s3", "s0", "--method", "both"),
     "besag-clifford": ("scores.csv", "--stop", "besag-clifford:h=5", "--trials", "20000", "--method", "randomization"),
     "confidence": ("scores.csv", "--stop", "confidence:epsilon=0.01", "--trials", "20000", "--alpha", "0.1"),

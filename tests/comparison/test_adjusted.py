@@ -1,0 +1,252 @@
+"""Beside adjusted p: the studentised bootstrap where differences are skewed, Tukey's own p, simultaneous intervals."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import called
+from nights import tallies_in, write_plan
+from panel_of import rng_of
+
+from sigdask import Counts, compare_all, compare_sets, run_plan
+from sigdask.comparison.adjustment import adjustment, n_judging, resampled_family
+from sigdask.comparison.exchange import Asking, Exchange
+from sigdask.comparison.found.columns import csv_parts
+from sigdask.comparison.request import Wanted
+from sigdask.comparison.table import Table
+from sigdask.plan import load_plan
+from sigdask.randomization.bootstrap_t import critical_value
+from sigdask.randomization.skewed import skewed
+from sigdask.report.terminal import render
+from sigdask.store.columns import columns_of, table_of
+
+ASKED = {"metrics": ["mean"], "trials": 2000, "second_run": False}
+
+
+def plain(n=40, seed=0, gain=0.0):
+    """Four systems of normal scores, the last better by a gain."""
+    rng = rng_of(seed)
+    return Counts.from_scores({name: np.round(rng.standard_normal(n) + gain * (name == "d"), 2) for name in "abcd"})
+
+
+def opposite(n=30, seed=1):
+    """Four systems of mean 0, lognormal, every other one turned."""
+    noise = np.exp(rng_of(seed).standard_normal((n, 4))) - np.exp(0.5)
+    scores = np.round(noise * [1, -1, 1, -1], 3)
+    return Counts.from_scores(dict(zip("abcd", scores.T, strict=True)))
+
+
+def family_of(counts, side="two-sided"):
+    return resampled_family(
+        Asking.of(Exchange.of(counts, Wanted(metrics=["mean"]).bind(counts), second_run=False)), side
+    )
+
+
+def stepped_down(made, n_trials):
+    """p of the studentised bootstrap, made monotone by hand."""
+    counts = made.tally(run=0, first=0, n_trials=n_trials).counts[: made.n_hypotheses, 0, 1]
+    p = (counts + 1) / (n_trials + 1)
+    order = np.argsort(-made.statistics, kind="stable")
+    p[order] = np.maximum.accumulate(p[order])
+    return p
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_bootstrap_t_gives_the_step_down_p_of_its_resamples(alternative):
+    data = plain(gain=0.8)
+    results = compare_all(data, adjust="bootstrap-t", alternative=alternative, **ASKED)
+    expected = np.maximum(stepped_down(family_of(data, alternative), 2000), [r.p_value for r in results])
+    assert [r.p_adjusted for r in results] == expected.tolist()
+    assert (results.family.adjust, results.family.n_trials, results.family.n_resamples) == ("bootstrap-t", 2000, 2000)
+    assert all(r.p_adjusted_by is None for r in results)
+    assert all(r.p_adjusted_interval[0] <= r.p_adjusted <= r.p_adjusted_interval[1] for r in results)
+
+
+def test_where_differences_are_skewed_p_is_the_larger_of_two():
+    data = opposite()
+    results = compare_all(data, interval="none", **ASKED)
+    made = family_of(data)
+    own = adjustment(
+        "max-t", Asking.of(Exchange.of(data, Wanted(metrics=["mean"]).bind(data), second_run=False)), "two-sided"
+    )
+    fires = skewed(own.family)
+    assert fires.any()
+    resampled = stepped_down(made, 2000)
+    for r, fired, p in zip(results, fires.tolist(), resampled.tolist(), strict=True):
+        assert (r.p_adjusted_by is not None) == fired
+        if fired:
+            assert r.p_adjusted_by["bootstrap-t"] == max(p, r.p_value)
+            assert r.p_adjusted == max(r.p_adjusted_by.values())
+        assert r.interval_simultaneous is None
+    [note] = [note for note in results.notes if note.kind == "skewed"]
+    assert note.numbers == {"n_comparisons": int(fires.sum()), "of": 6, "adjust": "max-t"}
+    assert "the larger of max-t's and that of bootstrap-t" in note.text
+    parsed = json.loads(results.to_json())
+    assert [one["p_adjusted_by"] for one in parsed["results"]] == [r.p_adjusted_by for r in results]
+    single = compare_all(data, adjust="single-step-max-t", interval="none", **ASKED)
+    assert all(one.p_adjusted >= down.p_adjusted for one, down in zip(single, results, strict=True))
+
+
+def test_where_none_is_skewed_nothing_is_resampled_and_p_is_max_t_s_alone():
+    data = plain()
+    results = compare_all(data, interval="none", **ASKED)
+    assert results.family.n_resamples is None
+    assert results.table.adjusted is None
+    with_intervals = compare_all(data, **ASKED)
+    assert with_intervals.family.n_resamples == 10_000
+    assert [r.p_adjusted for r in with_intervals] == [r.p_adjusted for r in results]
+    assert {r.test_signature for r in with_intervals} == {r.test_signature for r in results}
+
+
+@pytest.mark.parametrize("adjust", ["holm", "hochberg", "bh", "by"])
+def test_adjustments_of_p_alone_say_that_differences_are_skewed_and_have_no_simultaneous_intervals(adjust):
+    results = compare_all(opposite(), adjust=adjust, **ASKED)
+    [note] = [note for note in results.notes if note.kind == "skewed"]
+    assert "--adjust bootstrap-t" in note.text
+    assert all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results)
+    assert "unadjusted 95 % interval" in render(results)
+    assert not [note for note in compare_all(plain(), adjust=adjust, **ASKED).notes if note.kind == "skewed"]
+
+
+def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
+    # c lies in the middle of a and b on every unit: relabelled, a and b are half as far apart as swapped
+    base, half = rng_of(4).standard_normal((2, 40))
+    half += 0.27 - half.mean()
+    scores = {"a": np.round(base + half, 2), "b": np.round(base - half, 2), "c": np.round(base, 2)}
+    results = compare_all(scores, adjust="tukey", method="randomization", **ASKED | {"trials": 20_000})
+    made = compare_all(scores, adjust="tukey", method="randomization", interval="none", **ASKED | {"trials": 20_000})
+    for r in results:
+        assert [*r.p_adjusted_by] == ["tukey", "unadjusted"]
+        assert r.p_adjusted_by["unadjusted"] == r.p_value
+        assert r.p_adjusted == max(r.p_adjusted_by.values())
+    assert [r.p_adjusted_by for r in made] == [r.p_adjusted_by for r in results]
+    ab = results[0]
+    assert ab.p_adjusted_by["tukey"] < 0.9 * ab.p_value == 0.9 * ab.p_adjusted
+    relabelled = np.stack([base + half, base - half, base], axis=1)[
+        np.arange(40)[:, None], np.argsort(rng_of(0).random((20_000, 40, 3)), axis=2)
+    ].mean(axis=1)  # plain NumPy, other random numbers
+    share = (np.ptp(relabelled, axis=1) >= abs(ab.difference) - 1e-9).mean()
+    assert ab.p_adjusted_by["tukey"] == pytest.approx(share, abs=0.012)
+    [note] = [note for note in results.notes if note.kind == "larger-of-two"]
+    assert note.numbers["adjust"] == "tukey"
+    assert "as of a and b, where Tukey's p = 0." in note.text
+    assert {"p_tukey", "p_max_t"} <= {*results.to_frame().columns}
+
+
+def test_simultaneous_intervals_reach_as_far_as_the_largest_statistic_of_all():
+    data = plain(gain=0.8)
+    made = family_of(data)
+    tally = made.tally(run=0, first=0, n_trials=10_000)
+    d = np.array([data.fields["score"][:, i] - data.fields["score"][:, j] for i in range(4) for j in range(i + 1, 4)])
+    reach = critical_value(tally, 0.05) * d.std(axis=1) / np.sqrt(40)
+    results = compare_all(data, **ASKED)
+    ends = np.array([r.interval_simultaneous for r in results])
+    assert ends == pytest.approx(np.column_stack([d.mean(axis=1) - reach, d.mean(axis=1) + reach]), rel=1e-9)
+    assert all(r.interval_simultaneous[0] < r.interval.low for r in results)
+    narrower = compare_all(data, alpha=0.2, **ASKED)
+    assert all(a.interval_simultaneous[0] > b.interval_simultaneous[0] for a, b in zip(narrower, results, strict=True))
+    for side, at in (("greater", 0), ("less", 1)):
+        one_sided = np.array([r.interval_simultaneous for r in compare_all(data, alternative=side, **ASKED)])
+        assert np.isinf(one_sided[:, 1 - at]).all()
+        assert (np.abs(one_sided[:, at] - d.mean(axis=1)) < reach).all()
+    tukey = compare_all(data, adjust="tukey", **ASKED)
+    assert [r.interval_simultaneous for r in tukey] == [r.interval_simultaneous for r in results]
+
+
+def test_two_systems_or_a_pair_that_never_differs_have_no_simultaneous_interval():
+    two = compare_all({"a": [1, 2, 3, 5], "b": [2, 1, 5, 3]}, **ASKED)
+    assert two[0].interval_simultaneous is None
+    a = rng_of(0).integers(0, 9, 30)
+    results = compare_all({"a": a, "b": a, "c": a + 1, "d": a[::-1]}, adjust="bootstrap-t", **ASKED)
+    by_pair = {r.a + r.b: r for r in results}
+    for pair in ("ab", "ac", "bc"):  # equal, or apart by 1 everywhere: no unit varies
+        assert by_pair[pair].p_adjusted == 1
+        assert by_pair[pair].interval_simultaneous is None
+    assert by_pair["ad"].interval_simultaneous is not None
+
+
+def test_a_verdict_that_steps_down_beside_an_interval_of_one_step_is_named():
+    for seed in range(20):  # until one of them parts
+        results = compare_all(plain(30, seed=seed, gain=0.7), adjust="bootstrap-t", interval="bootstrap", **ASKED)
+        parts = [
+            r for r in results
+            if (r.p_adjusted <= 0.05) != (r.interval_simultaneous[0] > 0 or r.interval_simultaneous[1] < 0)
+        ]  # fmt: skip
+        notes = [note for note in results.notes if note.kind == "simultaneous-differs"]
+        assert len(notes) == bool(parts)
+        if parts:
+            break
+    assert notes[0].numbers["n_comparisons"] == len(parts)
+    assert f"{parts[0].a} and {parts[0].b}" in notes[0].text
+
+
+def test_what_stands_beside_p_is_written_everywhere(tmp_path):
+    results = compare_all(opposite(), **ASKED)
+    frame = results.to_frame()
+    rows = [*csv.DictReader(io.StringIO("".join(csv_parts([results.table]))))]
+    for r, row, low, boot in zip(
+        results, rows, frame["interval_simultaneous_low"], frame["p_bootstrap_t"], strict=True
+    ):
+        assert float(row["interval_simultaneous_low"]) == low == r.interval_simultaneous[0]
+        assert (row["p_bootstrap_t"] == "") == (r.p_adjusted_by is None) == np.isnan(boot)
+    assert "simultaneous 95 % interval" in render(results)
+    assert "simultaneous 95 % interval" in results.to_markdown(layout="pairs")
+    text = results.cite().text
+    assert (
+        "step-down studentised bootstrap of units (Romano & Wolf 2005; Westfall & Young 1993; Efron & Tibshirani 1993)"
+        in text
+    )
+    assert "Simultaneous 95 % confidence intervals" in text
+    assert "confidence intervals of differences of each comparison alone" in text
+    again = Table.of(list(results), results.alpha)
+    assert [replace(r, notes=()) for r in again.results()] == [replace(r, notes=()) for r in results]
+    kept = table_of(columns_of(results.table), results.alpha)
+    assert [r.p_adjusted_by for r in kept.results()] == [r.p_adjusted_by for r in results]
+    joined = Table.joined([results.table, compare_all(plain(), adjust="none", **ASKED).table])
+    views = [*joined.results()]
+    assert [r.interval_simultaneous for r in views[:6]] == [r.interval_simultaneous for r in results]
+    assert all(r.interval_simultaneous is None and r.p_adjusted_by is None for r in views[6:])
+
+
+def test_families_of_several_test_sets_and_subsets_are_resampled_together():
+    sets = [
+        Counts.from_scores({n: rng_of(k).integers(0, 9, 20) + (n == "c") for k, n in enumerate("abc", 3 * s)}, name=f"set{s}",
+                           groups={"genre": ["news", "web"] * 10})
+        for s in range(2)
+    ]  # fmt: skip
+    results = compare_sets(sets, adjust="bootstrap-t", by="genre", **ASKED)
+    assert results.family.n_comparisons == len(results) == 12
+    assert all(r.interval_simultaneous is not None and 0 < r.p_adjusted <= 1 for r in results)
+
+
+def test_a_night_keeps_resamples_of_families_and_counts_them_once(tmp_path):
+    plan = write_plan(
+        tmp_path / "p", sets=1, systems=4, trials=2000, more='adjust = "bootstrap-t"\ninterval = "bootstrap"'
+    )
+    plan = load_plan(plan)
+    first = run_plan(plan)
+    before = tallies_in(tmp_path / "p" / "night.sqlite")
+    again = run_plan(plan)
+    assert tallies_in(tmp_path / "p" / "night.sqlite") == before
+    [one], [two] = first.results.values(), again.results.values()
+    assert one == two
+    direct = called("compare", "set0.csv", "--adjust", "bootstrap-t", "--trials", "2000", "--seed", "3", "--name", "set0", "--interval", "bootstrap",
+                    "--method", "randomization", "-q", "--json", "-", cwd=tmp_path / "p")  # fmt: skip
+    told = json.loads(direct.stdout)["results"]
+    assert [r["p_adjusted"] for r in told] == [r.p_adjusted for r in one]
+    assert [tuple(r["interval_simultaneous"]) for r in told] == [r.interval_simultaneous for r in one]
+
+
+def test_resamples_are_as_many_as_trials_but_no_more_than_are_soon_drawn():
+    made = family_of(plain())
+    asking = Asking.of(Exchange.of(plain(), Wanted(metrics=["mean"], trials=500).bind(plain()), second_run=False))
+    assert n_judging(asking, made) == 500
+    default = Asking.of(Exchange.of(plain(), Wanted(metrics=["mean"]).bind(plain()), second_run=False))
+    assert n_judging(default, made) == 2**17
+    assert n_judging(default, replace(made, n_units=(10_000,))) == 20_000
+    wide = replace(made.family, parts=np.repeat(made.family.parts, 1376, axis=0))
+    assert n_judging(default, replace(made, family=wide, n_units=(50,))) == 2**33 // (50 * 8256)
+    assert n_judging(default, replace(made, n_units=(10**6,))) == 10_000
