@@ -17,6 +17,7 @@ from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.opened.opening import Opened
 from sigdask.comparison.presented import verdict
+from sigdask.comparison.presented.cells import score_text
 from sigdask.comparison.presented.latex import document_parts as to_latex
 from sigdask.comparison.presented.markdown import document_parts as to_markdown
 from sigdask.comparison.presented.paper import PaperTable
@@ -366,7 +367,7 @@ def _side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "nothing"
     adjusted = "" if r.p_adjusted is None else f", adjusted {p_equals(r.p_adjusted, alpha)}"
-    return f"{r.score_a:.4f} / {r.score_b:.4f}, {chance(r, alpha)}{adjusted}"
+    return f"{score_text(r.score_a)} / {score_text(r.score_b)}, {chance(r, alpha)}{adjusted}"
 
 
 def _looks(run: Run) -> Iterator[str]:

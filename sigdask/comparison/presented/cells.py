@@ -11,6 +11,9 @@ from sigdask.statistics.rounding import p_text
 MOST_LETTERS = 20
 
 
+NOISE = 1e-12
+"""Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""
+
 METHODS = {
     "bootstrap-bca": "BCa bootstrap",
     "bootstrap-percentile": "percentile bootstrap",
@@ -23,13 +26,28 @@ METHODS = {
 
 
 def score_text(score: float) -> str:
-    """Write a score with four decimals; a large one with six digits."""
-    return f"{score:.4f}" if abs(score) < 1e6 else f"{score:.6g}"
+    """Write a score with four decimals, a large one with six digits, and one that would be 0.0000 with three.
+
+    Examples
+    --------
+    >>> score_text(0.25), score_text(1e300), score_text(1e-300), score_text(0.0)
+    ('0.2500', '1e+300', '1e-300', '0.0000')
+    """
+    return format(score, _form(score))
 
 
 def signed(score: float) -> str:
     """Write a difference with its sign."""
-    return format(score, "+.4f" if abs(score) < 1e6 else "+.6g")
+    return format(score, f"+{_form(score)}")
+
+
+def _form(score: float) -> str:
+    size = abs(score)
+    return ".6g" if size >= LARGE else ".3g" if 0 < size < SMALL else ".4f"
+
+
+LARGE, SMALL = 1e6, 5e-5
+"""From which and below which scores are written in scientific notation."""
 
 
 def p_cell(p: float | None, alpha: float) -> str:
@@ -60,7 +78,9 @@ def interval_text(r: Result) -> str:
     """Write the ends of the difference's interval; nothing where there is none."""
     if r.interval is None:
         return ""
-    low, high = r.interval.low, r.interval.high
+    ends = r.interval.low, r.interval.high
+    finite = [abs(end) for end in ends if math.isfinite(end)]
+    low, high = (0.0 if abs(end) < NOISE * max(finite, default=0.0) else end for end in ends)
     return "without bound" if math.isinf(low) and math.isinf(high) else f"[{signed(low)}, {signed(high)}]"
 
 

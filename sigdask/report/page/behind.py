@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigdask.comparison.presented.cells import p_cell
+from sigdask.comparison.presented.cells import p_cell, signed
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Coded, Table
 from sigdask.report import classical
@@ -69,7 +69,7 @@ def over_sets(name: str, results: Results) -> Grid:
         Column("A", Coded.of(v.a for v in own)),
         Column("B", Coded.of(v.b for v in own)),
         Column("metric", Coded.of(v.metric for v in own), is_filter=True),
-        Column("mean A − B", Coded.of(f"{v.difference:+.4f}" for v in own), is_number=True),
+        Column("mean A − B", Coded.of(signed(v.difference) for v in own), is_number=True),
         Column("unadjusted p", Coded.of(p_cell(v.p_value, alpha) for v in own), is_number=True),
         Column("adjusted p", Coded.of(p_cell(v.p_adjusted, alpha) for v in own), is_number=True),
         Column("A above B in", Coded.of(_in_sets(v.greater_in, v.n_sets, v.p_greater, alpha) for v in own)),

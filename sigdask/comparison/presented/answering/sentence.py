@@ -36,7 +36,40 @@ def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
     if r.n_discordant == 0:
         return f"{r.a} and {r.b} are the same on {metric}: no {r.unit} differs in what it counts"
     said = _not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _two_sided
-    return f"{said(r, alpha, points, where)}; {chance(r, alpha)}"
+    return f"{said(r, alpha, points, where)}; {chance(r, alpha)}{contradiction(r, alpha)}"
+
+
+INTERVALS = {
+    "tango": "score", "bootstrap-bca": "bootstrap", "bootstrap-percentile": "bootstrap", "inversion": "inverted",
+    "normal": "normal", "conditional-exact": "conditional exact",
+}  # fmt: skip
+
+
+def contradiction(r: Result, alpha: float) -> str:
+    """Say that interval and test disagree about a difference of 0; nothing where they agree.
+
+    A one-sided test is held against the end of the interval that lies on its side.
+    """
+    decision = r.decision(alpha)
+    if r.interval is None or decision is None:
+        return ""
+    low, high = r.interval.low, r.interval.high
+    excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
+    if excludes == decision:
+        return ""
+    is_adjusted = r.p_adjusted is not None and not math.isnan(r.p_adjusted)
+    one_sided = r.alternative != "two-sided"
+    sides = "two-sided " if one_sided and r.interval.method != "conditional-exact" else ""
+    of_test = "adjusted" if is_adjusted else "exact" if r.method == "exact" else ""
+    test = " ".join(filter(None, ["one-sided" if one_sided else "", of_test, "test"]))
+    is_other = abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
+    level = f" at {alpha:g}" if is_other else ""
+    percent = f"{100 * r.interval.confidence:.4g} % " if is_other else ""
+    unadjusted = "unadjusted " if is_adjusted else ""
+    return (
+        f"; the {unadjusted}{percent}{sides}{INTERVALS[r.interval.method]} interval "
+        f"{'excludes' if excludes else 'contains'} 0, the {test} {'rejects' if decision else 'does not reject'}{level}"
+    )
 
 
 def _two_sided(r: Result, alpha: float, points: bool, where: str) -> str:
