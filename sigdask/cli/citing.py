@@ -163,8 +163,8 @@ def _number(n: int) -> str:
 
 
 def _single(one: Repeated) -> str:
-    from sigdask.comparison.presented.cells import score_text
     from sigdask.comparison.presented.words import chance
+    from sigdask.statistics.rounding import score_text
 
     now = one.now
     scores = f"{score_text(now.score_a)} and {score_text(now.score_b)}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sigdask.comparison.labelling.results import Independence, Independences
-from sigdask.comparison.presented.cells import p_cell, score_text
+from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.results import made_by
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
-from sigdask.statistics.rounding import limits_text, p_equals
+from sigdask.statistics.rounding import limits_text, p_equals, score_text
 from sigdask.writing import printable
 
 SENTENCES = 12

@@ -17,7 +17,6 @@ from sigdask.comparison.labelling.results import Independences
 from sigdask.comparison.notes import dicts, distinct, texts
 from sigdask.comparison.opened.opening import Opened
 from sigdask.comparison.presented import verdict
-from sigdask.comparison.presented.cells import score_text
 from sigdask.comparison.presented.latex import document_parts as to_latex
 from sigdask.comparison.presented.markdown import document_parts as to_markdown
 from sigdask.comparison.presented.paper import PaperTable
@@ -36,7 +35,7 @@ from sigdask.report.looked_at import counted
 from sigdask.report.page import details, plan, write_page
 from sigdask.report.page.frame import Part
 from sigdask.report.terminal import render, warnings
-from sigdask.statistics.rounding import p_equals
+from sigdask.statistics.rounding import p_equals, score_text
 from sigdask.store import Run
 from sigdask.store.views import Change, Changes, Report, Status
 from sigdask.writing import Lines, clock, duration, json_parts, plain, printable

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from sigdask.comparison.found.result import Result
-from sigdask.statistics.rounding import p_text
+from sigdask.statistics.rounding import p_text, signed
 
 MOST_LETTERS = 20
 
@@ -23,31 +23,6 @@ METHODS = {
     "normal": "normal, by the jackknife",
 }
 """Words for how intervals are had."""
-
-
-def score_text(score: float) -> str:
-    """Write a score with four decimals, a large one with six digits, and one that would be 0.0000 with three.
-
-    Examples
-    --------
-    >>> score_text(0.25), score_text(1e300), score_text(1e-300), score_text(0.0)
-    ('0.2500', '1e+300', '1e-300', '0.0000')
-    """
-    return format(score, _form(score))
-
-
-def signed(score: float) -> str:
-    """Write a difference with its sign."""
-    return format(score, f"+{_form(score)}")
-
-
-def _form(score: float) -> str:
-    size = abs(score)
-    return ".6g" if size >= LARGE else ".3g" if 0 < size < SMALL else ".4f"
-
-
-LARGE, SMALL = 1e6, 5e-5
-"""From which and below which scores are written in scientific notation."""
 
 
 def p_cell(p: float | None, alpha: float) -> str:

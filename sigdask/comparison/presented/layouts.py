@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.found.ranking import Scored, groups, is_ranked, ranking_of, scored
 from sigdask.comparison.presented.answering.amounts import LARGEST_PLAIN, in_points
-from sigdask.comparison.presented.cells import letters_text, score_text, signed
+from sigdask.comparison.presented.cells import letters_text
 from sigdask.comparison.presented.described import sentences, sources, used
 from sigdask.comparison.presented.paper import Column, PaperTable, Section
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Coded, Subset, Table, Value
 from sigdask.options import PRINTED, Layout
 from sigdask.statistics.letters import best
-from sigdask.statistics.rounding import limits_text, p_text
+from sigdask.statistics.rounding import limits_text, p_text, score_text, signed
 
 LEAST_PLAIN = 1e-9
 """Below which numbers other than 0 are written in scientific notation, whatever decimals were asked for."""

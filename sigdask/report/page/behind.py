@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigdask.comparison.presented.cells import p_cell, signed
+from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Coded, Table
 from sigdask.report import classical
 from sigdask.report.page.grids import Column, Grid
 from sigdask.statistics.letters import achieved_significance
+from sigdask.statistics.rounding import signed
 
 MOST_TESTED = 500
 """Comparisons whose classical tests are listed."""

@@ -6,8 +6,8 @@ import math
 
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.answering.amounts import amount
-from sigdask.comparison.presented.cells import confidence, how, is_bounded, score_text
-from sigdask.statistics.rounding import limits_text, p_equals
+from sigdask.comparison.presented.cells import confidence, how, is_bounded
+from sigdask.statistics.rounding import limits_text, p_equals, score_text
 
 
 def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
