@@ -103,7 +103,7 @@ def of_independences(found: Independences) -> PaperTable:
     verdicts = [one.verdict(found.alpha) for one in found]
     marks = [SIGNIFICANT if v == "significant" else UNDECIDED if v.startswith("undecided") else "" for v in verdicts]
     own = marks if found.adjust == "none" else None
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("A", [one.a for one in found], is_name=True),
         Column("B", [one.b for one in found], is_name=True),
         Column("metric", [one.metric for one in found], is_name=True),

@@ -26,7 +26,9 @@ MOST_CLOSE = 3
 EXPLAINING: frozenset[Kind] = frozenset({"exact-by-holm", "intervals-alone"})
 """Notes on all results that explain and warn of nothing: told among the details."""
 
-TELLING: frozenset[Kind] = frozenset({"zero-division", "not-reached", "undecided", "stop-unknown", "second-look"})
+TELLING: frozenset[Kind] = frozenset(
+    {"upper-bound", "zero-division", "not-reached", "undecided", "stop-unknown", "second-look"}
+)
 """Notes on single comparisons that the answer is not to be read without; others are told among the details."""
 
 
