@@ -22,6 +22,7 @@ Method = Literal["auto", "randomization", "exact", "both"]
 Adjust = Literal[
     "none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "bootstrap-t", "tukey"
 ]
+AdjustTests = Literal["none", "holm", "hochberg", "bh", "by"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
@@ -209,6 +210,13 @@ class HowPermuted(TypedDict, total=False):
 
     alternative: Annotated[Alternative, Option("Of the score; two-sided: as far from what is expected.", "greater")]
     method: Annotated[Method, Option("auto takes the exact p where it is had within seconds.", "auto")]
+    adjust: Annotated[
+        AdjustTests | None,
+        Option(
+            "Adjust p over all labellings and metrics: none, holm, hochberg, bh, by.",
+            otherwise="holm of several labellings, else none",
+        ),
+    ]
     trials: Annotated[
         int | None,
         Option("Random permutations.", otherwise="1048576", least=1, most=MOST_TRIALS, why=" (the stream has 2**48)"),

@@ -164,9 +164,11 @@ def _number(n: int) -> str:
 
 def _single(one: Repeated) -> str:
     from sigdask.comparison.presented.words import chance
+    from sigdask.statistics.rounding import score_text
 
     now = one.now
-    return f"{now.metric}, {now.a} and {now.b}: {now.score_a:.4f} and {now.score_b:.4f}; {chance(now, 0.05)}"
+    scores = f"{score_text(now.score_a)} and {score_text(now.score_b)}"
+    return f"{now.metric}, {now.a} and {now.b}: {scores}; {chance(now, 0.05)}"
 
 
 @click.command()

@@ -40,6 +40,7 @@ GROUPS = {
         click.option("--within", metavar="COLUMN", help="Permute labels within each value of a column alone."),
         option("--alternative", of=PERMUTING),
         option("--method", of=PERMUTING),
+        option("--adjust", of=PERMUTING),
         option("--trials", of=PERMUTING, type=whole, metavar="N"),
         option("--seed", of=PERMUTING, type=int),
         option("--alpha", of=PERMUTING, type=float),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 Kind = Literal[
     # of one comparison
     "identical",  # no unit differs in what the metric counts
+    "upper-bound",  # trials count as ties what scores of very unequal size do not tell apart
     "zero-division",  # a system's score is 0/0
     "not-reached",  # no trial is counted yet
     "undecided",  # the interval of p straddles alpha

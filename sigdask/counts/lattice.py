@@ -33,6 +33,12 @@ SHORT_BITS = 26
 ROUNDING = Fraction(1, 2**51)
 """Relative rounding of other numbers: one or two units in the last place."""
 
+ALL_ZERO = -1074
+"""Exponent of the smallest float, which stands for that of a system without any score but 0."""
+
+TINY = -30
+"""Exponent up to which scores beside nothing but zeros have a lattice of their own size."""
+
 _MOST_BITS = 50
 _LIMIT_BITS = 61
 _PART = 1 << 15
@@ -135,7 +141,7 @@ class Scale:
         largest = float(np.abs(values).max(initial=0.0))
         fitting = [d for d in range(MOST_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
         digits = None if rounding else _decimal_digits(values, fitting)
-        return Scale(digits, math.frexp(largest)[1], rounding)
+        return Scale(digits, math.frexp(largest)[1] if largest else ALL_ZERO, rounding)
 
 
 def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) -> Lattice:
@@ -161,7 +167,10 @@ def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) 
         if own == 0 or size + own * math.log2(10) < 54:
             return Lattice(digits=own)
     bits = min(_MOST_BITS, _LIMIT_BITS - n_items.bit_length())
-    exponent = max(max(a.exponent, b.exponent) - bits, -1074)
+    largest = max(a.exponent, b.exponent)
+    if ALL_ZERO in (a.exponent, b.exponent) and largest > TINY:
+        largest = max(largest, 0)
+    exponent = max(largest - bits, ALL_ZERO)
     rounding = math.ceil(math.ldexp(a.rounding + b.rounding, -exponent))
     return RoundedLattice(exponent=exponent, rounding=rounding) if rounding else Lattice(exponent=exponent)
 

@@ -20,6 +20,7 @@ from sigdask.options import (
     RANKED,
     READING,
     Adjust,
+    AdjustTests,
     Align,
     Alternative,
     Decimal,
@@ -198,6 +199,7 @@ class IndependenceKeys:
     within: Annotated[Text | None, Field(description="Permute labels within each value of a column alone.")] = None
     alternative: Annotated[Alternative, permuted("alternative")] = "greater"
     method: Annotated[Method, permuted("method")] = "auto"
+    adjust: Annotated[AdjustTests | None, permuted("adjust")] = None
     trials: Annotated[StrictInt | None, permuted("trials")] = None
 
 

@@ -32,7 +32,8 @@ def tested(keys: PlanKeys, folder: Path, complain: Complain) -> tuple[TestedLabe
             groups = None if own.groups is None else paths.existing(own.groups, folder)
             how = filled_permuted(
                 HowPermuted(
-                    alternative=own.alternative, method=own.method, trials=own.trials or keys.trials, seed=keys.seed,
+                    alternative=own.alternative, method=own.method, adjust=own.adjust,
+                    trials=own.trials or keys.trials, seed=keys.seed,
                     alpha=keys.alpha, second_run=keys.second_run,
                 )
             )  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sigdask.comparison.labelling.results import Independence, Independences
-from sigdask.comparison.presented.cells import p_cell, score_text
+from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.results import made_by
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
-from sigdask.statistics.rounding import limits_text, p_equals
+from sigdask.statistics.rounding import limits_text, p_equals, score_text
 from sigdask.writing import printable
 
 SENTENCES = 12
@@ -36,15 +36,21 @@ def render(found: Independences, *, width: int | None = None) -> str:
 
 
 def _table(found: Independences, width: int | None) -> str:
+    is_adjusted = found.adjust != "none"
+
+    def adjusted(one: Independence) -> list[str]:
+        return [p_cell(one.p_adjusted, found.alpha)] if is_adjusted else []
+
     rows = [
         [
             one.a, one.b, one.metric, score_text(one.score), score_text(one.expected + 0.0),
-            p_cell(one.p_value, found.alpha), _how(one),
+            p_cell(one.p_value, found.alpha), *adjusted(one), _how(one),
             one.verdict(found.alpha) + (" !" if one.disagreements() else ""),
         ]
         for one in found
     ]  # fmt: skip
-    return lay_out(["A", "B", "metric", "score", "by chance", "p", "method", ""], rows, width)
+    names = [f"adjusted ({found.adjust})"] if is_adjusted else []
+    return lay_out(["A", "B", "metric", "score", "by chance", "p", *names, "method", ""], rows, width)
 
 
 def _how(one: Independence) -> str:
@@ -61,7 +67,7 @@ def _sentences(one: Independence, alpha: float) -> Iterator[str]:
     yield printable(
         f"{one.metric}: {one.a} against {one.b}, {score_text(one.score)}, where independent labels score "
         f"{score_text(one.expected + 0.0)}; {p_equals(one.p_value, alpha)} ({known}; {SIDES[one.alternative]}; "
-        f"{one.n_items:,} item{'s' * (one.n_items > 1)}{where}): {verdict}{at}."
+        f"{one.n_items:,} item{'s' * (one.n_items > 1)}{where}){_adjusted(one, alpha)}: {verdict}{at}."
     )
     if one.exact is not None and one.method != "exact":
         yield f"    exact {p_equals(one.exact.p_lo, alpha)} ({one.exact.method})"
@@ -72,8 +78,12 @@ def _sentences(one: Independence, alpha: float) -> Iterator[str]:
         yield printable(f"    note: {warning}")
 
 
+def _adjusted(one: Independence, alpha: float) -> str:
+    return "" if one.p_adjusted is None else f", adjusted {p_equals(one.p_adjusted, alpha)}"
+
+
 def _citation(found: Independences) -> str:
     return (
         f"sigdask {made_by()}, scheme {SCHEME}, seed {found.seed}: label permutation, {found[0].alternative}, "
-        f"alpha {found.alpha:g}"
+        f"adjust {found.adjust}, alpha {found.alpha:g}"
     )

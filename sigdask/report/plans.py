@@ -35,7 +35,7 @@ from sigdask.report.looked_at import counted
 from sigdask.report.page import details, plan, write_page
 from sigdask.report.page.frame import Part
 from sigdask.report.terminal import render, warnings
-from sigdask.statistics.rounding import p_equals
+from sigdask.statistics.rounding import p_equals, score_text
 from sigdask.store import Progress, Run
 from sigdask.store.views import Change, Changes, Report, Status
 from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
@@ -378,7 +378,7 @@ def _side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "nothing"
     adjusted = "" if r.p_adjusted is None else f", adjusted {p_equals(r.p_adjusted, alpha)}"
-    return f"{r.score_a:.4f} / {r.score_b:.4f}, {chance(r, alpha)}{adjusted}"
+    return f"{score_text(r.score_a)} / {score_text(r.score_b)}, {chance(r, alpha)}{adjusted}"
 
 
 def _looks(run: Run) -> Iterator[str]:

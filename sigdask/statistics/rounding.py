@@ -13,8 +13,32 @@ UP, DOWN = "up", "down"
 TENS = 10.0 ** np.arange(20)
 """Powers of ten, all exact."""
 
+LARGE, SMALL = 1e6, 5e-5
+"""From which and below which scores are written in scientific notation."""
+
 MOST_DIGITS = 17
 """Digits that tell every float64 apart."""
+
+
+def score_text(score: float) -> str:
+    """Write a score with four decimals, a large one with six digits, and one that would be 0.0000 with three.
+
+    Examples
+    --------
+    >>> score_text(0.25), score_text(1e300), score_text(1e-300), score_text(0.0)
+    ('0.2500', '1e+300', '1e-300', '0.0000')
+    """
+    return format(score, _form(score))
+
+
+def signed(score: float) -> str:
+    """Write a difference with its sign."""
+    return format(score, f"+{_form(score)}")
+
+
+def _form(score: float) -> str:
+    size = abs(score)
+    return ".6g" if size >= LARGE else ".3g" if 0 < size < SMALL else ".4f"
 
 
 def p_text(p: float, level: float | None = None, *, digits: int = 3) -> str:

@@ -16,6 +16,7 @@ from sigdask.comparison.presented.answering.closeness import FEW, close, units_t
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import DISAGREES, Coded, Table
 from sigdask.counts import Counts
+from sigdask.report.terminal import render
 
 
 def result_of(**changes):
@@ -311,3 +312,47 @@ def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
     ranks = np.argsort(-strength)
     not_different = {k for k in range(n) if k != best and p[(a == min(k, best)) & (b == max(k, best))][0] > 0.05}
     assert found.best[0].names == (f"s{best}", *(f"s{k}" for k in ranks if k in not_different))
+
+
+ONE_SIDED = "; the 95 % two-sided score interval contains 0, the one-sided exact test rejects at 0.06"
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "how", "said"),
+    [
+        (6, 0, {}, ""),
+        (5, 0, {}, "; the score interval excludes 0, the exact test does not reject"),
+        (5, 0, {"interval": "conditional-exact"}, ""),
+        (5, 0, {"interval": "bootstrap"}, "; the bootstrap interval excludes 0, the exact test does not reject"),
+        (8, 2, {"alternative": "greater", "alpha": 0.06}, ONE_SIDED),
+        (5, 0, {"alternative": "greater", "interval": "conditional-exact"}, ""),
+        (0, 5, {"alternative": "greater"}, ""),
+    ],
+)  # fmt: skip
+def test_the_sentence_says_that_interval_and_test_disagree(wins, losses, how, said):
+    """Of 40 items; exact p of the sign test is 0.0625 of five wins and 0.0547, one-sided, of eight against two."""
+    rest = [1] * (40 - wins - losses)
+    a, b = [1] * wins + [0] * losses + rest, [0] * wins + [1] * losses + rest
+    found = compare_all({"A": a, "B": b}, **how)
+    headline = verdict.of(found).headline
+    assert ("interval" in headline) == bool(said)
+    assert headline.endswith(f"{said}.")
+
+
+def test_no_seed_is_said_to_change_an_exact_p_and_units_alone_not_where_a_seed_could_as_well():
+    a, b = [1] * 6 + [0] * 34, [0] * 40
+    exact = verdict.of(compare_all({"A": a, "B": b}))
+    assert exact.causes == ("two more units",)
+    sampled = verdict.of(compare_all({"A": a, "B": b}, method="randomization", trials=99))
+    assert sampled.causes == ("a different seed or two more units",)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_very_large_and_very_small_scores_are_written_in_scientific_notation(size):
+    found = compare_all({"A": [size, 2 * size, 1.5 * size] * 4, "B": [0.0] * 12}, interval="none")
+    power = f"{size:.0e}"[1:]
+    texts = [verdict.of(found).headline, render(found), found.to_markdown(), repr(found[0])]
+    assert all(f"1.5{power}" in text for text in texts)
+    assert rf"1.5\times10^{{{int(power[1:])}}}" in found.to_latex()
+    assert not any("0" * 20 in text or "8.88e" in text for text in texts)
+    assert f"1.5{power}" in found.to_markdown(digits=2) or f"1.50{power}" in found.to_markdown(digits=2)

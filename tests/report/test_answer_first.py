@@ -44,9 +44,9 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_call
     places(
         text,
         "ranking by mean; systems that share a letter are not significantly different\n",
-        "close calls, which another seed or two units could turn\n",
+        "borderline results (a different seed or two more units could change the verdict)\n",
         f"{n} comparisons: {found.n_significant} significant at 0.05, {n - found.n_significant} not significant (p "
-        f"adjusted by max-t); {n_close} close calls, the {CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
+        f"adjusted by max-t); {n_close} borderline results, the {CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
         "checks: second run ",
         "sigdask ",
     )

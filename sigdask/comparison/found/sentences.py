@@ -105,7 +105,7 @@ def _upper_bound(table: Table) -> Said:
     for row in np.flatnonzero((table.step < 0) & (table.n_trials > 0) & ~table.enumerated).tolist():
         text = (
             f"p by trials is an upper bound: some differences are smaller than {-table.step[row]:.2g}, to which sums "
-            "with such large scores can be told apart, and trials count what may tie as a tie"
+            "with such large scores can be distinguished, and trials count what may tie as a tie"
         )
         yield row, Note("upper-bound", text, {"step": -float(table.step[row])})
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sigdask.statistics.rounding import limits_text, p_equals, p_text
+from sigdask.statistics.rounding import limits_text, p_equals, p_text, score_text, signed
 
 if TYPE_CHECKING:
     from sigdask.comparison.found.result import Result
@@ -74,7 +74,7 @@ def _columns(found: Sequence[Result], alpha: float) -> dict[str, list[str]]:
 
 
 def _score(score: float, sign: str = "") -> str:
-    return format(score, f"{sign}.4f" if abs(score) < 1e6 else f"{sign}.6g")
+    return signed(score) if sign else score_text(score)
 
 
 def _p(p: float | None, alpha: float) -> str:

@@ -61,7 +61,7 @@ def are_constant(panel: Panel) -> NDArray[np.bool_]:
     found = panel.n_discordant == 0
     for m in np.flatnonzero(panel.linear):
         found[:, m] |= _are_constant(panel, int(m))
-    return found
+    return np.asarray(found)
 
 
 def _are_constant(panel: Panel, m: int) -> NDArray[np.bool_]:

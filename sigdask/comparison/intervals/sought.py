@@ -40,7 +40,7 @@ NO_SUM = "what is scored is a set brought together over units, no sum of them, w
 CONSTANT = "every unit has the same difference, so nothing shows how much differences vary"
 NO_ITEM_DIFFERS = "no item differs, and the interval is conditional on how many do"
 NOT_BINARY = "the conditional exact interval is of scores of 0 and 1 of single items"
-COARSE = "scores are of so unequal size that sums of the small ones cannot be told apart beside the large ones"
+COARSE = "scores are of so unequal size that sums of the small ones cannot be distinguished beside the large ones"
 NO_MEAN = "the test can be inverted for means alone: what a shift of the difference does to other scores is not known"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -21,7 +21,7 @@ from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
-from sigdask.options import HowPermuted, filled_permuted
+from sigdask.options import AdjustTests, HowPermuted, filled_permuted
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import Permuted
 from sigdask.randomization.panels.sums import DEFAULT_TRIALS
@@ -30,6 +30,7 @@ from sigdask.statistics import bounds, crosscheck
 from sigdask.statistics.bounds import trials_to_decide
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.matchings import Numbers
+from sigdask.statistics.multiplicity import OF_P_VALUES
 
 
 def independence(
@@ -108,6 +109,9 @@ def independence_all(
         to expect.
     method : {"auto", "randomization", "exact", "both"}
         auto: all arrangements, by their agreements, where that takes no more than seconds; else random permutations.
+    adjust : {"holm", "hochberg", "bh", "by", "none"}, optional
+        How p is adjusted for the number of tests; by default Holm's procedure over all labellings and metrics where
+        there are several labellings, else none.
     trials : int, optional
         Random permutations; 1,048,576 by default.
     seed, alpha, second_run, cluster, workers, progress, blocks_per_task
@@ -194,7 +198,8 @@ class Asked:
             self._judged(s, m, tallies if (s, m) in sampled else (), len(sampled))
             for s, m in np.ndindex(len(self.scores), len(self.metrics))
         )
-        return Independences(found, self.how["seed"], self.how["alpha"], self.counts.notices)
+        adjust = self.how["adjust"] or ("holm" if len(self.scores) > 1 else "none")
+        return Independences(_adjusted(found, adjust), self.how["seed"], self.how["alpha"], self.counts.notices, adjust)
 
     def _judged(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
         score, exact = self.scores[s][m], self.exact.get((s, m))
@@ -244,6 +249,23 @@ class Asked:
             more = "more trials than can be run" if needed is None else f"about {needed:,} trials"
             return [f"undecided at {alpha:g}: {more} would decide"]
         return []
+
+
+def _adjusted(found: tuple[Independence, ...], adjust: AdjustTests) -> tuple[Independence, ...]:
+    """Return tests with p and the ends of its interval adjusted over all of them."""
+    if adjust == "none":
+        return found
+    columns = [[one.p_value, *one.p_interval] for one in found]
+    p, low, high = (OF_P_VALUES[adjust](column).tolist() for column in zip(*columns, strict=True))
+    return tuple(
+        replace(
+            one,
+            warnings=tuple(f"unadjusted p {w}" if w.startswith("undecided") else w for w in one.warnings),
+            p_adjusted=own,
+            p_adjusted_interval=(least, most),
+        )
+        for one, own, least, most in zip(found, p, low, high, strict=True)
+    )
 
 
 def _run(counted: Sequence[int], n_trials: int | None) -> SecondRun | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from sigdask.comparison.found.result import Exact, SecondRun
 from sigdask.comparison.results import made_by
+from sigdask.options import AdjustTests
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.rounding import p_equals
@@ -55,6 +56,10 @@ class Independence:
         Cross-checks and their verdicts.
     warnings : tuple of str
         Remarks on this test.
+    p_adjusted : float or None
+        Over all tests of the call; None where p was not adjusted.
+    p_adjusted_interval : tuple of float or None
+        The ends of `p_interval`, adjusted in the same way.
     """
 
     test_set: str
@@ -77,6 +82,8 @@ class Independence:
     exact: Exact | None = None
     checks: tuple[Check, ...] = ()
     warnings: tuple[str, ...] = ()
+    p_adjusted: float | None = None
+    p_adjusted_interval: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -89,10 +96,12 @@ class Independence:
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
     def verdict(self, alpha: float) -> str:
-        """Say in words what p means at alpha."""
-        if self.p_interval[0] <= alpha < self.p_interval[1]:
+        """Say in words what p, or the adjusted p, means at alpha."""
+        low, high = self.p_adjusted_interval or self.p_interval
+        if low <= alpha < high:
             return f"undecided at {alpha:g}"
-        return "significant" if self.p_value <= alpha else "not significant"
+        p = self.p_value if self.p_adjusted is None else self.p_adjusted
+        return "significant" if p <= alpha else "not significant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +118,15 @@ class Independences(Sequence[Independence]):
         Level of the verdicts.
     warnings : tuple of str
         Remarks on the whole.
+    adjust : {"none", "holm", "hochberg", "bh", "by"}
+        How p was adjusted over all tests.
     """
 
     found: tuple[Independence, ...]
     seed: int
     alpha: float
     warnings: tuple[str, ...] = ()
+    adjust: AdjustTests = "none"
 
     @overload
     def __getitem__(self, index: int) -> Independence: ...
@@ -157,7 +169,7 @@ class Independences(Sequence[Independence]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, as values of Python."""
-        around = {"sigdask": made_by(), "scheme": SCHEME, "seed": self.seed, "alpha": self.alpha}
+        around = {"sigdask": made_by(), "scheme": SCHEME, "seed": self.seed, "alpha": self.alpha, "adjust": self.adjust}
         return {**around, "warnings": list(self.warnings), "results": [plain(asdict(one)) for one in self.found]}
 
     def json_parts(self) -> Iterator[str]:

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 
 from sigdask.comparison.found.result import Result
-from sigdask.statistics.rounding import p_text
+from sigdask.statistics.rounding import p_text, signed
 
 MOST_LETTERS = 20
 
+
+NOISE = 1e-12
+"""Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""
 
 METHODS = {
     "bootstrap-bca": "BCa bootstrap",
@@ -20,16 +23,6 @@ METHODS = {
     "normal": "normal, by the jackknife",
 }
 """Words for how intervals are had."""
-
-
-def score_text(score: float) -> str:
-    """Write a score with four decimals; a large one with six digits."""
-    return f"{score:.4f}" if abs(score) < 1e6 else f"{score:.6g}"
-
-
-def signed(score: float) -> str:
-    """Write a difference with its sign."""
-    return format(score, "+.4f" if abs(score) < 1e6 else "+.6g")
 
 
 def p_cell(p: float | None, alpha: float) -> str:
@@ -63,6 +56,8 @@ def interval_text(r: Result) -> str:
 
 def ends_of(low: float, high: float) -> str:
     """Write the ends of an interval."""
+    finite = [abs(end) for end in (low, high) if math.isfinite(end)]
+    low, high = (0.0 if abs(end) < NOISE * max(finite, default=0.0) else end for end in (low, high))
     return "without bound" if math.isinf(low) and math.isinf(high) else f"[{signed(low)}, {signed(high)}]"
 
 

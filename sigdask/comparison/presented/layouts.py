@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,15 +11,18 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Scored, groups, is_ranked, ranking_of, scored
-from sigdask.comparison.presented.answering.amounts import in_points
-from sigdask.comparison.presented.cells import letters_text, score_text, signed
+from sigdask.comparison.presented.answering.amounts import LARGEST_PLAIN, in_points
+from sigdask.comparison.presented.cells import letters_text
 from sigdask.comparison.presented.described import sentences, sources, used
 from sigdask.comparison.presented.paper import Column, PaperTable, Section
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Coded, Subset, Table, Value
 from sigdask.options import PRINTED, Layout
 from sigdask.statistics.letters import best
-from sigdask.statistics.rounding import limits_text, p_text
+from sigdask.statistics.rounding import limits_text, p_text, score_text, signed
+
+LEAST_PLAIN = 1e-9
+"""Below which numbers other than 0 are written in scientific notation, whatever decimals were asked for."""
 
 NONE = "–"
 """Stands where there is no score."""
@@ -357,8 +361,13 @@ def numbers(values: NDArray[np.float64], digits: int | None, *, sign: bool = Fal
     if digits is None:
         write = signed if sign else score_text
         return [write(value) if value == value else NONE for value in values.tolist()]  # noqa: PLR0124
-    form = f"{'+' if sign else ''}.{digits}f"
-    return [format(value, form) if value == value else NONE for value in values.tolist()]  # noqa: PLR0124
+    plus = "+" if sign else ""
+    return [NONE if math.isnan(v) else format(v, f"{plus}.{digits}{_notation(v)}") for v in values.tolist()]
+
+
+def _notation(value: float) -> str:
+    """Return how a number is written with so many decimals: very large and very small ones in scientific notation."""
+    return "f" if value == 0 or LEAST_PLAIN <= abs(value) < LARGEST_PLAIN else "e"
 
 
 def p_texts(p: NDArray[np.float64], alpha: float) -> list[str]:

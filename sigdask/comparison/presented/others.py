@@ -91,18 +91,29 @@ def _by_average(found: Evaluation) -> Iterator[PaperTable]:
     yield PaperTable(title, (Section("", columns),), legend, method, cited)
 
 
+ADJUSTING = {
+    "holm": "Holm's procedure", "hochberg": "Hochberg's procedure", "bh": "the procedure of Benjamini and Hochberg",
+    "by": "the procedure of Benjamini and Yekutieli",
+}  # fmt: skip
+SOURCES = {"holm": ("holm1979",), "hochberg": ("hochberg1988",), "bh": ("benjamini1995",), "by": ("benjamini2001",)}
+
+
 def of_independences(found: Independences) -> PaperTable:
     """Return a row a test of independence."""
     verdicts = [one.verdict(found.alpha) for one in found]
     marks = [SIGNIFICANT if v == "significant" else UNDECIDED if v.startswith("undecided") else "" for v in verdicts]
-    columns = (
+    own = marks if found.adjust == "none" else None
+    columns: tuple[Column, ...] = (
         Column("A", [one.a for one in found], is_name=True),
         Column("B", [one.b for one in found], is_name=True),
         Column("metric", [one.metric for one in found], is_name=True),
         Column("score", numbers(np.array([one.score for one in found], np.float64), None)),
         Column("by chance", numbers(np.array([one.expected + 0.0 for one in found], np.float64), None)),
-        Column("p", p_texts(np.array([one.p_value for one in found], np.float64), found.alpha), marks=marks, is_p=True),
+        Column("p", p_texts(np.array([one.p_value for one in found], np.float64), found.alpha), marks=own, is_p=True),
     )
+    if found.adjust != "none":
+        adjusted = np.array([one.p_adjusted for one in found], np.float64)
+        columns = (*columns, Column("adjusted p", p_texts(adjusted, found.alpha), marks=marks, is_p=True))
     trials = [one.n_trials for one in found if one.method != "exact" and one.n_trials]
     sampled = f"; others by {max(trials):,} random permutations" if trials else ""
     n_exact = sum(one.method == "exact" for one in found)
@@ -111,8 +122,9 @@ def of_independences(found: Independences) -> PaperTable:
         f"Label permutation, {sides}; exact p of {n_exact:,} of {len(found):,} tests{sampled}.",
         f"sigdask {made_by()}, seed {found.seed}.",
     )
-    legend = (f"{SIGNIFICANT}: significant at {found.alpha:g}, not adjusted for the number of tests.",)
-    cited = ("fisher1935", "noreen1989", "sigdask")
+    how = f"p adjusted by {ADJUSTING[found.adjust]}" if found.adjust != "none" else "not adjusted"
+    legend = (f"{SIGNIFICANT}: significant at {found.alpha:g}, {how} for the number of tests.",)
+    cited = ("fisher1935", "noreen1989", *SOURCES.get(found.adjust, ()), "sigdask")
     return PaperTable("Labellings beside what chance gives.", (Section("", columns),), legend, method, cited)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.presented.answering import checked
-from sigdask.comparison.presented.answering.closeness import close
+from sigdask.comparison.presented.answering.closeness import causes, close
 from sigdask.comparison.presented.answering.contests import ALL, BASELINE, PAIR, Contests
 from sigdask.comparison.presented.answering.headline import MOST_TOLD, group, headline
 from sigdask.comparison.presented.answering.told import told
@@ -61,7 +61,9 @@ class Verdict:
     is_checked : bool
         Whether no check disagrees.
     close : int64 array
-        Rows of the table that another seed, or a few more or fewer units, could turn; the closest first.
+        Rows of the table whose verdict a different seed, or a few more or fewer units, could change; the closest first.
+    causes : tuple of str
+        Which of these, of each of them.
     n_significant, n_undecided, n_comparisons : int
         Comparisons that are significant, undecided, and all.
     is_ranking : bool
@@ -76,6 +78,7 @@ class Verdict:
     checks: str
     is_checked: bool
     close: NDArray[np.int64]
+    causes: tuple[str, ...]
     n_significant: int
     n_undecided: int
     n_comparisons: int
@@ -96,13 +99,15 @@ def of(results: Results) -> Verdict:
     is_checked = not bool(table.disagrees.any())
     answer, sentences = _answer(results)
     contests = Contests.of(table)
+    borderline = close(table)
     return Verdict(
         scope=tuple(_full(note.text) for note in results.notes if note.kind == "scope"),
         headline=_full(answer if is_checked else DOUBT + answer),
         sentences=tuple(map(_full, sentences)),
         checks=checked.line(table),
         is_checked=is_checked,
-        close=close(table),
+        close=borderline,
+        causes=tuple(causes(table, borderline)),
         n_significant=int(np.count_nonzero(decision == 1)),
         n_undecided=int(np.count_nonzero(decision == -1)),
         n_comparisons=len(table),

@@ -7,21 +7,12 @@ import math
 import numpy as np
 
 from sigdask.comparison.found.result import Beside, Result
-from sigdask.comparison.presented.cells import (
-    METHODS,
-    confidence,
-    ends_of,
-    how,
-    interval_text,
-    is_bounded,
-    score_text,
-    signed,
-)
+from sigdask.comparison.presented.cells import METHODS, confidence, ends_of, how, interval_text, is_bounded
 from sigdask.comparison.results import FamilyNote, Results, made_by
 from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.bounds import interval
-from sigdask.statistics.rounding import limits_text, p_equals
+from sigdask.statistics.rounding import limits_text, p_equals, score_text, signed
 from sigdask.writing import printable
 
 BOOTSTRAP_T = "the step-down studentised bootstrap"

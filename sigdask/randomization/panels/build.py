@@ -109,7 +109,11 @@ class Sharing:
         scales = _scales(fields, _rounding(metrics, counts), counts)
         of_scales = [_of_scales(own, pairs, counts.n_items) for own in scales.values()]
         lossy = [_lossy(fields[f], *of_scale, pairs, counts) for f, of_scale in zip(scales, of_scales, strict=True)]
-        alone = np.where(np.any(lossy, axis=0), np.arange(1, len(pairs) + 1), 0) if lossy else np.zeros(len(pairs))
+        alone = (
+            np.where(np.any(lossy, axis=0), np.arange(1, len(pairs) + 1), 0)
+            if lossy
+            else np.zeros(len(pairs), np.int64)
+        )
         numbers = numbered(of_items(counts, pairs, held), *(codes for codes, _ in of_scales), alone)
         groups = []
         for members in rows_of(numbers):
@@ -176,7 +180,7 @@ def _lossy(
     values = np.column_stack([_column(field, s, counts) for s in range(counts.n_systems)])
     size = max(MOST_NUMBERS // max(len(values), 1), 1)
     for code, lattice in enumerate(lattices):
-        rows = np.flatnonzero(codes == code) if lattice.slack else []
+        rows = np.flatnonzero((codes == code) & (lattice.slack > 0))
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
             a, b = (values[:, side] for side in pairs[some].T)

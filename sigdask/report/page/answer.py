@@ -11,7 +11,7 @@ import numpy as np
 from sigdask.comparison.presented.verdict import Verdict, of
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
-from sigdask.report.terminal.remarks import TURNED
+from sigdask.report.terminal.remarks import borderline
 
 MOST_HEADLINES, MOST_SETS = 3, 200
 """Test sets whose sentence stands in the card at once, and when it is opened."""
@@ -61,12 +61,12 @@ class Answer:
 def answer(sets: Mapping[str, Results], table: Table) -> Answer:
     """Return the card of all test sets, whose comparisons are in one table."""
     verdicts = {name: of(results) for name, results in islice(sets.items(), MOST_SETS)}
-    n_close = sum(len(own.close) for own in verdicts.values())
-    return Answer(verdicts, len(sets), [*_counts(table, n_close)])
+    causes = [cause for own in verdicts.values() for cause in own.causes]
+    return Answer(verdicts, len(sets), [*_counts(table, causes)])
 
 
 def close(sets: Mapping[str, Results], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
-    """Return the rows of all comparisons that another seed or a few more units could turn."""
+    """Return the rows of all comparisons whose verdict a different seed or a few more units could change."""
     found, before = [], 0
     for name, results in sets.items():
         if name in verdicts:
@@ -75,11 +75,11 @@ def close(sets: Mapping[str, Results], verdicts: Mapping[str, Verdict]) -> Seque
     return np.concatenate(found).tolist() if found else []
 
 
-def _counts(table: Table, n_close: int) -> Iterator[str]:
-    """Count comparisons, verdicts and those that are close."""
+def _counts(table: Table, causes: Sequence[str]) -> Iterator[str]:
+    """Count comparisons, verdicts and those that are borderline."""
     n, decision = len(table), table.decision
     kinds = {"significantly different": 1, "not significantly different": 0, "undecided": -1}
     said = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]
     yield f"{n:,} comparison{'' if n == 1 else 's'}" + (f": {', '.join(said)} at {table.alpha:g}" if said else "")
-    if n_close:
-        yield f"{n_close:,} close call{'' if n_close == 1 else 's'}, which {TURNED}"
+    if causes:
+        yield f"{len(causes):,} {borderline(causes)}"

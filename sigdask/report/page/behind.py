@@ -13,6 +13,7 @@ from sigdask.comparison.table import Coded, Table
 from sigdask.report import classical
 from sigdask.report.page.grids import Column, Grid
 from sigdask.statistics.letters import achieved_significance
+from sigdask.statistics.rounding import signed
 
 MOST_TESTED = 500
 """Comparisons whose classical tests are listed."""
@@ -69,7 +70,7 @@ def over_sets(name: str, results: Results) -> Grid:
         Column("A", Coded.of(v.a for v in own)),
         Column("B", Coded.of(v.b for v in own)),
         Column("metric", Coded.of(v.metric for v in own), is_filter=True),
-        Column("mean A − B", Coded.of(f"{v.difference:+.4f}" for v in own), is_number=True),
+        Column("mean A − B", Coded.of(signed(v.difference) for v in own), is_number=True),
         Column("unadjusted p", Coded.of(p_cell(v.p_value, alpha) for v in own), is_number=True),
         Column("adjusted p", Coded.of(p_cell(v.p_adjusted, alpha) for v in own), is_number=True),
         Column("A above B in", Coded.of(_in_sets(v.greater_in, v.n_sets, v.p_greater, alpha) for v in own)),

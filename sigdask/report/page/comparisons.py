@@ -13,21 +13,11 @@ from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import texts
-from sigdask.comparison.presented.cells import (
-    METHODS,
-    confidence,
-    ends_of,
-    how,
-    interval_text,
-    is_bounded,
-    p_cell,
-    score_text,
-    signed,
-)
+from sigdask.comparison.presented.cells import METHODS, confidence, ends_of, how, interval_text, is_bounded, p_cell
 from sigdask.comparison.presented.words import is_adjusted
 from sigdask.comparison.table import AGREES, DISAGREES, Coded, Table
 from sigdask.report.page.grids import Column, Grid, by_rows, coded, named
-from sigdask.statistics.rounding import limits_text
+from sigdask.statistics.rounding import limits_text, score_text, signed
 
 MOST_ROWS = 20_000
 """Comparisons listed; of more, those with the smallest p."""

@@ -20,12 +20,12 @@ from sigdask.comparison.opened.opening import Opened
 from sigdask.comparison.opened.runs import Convergence
 from sigdask.comparison.opened.shares import Shares
 from sigdask.comparison.opened.units import Item, Unit
-from sigdask.comparison.presented.cells import p_cell, signed
+from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.presented.words import size_text, standing
 from sigdask.comparison.table import Table
 from sigdask.report import classical
 from sigdask.report.page.frame import Part
-from sigdask.statistics.rounding import p_equals
+from sigdask.statistics.rounding import p_equals, signed
 
 SIDES = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """What is extreme under each alternative."""

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.presented.cells import p_cell, score_text, signed
+from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.table import Table
 from sigdask.report.gate import levels_text, reasons
 from sigdask.report.looked_at import counted, first, keys
 from sigdask.report.page.frame import Part
-from sigdask.statistics.rounding import low_text
+from sigdask.statistics.rounding import low_text, score_text, signed
 from sigdask.store.views import Change, Changes, Nights, Report, nights
 from sigdask.writing import clock
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from sigdask.comparison.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
-from sigdask.comparison.presented.cells import letters_text, p_cell, score_text, signed
+from sigdask.comparison.presented.cells import letters_text, p_cell
 from sigdask.comparison.table import Table
 from sigdask.statistics.letters import Ranked
+from sigdask.statistics.rounding import score_text, signed
 
 MOST_IN_MATRIX = 150
 """Systems up to which every pair is drawn."""

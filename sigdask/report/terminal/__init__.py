@@ -42,7 +42,7 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
     results : Results
         What was found.
     everything : bool
-        Show all comparisons; otherwise of a larger number the close calls, or the 40 smallest p.
+        Show all comparisons; otherwise of a larger number the borderline results, or the 40 smallest p.
     verbose : bool
         Tell of each comparison what p stands on: runs, checks, dependence; of 12 at most unless all are shown.
     width : int, optional
@@ -79,7 +79,7 @@ def answer(found: Verdict) -> str:
 
 
 def _shown(results: Results, found: Verdict, *, ranked: bool, everything: bool, verbose: bool) -> NDArray[np.int64]:
-    """Return the rows that are shown: of many that are ranked the close calls, of others those of the smallest p."""
+    """Return the rows that are shown: the borderline results of many that are ranked, else the smallest p."""
     table = results.table
     most = FEW if ranked else SHOWN
     if everything or len(table) <= most:

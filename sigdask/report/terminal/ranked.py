@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sigdask.comparison.found.ranking import Ranking
-from sigdask.comparison.presented.cells import MOST_LETTERS, letters_text, score_text
+from sigdask.comparison.presented.cells import MOST_LETTERS, letters_text
 from sigdask.comparison.presented.verdict import Verdict
 from sigdask.comparison.results import Results
 from sigdask.report.layout import lay_out
+from sigdask.statistics.rounding import score_text
 from sigdask.writing import printable
 
 SHOWN = 40

@@ -1,4 +1,4 @@
-"""What is to be known of an answer, in one place below it: checks, close calls, warnings."""
+"""What is to be known of an answer, in one place below it: checks, borderline results, warnings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import Kind, Note, distinct, without
+from sigdask.comparison.presented.answering.closeness import all_causes
 from sigdask.comparison.presented.answering.sentence import chance
 from sigdask.comparison.presented.verdict import Verdict
 from sigdask.comparison.results import Results
@@ -20,14 +21,14 @@ MOST_NOTES = 5
 """Notes on single comparisons that are told."""
 
 MOST_CLOSE = 3
-"""Close calls that are named in a line."""
-
-TURNED = "another seed or two units could turn"
+"""Borderline results that are named in a line."""
 
 EXPLAINING: frozenset[Kind] = frozenset({"exact-by-holm", "intervals-alone"})
 """Notes on all results that explain and warn of nothing: told among the details."""
 
-TELLING: frozenset[Kind] = frozenset({"zero-division", "not-reached", "undecided", "stop-unknown", "second-look"})
+TELLING: frozenset[Kind] = frozenset(
+    {"upper-bound", "zero-division", "not-reached", "undecided", "stop-unknown", "second-look"}
+)
 """Notes on single comparisons that the answer is not to be read without; others are told among the details."""
 
 
@@ -38,11 +39,11 @@ def warnings(results: Results, *, verbose: bool = False) -> list[Note]:
 
 
 def lines(results: Results, found: Verdict, shown: Sequence[Result], *, verbose: bool) -> Iterator[str]:
-    """Yield what was checked, which calls are close, and what else the answer is not to be read without."""
+    """Yield what was checked, which results are borderline, and what else the answer is not to be read without."""
     yield f"checks: {found.checks}"
     yield from _alarms(results)
     if len(shown) == len(results) and len(found.close):
-        yield printable(f"close calls, which {TURNED}: {_named(results, found)}")
+        yield printable(f"{borderline(found.causes)}: {_named(results, found)}")
     notes = [] if verbose else _notes(shown)
     yield from (printable(f"note: {text}") for text in notes[:MOST_NOTES])
     if len(notes) > MOST_NOTES:
@@ -50,14 +51,20 @@ def lines(results: Results, found: Verdict, shown: Sequence[Result], *, verbose:
 
 
 def title(found: Verdict) -> str:
-    """Return what stands above a table of close calls alone."""
-    return f"close calls, which {TURNED}" if len(found.close) else ""
+    """Return what stands above a table of borderline results alone."""
+    return borderline(found.causes) if len(found.close) else ""
+
+
+def borderline(causes: Sequence[str]) -> str:
+    """Say what borderline results are: which of a seed and units could change their verdicts."""
+    one = len(causes) == 1
+    return f"borderline result{'' if one else 's'} ({all_causes(causes)} could change the verdict)"
 
 
 def which(found: Verdict, n_shown: int) -> str:
     """Say which of many comparisons are shown, and how many of them are close."""
     n = len(found.close)
-    close = f"{n:,} close {'call' if n == 1 else 'calls'}" if n else "no close calls"
+    close = f"{n:,} borderline {'result' if n == 1 else 'results'}" if n else "no borderline results"
     if not found.is_ranking:
         return f"{close}; the {n_shown} smallest p are shown"
     return close if n_shown == n else f"{close}, the {n_shown} closest shown"
@@ -67,6 +74,8 @@ def _named(results: Results, found: Verdict) -> str:
     several = len({score.name for score in results.table.metric.values}) > 1 or len(results) == 1
     rows = found.close[:MOST_CLOSE]
     named = [_call(r, results.alpha, several=several) for r in results.table.take(rows).results()]
+    if len({*found.causes}) > 1:
+        named = [f"{text} [{cause}]" for text, cause in zip(named, found.causes, strict=False)]
     more = len(found.close) - len(named)
     return ", ".join(named) + (f" and {more:,} more" if more else "")
 

@@ -8,9 +8,9 @@ from operator import attrgetter
 
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.answering.amounts import ends_text
-from sigdask.comparison.presented.cells import how, p_cell, score_text, signed
+from sigdask.comparison.presented.cells import how, p_cell
 from sigdask.report.layout import lay_out
-from sigdask.statistics.rounding import limits_text
+from sigdask.statistics.rounding import limits_text, score_text, signed
 from sigdask.writing import printable
 
 SIGNIFICANT, UNDECIDED = "*", "?"

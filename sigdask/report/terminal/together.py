@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sigdask.comparison.presented.cells import p_cell, signed
+from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.results import ResultAcrossSets, Results
 from sigdask.report.layout import lay_out
-from sigdask.statistics.rounding import p_equals
+from sigdask.statistics.rounding import p_equals, signed
 
 SHOWN = 40
 """Verdicts that are shown unless all are asked for."""

@@ -319,7 +319,7 @@ def test_the_command_writes_json_with_keys_that_stay(files):
         *("--trials", "2000", "--seed", "3", "--json", "-"), cwd=files,
     )  # fmt: skip
     found = json.loads(done.stdout)
-    assert [*found] == ["sigdask", "scheme", "seed", "alpha", "warnings", "results"]
+    assert [*found] == ["sigdask", "scheme", "seed", "alpha", "adjust", "warnings", "results"]
     assert [one["metric"] for one in found["results"]] == ["kappa", "f1[a]"]
     first = found["results"][0]
     assert (first["a"], first["b"], first["within"], first["n_strata"], first["n_items"]) == (
@@ -352,3 +352,60 @@ def test_the_command_refuses_what_it_cannot_do(files, arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def several_labellings(n=30, seed=2):
+    rng = rng_of(seed)
+    gold = rng.choice([*"ab"], n)
+    agree = [np.where(rng.random(n) < share, gold, rng.choice([*"ab"], n)) for share in (0.6, 0.35, 0.1)]
+    return Counts.from_labels(gold, dict(zip(("one", "two", "three"), agree, strict=True)))
+
+
+@pytest.mark.parametrize(("adjust", "by"), [(None, "holm"), ("holm", "holm"), ("bh", "bh"), ("by", "by")])
+def test_p_of_several_labellings_is_adjusted_by_default(adjust, by):
+    """BH and BY against SciPy's; Holm's by its definition: the k-th smallest of m times m - k + 1, never falling."""
+    own = {} if adjust is None else {"adjust": adjust}
+    found = sigdask.independence_all(several_labellings(), metrics=["accuracy", "kappa"], **own)
+    p = np.array([one.p_value for one in found])
+    if by == "holm":
+        order = np.argsort(p)
+        wanted = np.empty(len(p))
+        wanted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    else:
+        wanted = stats.false_discovery_control(p, method=by)
+    assert [one.p_adjusted for one in found] == pytest.approx(wanted.tolist())
+    assert [one.verdict(0.05) for one in found] == ["significant" if x <= 0.05 else "not significant" for x in wanted]
+    assert found.to_dict()["adjust"] == by
+
+
+def test_p_of_one_labelling_is_not_adjusted_by_default_nor_where_that_is_not_wanted():
+    counts = several_labellings()
+    plain = sigdask.independence_all(counts, adjust="none")
+    assert {one.p_adjusted for one in plain} == {None}
+    one = sigdask.independence(["a", "b"] * 5, ["a", "b"] * 5)
+    assert (one.p_adjusted, one.verdict(0.05)) == (None, "significant")
+    with pytest.raises(InputError, match="adjust"):
+        sigdask.independence_all(counts, adjust="max-t")
+
+
+def test_a_verdict_of_an_adjusted_p_is_of_its_adjusted_interval():
+    sampled = sigdask.independence_all(several_labellings(), method="randomization", trials=2000)
+    for one in sampled:
+        low, high = one.p_adjusted_interval
+        assert low <= one.p_adjusted <= high or one.p_adjusted == pytest.approx(high)
+        assert one.p_interval[0] <= low
+        for alpha in (0.01, 0.05, 0.3):
+            assert one.verdict(alpha).startswith("undecided") == (low <= alpha < high)
+
+
+def test_the_command_says_how_p_is_adjusted(files):
+    for name in ("one", "two"):
+        (files / f"{name}.txt").write_text("a\nb\na\nb\na\na\n")
+    (files / "right.txt").write_text("a\nb\na\nb\na\nb\n")
+    told = called("independence", "one.txt", "two.txt", "right.txt", cwd=files).stdout
+    assert "adjusted (holm)" in told
+    assert "adjusted p = 0.4: not significant" in told
+    assert (
+        "adjusted"
+        not in called("independence", "one.txt", "two.txt", "right.txt", "--adjust", "none", cwd=files).stdout
+    )

@@ -56,11 +56,12 @@ def test_a_table_of_measures_has_precision_of_the_json_with_the_best_in_bold():
 def test_a_table_of_independence_has_score_chance_and_p():
     found = labellings()
     [[header, *rows]] = parsed(found.to_markdown())
-    assert [text for text, _ in header] == ["A", "B", "metric", "score", "by chance", "p"]
+    assert [text for text, _ in header] == ["A", "B", "metric", "score", "by chance", "p", "adjusted p"]
     for row, one in zip(rows, found.to_dict()["results"], strict=True):
         texts = [text for text, _ in row]
         assert texts[:5] == [one["a"], one["b"], one["metric"], f"{one['score']:.4f}", f"{one['expected']:.4f}"]
-        assert ("*" in texts[5]) == (one["p_value"] <= 0.05)
+        assert "*" not in texts[5]
+        assert ("*" in texts[6]) == (one["p_adjusted"] <= 0.05)
 
 
 def test_a_table_of_power_has_units_and_differences():

@@ -1,1 +1,1 @@
-"""What a verdict is made of: amounts, sentences of one comparison and of many, checks in a line, close calls."""
+"""What a verdict is made of: amounts, sentences of one comparison and of many, checks in a line, borderline results."""

@@ -16,6 +16,9 @@ SHARES = re.compile(
 
 MOST_DECIMALS = 10
 
+LARGEST_PLAIN = 1e16
+"""From which a number is written in scientific notation: its further digits say nothing."""
+
 
 def in_points(table: Table) -> frozenset[str]:
     """Return the metrics whose differences are told in points of 100.
@@ -49,6 +52,8 @@ def amount(difference: float, ends: tuple[float, float] | None = None, *, points
     --------
     >>> amount(0.1226, (0.019, 0.2338), points=True), amount(0.6172, points=False)
     ('12.3 points [1.9, 23.4]', '0.62')
+    >>> amount(1e300, points=False), amount(1e-300, (-1e-300, 3e-300), points=False)
+    ('1e+300', '1e-300 [-1e-300, 3e-300]')
     """
     scale = 100 if points else 1
     low, high = ends or (math.nan, math.nan)
@@ -84,7 +89,10 @@ def _end(value: float, places: int) -> str:
 
 
 def _written(value: float, places: int) -> str:
-    return f"{round(value, places) + 0.0:.{places}f}" if math.isfinite(value) else f"{value:g}"
+    is_hidden = value != 0 and places >= MOST_DECIMALS and round(value, places) == 0
+    if not math.isfinite(value) or abs(value) >= LARGEST_PLAIN or is_hidden:
+        return f"{value:.3g}"
+    return f"{round(value, places) + 0.0:.{places}f}"
 
 
 def _decimals(difference: float, width: float) -> int:

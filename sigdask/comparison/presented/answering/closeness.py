@@ -1,6 +1,8 @@
-"""Close calls: comparisons whose verdict another seed, or a few more or fewer units, could turn."""
+"""Borderline results: comparisons whose verdict a different seed, or a few more or fewer units, could change."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,32 @@ def close(table: Table) -> NDArray[np.int64]:
     units = units_to_turn(table)
     rows = np.flatnonzero(_turned_by_seed(table) | (units <= FEW))
     return rows[np.lexsort((np.nan_to_num(table.p_value[rows], nan=1.0), units[rows]))]
+
+
+SEED, UNITS = "a different seed", "two more units"
+CAUSES = (SEED, UNITS, f"{SEED} or {UNITS}")
+
+
+def causes(table: Table, rows: NDArray[np.int64]) -> list[str]:
+    """Return what could change the verdict of some borderline rows: a seed that of no exact p."""
+    some = table.take(rows)
+    by_seed, by_units = _turned_by_seed(some), units_to_turn(some) <= FEW
+    return [
+        CAUSES[2 if seed and units else 1 - seed]
+        for seed, units in zip(by_seed.tolist(), by_units.tolist(), strict=True)
+    ]
+
+
+def all_causes(found: Iterable[str]) -> str:
+    """Return what could change the verdict of some of several results.
+
+    Examples
+    --------
+    >>> all_causes(["two more units"]), all_causes(["two more units", "a different seed"])
+    ('two more units', 'a different seed or two more units')
+    """
+    distinct = set(found)
+    return distinct.pop() if len(distinct) == 1 else CAUSES[2]
 
 
 def units_to_turn(table: Table) -> NDArray[np.float64]:

@@ -7,8 +7,8 @@ import math
 from sigdask.comparison.assumptions import deciding_text, plural
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.answering.amounts import amount
-from sigdask.comparison.presented.cells import confidence, how, is_bounded, score_text
-from sigdask.statistics.rounding import limits_text, p_equals
+from sigdask.comparison.presented.cells import confidence, how, is_bounded
+from sigdask.statistics.rounding import limits_text, p_equals, score_text
 
 
 def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
@@ -37,7 +37,47 @@ def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
     if r.n_discordant == 0:
         return f"{r.a} and {r.b} do not differ on {metric}: no {r.unit} differs in what it counts"
     said = _not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _two_sided
-    return f"{said(r, alpha, points, where)}{doubt(r, alpha, points=points)}; {chance(r, alpha)}"
+    return (
+        f"{said(r, alpha, points, where)}{doubt(r, alpha, points=points)}; {chance(r, alpha)}{contradiction(r, alpha)}"
+    )
+
+
+INTERVALS = {
+    "tango": "score", "bootstrap-bca": "bootstrap", "bootstrap-percentile": "bootstrap", "inversion": "inverted",
+    "normal": "normal", "conditional-exact": "conditional exact",
+}  # fmt: skip
+
+
+def contradiction(r: Result, alpha: float) -> str:
+    """Say that interval and test disagree about a difference of 0; nothing where they agree.
+
+    A one-sided test is held against the end of the interval that lies on its side.
+    """
+    decision, together = r.decision(alpha), r.interval_simultaneous
+    if (r.interval is None and together is None) or decision is None:
+        return ""
+    low, high = together or (r.interval.low, r.interval.high)
+    excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
+    if excludes == decision:
+        return ""
+    is_adjusted = r.p_adjusted is not None and not math.isnan(r.p_adjusted)
+    of_test = "adjusted" if is_adjusted else "exact" if r.method == "exact" else ""
+    test = " ".join(filter(None, ["one-sided" if r.alternative != "two-sided" else "", of_test, "test"]))
+    is_other = together is None and abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
+    return (
+        f"; the {_shown_interval(r, is_adjusted=is_adjusted, is_other=is_other)} interval "
+        f"{'excludes' if excludes else 'contains'} 0, the {test} {'rejects' if decision else 'does not reject'}"
+        f"{f' at {alpha:g}' if is_other else ''}"
+    )
+
+
+def _shown_interval(r: Result, *, is_adjusted: bool, is_other: bool) -> str:
+    """Name the interval that a sentence shows, with its confidence where that is not of the test's level."""
+    if r.interval_simultaneous is not None or r.interval is None:
+        return "simultaneous"
+    sides = "two-sided " if r.alternative != "two-sided" and r.interval.method != "conditional-exact" else ""
+    percent = f"{100 * r.interval.confidence:.4g} % " if is_other else ""
+    return f"{'unadjusted ' if is_adjusted else ''}{percent}{sides}{INTERVALS[r.interval.method]}"
 
 
 def _two_sided(r: Result, alpha: float, points: bool, where: str) -> str:
