@@ -153,10 +153,14 @@ def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: T
     same = {*keys(store.unchanged(before.number))}
     baselines = {t.name: t.baseline for t in plan.test_sets}
     rules = {name_of(rule): rule for rule in plan.gate.rules}
-    repeats, known, history, levels, n_runs = {}, {}, {}, {}, 1
+    was = store.results_after(before.number)
+    repeats, known, gone, history, levels, n_runs = {}, {}, {}, {}, {}, 1
     for name, rule in rules.items():
         recorded = _verdict_of(before, name)
         covered = keys(found.take(rows_covered(rule, found, baselines)))
+        now = {*covered}
+        if lost := [key for key in keys(was.take(rows_covered(rule, was, baselines))) if key not in now]:
+            gone[name] = lost
         is_repeated = bool(covered) and same.issuperset(covered) and name in before.details["gate"]
         if is_repeated:
             repeats[name] = recorded.get("repeats") or before.number
@@ -175,7 +179,7 @@ def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: T
                 float(_verdict_of(run, name).get("level", level))
                 for run, level in zip(nights, unrecorded, strict=False)
             ]
-    return Evidence(history=history, levels=levels, repeats=repeats, known=known, n_runs=n_runs)
+    return Evidence(history=history, levels=levels, repeats=repeats, known=known, gone=gone, n_runs=n_runs)
 
 
 def earlier(runs: Sequence[Run], this: Run) -> dict[str, list[float]]:
