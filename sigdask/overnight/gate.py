@@ -11,7 +11,7 @@ from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError
-from sigdask.gate import Evidence, Fdr, GateVerdict, judge, name_of, rows_covered
+from sigdask.gate import Evidence, Fdr, GateVerdict, Key, judge, name_of, rows_covered
 from sigdask.gate.evidence import gather
 from sigdask.gate.margin_tests import Count
 from sigdask.overnight.notify import tell
@@ -154,7 +154,8 @@ def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: T
     baselines = {t.name: t.baseline for t in plan.test_sets}
     rules = {name_of(rule): rule for rule in plan.gate.rules}
     was = store.results_after(before.number)
-    repeats, known, gone, history, levels, n_runs = {}, {}, {}, {}, {}, 1
+    repeats, gone, history, levels, n_runs = {}, {}, {}, {}, 1
+    known: dict[tuple[str, Key], int] = {}
     for name, rule in rules.items():
         recorded = _verdict_of(before, name)
         covered = keys(found.take(rows_covered(rule, found, baselines)))
