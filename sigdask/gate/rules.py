@@ -327,7 +327,7 @@ class GateVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return {"passed": self.passed, "rules": plain(self.rules)}
+        return {"passed": self.passed, "is_new": self.is_new, "rules": plain(self.rules)}
 
     def to_json(self) -> str:
         """Return JSON text."""
