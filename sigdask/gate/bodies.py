@@ -1,7 +1,8 @@
 """What a web hook is sent: the gate's JSON, or what a template makes of it for a chat program.
 
 A template is Jinja's, in its sandbox. It has `plan` (its name), `passed`, `is_new` (a failure for outputs that had not
-failed before), `text` (the verdict in words) and `rules` (as in the gate's JSON), and makes one JSON value: `{"text": {{ text | truncate(3000) | tojson }}}`.
+failed before), `text` (the verdict in words) and `rules` (as in the gate's JSON). It makes one JSON value:
+`{"text": {{ text | truncate(3000) | tojson }}}`.
 """
 
 from __future__ import annotations
