@@ -1,7 +1,8 @@
 """What a web hook is sent: the gate's JSON, or what a template makes of it for a chat program.
 
-A template is Jinja's, in its sandbox. It has `plan` (its name), `passed`, `text` (the verdict in words) and `rules` (as
-in the gate's JSON), and makes one JSON value: `{"text": {{ text | truncate(3000) | tojson }}}`.
+A template is Jinja's, in its sandbox. It has `plan` (its name), `passed`, `is_new` (a failure for outputs that had not
+failed before), `text` (the verdict in words) and `rules` (as in the gate's JSON). It makes one JSON value:
+`{"text": {{ text | truncate(3000) | tojson }}}`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from sigdask.writing import as_json
 
 EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
     {"plan": "nightly", "passed": passed, "text": f'nightly: gate: {word}\n  "{word}" <rule>',
+     "is_new": not passed,
      "rules": [{"name": "rule", "passed": passed, "p_value": 0.5, "level": 0.05, "alarms_per_year": 1.0, "notes": [],
+                "fdr": "none", "least_level": 0.05, "repeats": None, "n_blind": 0, "n_gone": 0, "n_doubtful": 0,
                 "findings": [{"system": "new", "baseline": "base", "gain": 0.0, "p_value": 0.5, "passed": passed,
-                              "detectable": None, "text": word}]}]}
+                              "detectable": None, "level": 0.05, "since": None, "text": word}]}]}
     for passed, word in ((True, "passed"), (False, "FAILED"))
 )  # fmt: skip
 """Verdicts that a template must be able to write."""

@@ -55,14 +55,21 @@ def _verdict(rule: Rule, basis: Basis) -> RuleVerdict:
     verdict = not_worse(rule, covered, basis) if isinstance(rule, NotWorse) else within_margin(rule, covered, basis)
     baselines = basis.evidence.baselines
     absent = [key for key in basis.evidence.absent if speaks_of(rule, key, baselines.get(key[0]))]
+    if gone := basis.evidence.gone.get(verdict.name, ()):
+        note = f"judged in the run before, and not in this one: {_listed(gone)}"
+        verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(gone))
     return _without(verdict, absent) if absent else verdict
 
 
 def _without(verdict: RuleVerdict, absent: Sequence[Key]) -> RuleVerdict:
     """Say what could not be compared: of such nothing is shown, and nothing is found worse."""
-    test_set, subset, a, b, metric = absent[0]
-    where = f"{test_set}{f', {subset}' if subset is not None else ''}"
-    more = f", and {len(absent) - 1:,} more" if len(absent) > 1 else ""
-    note = f"not compared, no item in common: {a} and {b} by {metric} on {where}{more}"
+    note = f"not compared, no item in common: {_listed(absent)}"
     passed = verdict.passed and isinstance(verdict.rule, NotWorse)
     return replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=verdict.n_blind + len(absent))
+
+
+def _listed(keys: Sequence[Key]) -> str:
+    """Name the first of some comparisons, and count the others."""
+    test_set, subset, a, b, metric = keys[0]
+    where = f"{test_set}{f', {subset}' if subset is not None else ''}"
+    return f"{a} and {b} by {metric} on {where}{f', and {len(keys) - 1:,} more' if len(keys) > 1 else ''}"

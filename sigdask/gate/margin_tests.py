@@ -177,8 +177,9 @@ def _by_normal(rule: WithinMargin, r: Result, baseline: str, sd: float) -> Shown
     smallest = math.inf
     if sd and least <= rule.alpha:
         smallest = max(float(special.ndtri(1 - rule.alpha)) * sd - side * gain for side in _sides(rule))
-    few = f", from {r.n_discordant} discordant units" if r.n_discordant < FEW_UNITS else ""
-    return Shown(p, f"normal approximation{few}", None, _settled(p, smallest, rule))
+    is_few = r.n_discordant < FEW_UNITS
+    few = f", from {r.n_discordant} discordant units: p may be too small" if is_few else ""
+    return Shown(p, f"normal approximation{few}", None, _settled(p, smallest, rule), is_doubtful=is_few)
 
 
 def _by_shuffles(
@@ -196,7 +197,9 @@ def _by_shuffles(
         margins = [smallest for _, smallest, _ in sides]
         known = [m for m in margins if m is not None]
         smallest = _settled(p, max(known), rule) if len(known) == len(margins) else None
-        yield key_of(pair.result), Shown(p, f"shifted shuffle{_doubts(pair, rule)}", sides[0][2], smallest)
+        doubts = _doubts(pair, rule)
+        shown = Shown(p, f"shifted shuffle{doubts}", sides[0][2], smallest, is_doubtful=bool(doubts))
+        yield key_of(pair.result), shown
 
 
 def _one_side(

@@ -17,9 +17,7 @@ def within_margin(rule: WithinMargin, covered: Sequence[Covered], basis: Basis) 
     """Judge whether every system is shown to be within the margin."""
     findings, powers = [], []
     for c in covered:
-        shown = basis.evidence.shown.get((rule, key_of(c.result)))
-        if shown is None:
-            raise InputError(f"gate: {_aim(rule)} of {c.system} to {c.baseline} by {where(c)} was not tested")
+        shown = _shown(rule, c, basis)
         findings.append(_within(rule, c, shown, basis.spread(c.result)))
         powers.append(power_to_show(rule, shown, c.result.n_units, basis.spread(c.result)))
     known = [power for power in powers if power is not None]
@@ -32,8 +30,28 @@ def within_margin(rule: WithinMargin, covered: Sequence[Covered], basis: Basis) 
         level=rule.alpha,
         findings=failures_first(findings),
         alarms_per_year=basis.runs_per_year * (1 - power),
-        notes=tuple(_notes(power, len(known), len(powers))),
+        notes=(*_notes(power, len(known), len(powers)), *_wide(rule, covered)),
+        n_doubtful=sum(f.passed and _shown(rule, c, basis).is_doubtful for f, c in zip(findings, covered, strict=True)),
     )
+
+
+def _shown(rule: WithinMargin, c: Covered, basis: Basis) -> Shown:
+    shown = basis.evidence.shown.get((rule, key_of(c.result)))
+    if shown is None:
+        raise InputError(f"gate: {_aim(rule)} of {c.system} to {c.baseline} by {where(c)} was not tested")
+    return shown
+
+
+def _wide(rule: WithinMargin, covered: Sequence[Covered]) -> Iterator[str]:
+    """Say where a system that scores 0 would be within the margin."""
+    for c in covered:
+        baseline = c.result.score_b if c.result.b == c.baseline else c.result.score_a
+        if c.result.higher_is_better and 0 < baseline <= rule.margin:
+            yield (
+                f"the margin {rule.margin:g} is at least the score of {c.baseline}, {baseline:.4g} by {where(c)}: "
+                "a system that scores 0 would be within it"
+            )
+            return
 
 
 def _aim(rule: WithinMargin) -> str:
@@ -41,7 +59,11 @@ def _aim(rule: WithinMargin) -> str:
 
 
 def _within(rule: WithinMargin, c: Covered, shown: Shown, sd: float | None) -> Finding:
-    passed = shown.p_value <= rule.alpha
+    is_whole = shown.matched is not None and rule.margin >= shown.matched.worth
+    passed = shown.p_value <= rule.alpha and not is_whole
+    whole = (
+        "; every system is within a margin of the whole range: write it on the metric's own scale" if is_whole else ""
+    )
     of_equal = margin_of_equal(rule, shown, c.result.n_units, sd)
     kind = "equivalent" if isinstance(rule, Equivalent) else "non-inferior"
     text = (
@@ -56,11 +78,12 @@ def _within(rule: WithinMargin, c: Covered, shown: Shown, sd: float | None) -> F
         p_value=shown.p_value,
         passed=passed,
         detectable=of_equal,
-        text=f"{text}{_smallest_text(rule, shown.smallest_margin)}{_equal_text(of_equal)}",
+        text=f"{text}{whole}{_smallest_text(rule, shown.smallest_margin)}{_equal_text(of_equal)}",
         method=shown.method,
         smallest_margin=shown.smallest_margin,
         n_better=None if shown.matched is None else shown.matched.wins,
         n_worse=None if shown.matched is None else shown.matched.losses,
+        level=rule.alpha,
     )
 
 

@@ -119,6 +119,8 @@ class Shown:
         where it is not known. It is at most the rule's margin just where p is at most alpha.
     matched : Matched or None
         The items that differ, of 0/1 scores.
+    is_doubtful : bool
+        Whether p may be too small: few units differ, or rare differences are large.
     """
 
     p_value: float
@@ -126,6 +128,7 @@ class Shown:
     n_trials: int | None = None
     smallest_margin: float | None = None
     matched: Matched | None = None
+    is_doubtful: bool = False
 
 
 class Detecting(Protocol):
@@ -158,6 +161,8 @@ class Evidence:
         Rule to the earlier run with the same outputs in all of the rule's comparisons: one observation.
     known : mapping of (str, Key) to int
         Rule and comparison that failed in an earlier run, to the first such run, if its outputs have not changed since.
+    gone : mapping of str to sequence of Key
+        Rule to the comparisons that the run before judged, and that this one does not have.
     n_runs : int
         Runs of the last 365 days with new inputs, this one included.
     absent : tuple of Key
@@ -173,6 +178,7 @@ class Evidence:
     levels: Mapping[str, Sequence[float]] = field(default_factory=dict)
     repeats: Mapping[str, int] = field(default_factory=dict)
     known: Mapping[tuple[str, Key], int] = field(default_factory=dict)
+    gone: Mapping[str, Sequence[Key]] = field(default_factory=dict)
     n_runs: int = 0
     absent: tuple[Key, ...] = ()
     losses: Mapping[str, Detecting] = field(default_factory=dict)
@@ -186,6 +192,7 @@ class Evidence:
             {**self.levels, **other.levels},
             {**self.repeats, **other.repeats},
             {**self.known, **other.known},
+            {**self.gone, **other.gone},
             max(self.n_runs, other.n_runs),
             (*self.absent, *other.absent),
             {**self.losses, **other.losses},
@@ -272,6 +279,10 @@ class RuleVerdict:
         The earlier run whose observation this one repeats.
     n_blind : int
         Comparisons that could not fail, whatever happened; and those that could not be made.
+    n_gone : int
+        Comparisons that the run before judged, and that this one does not have.
+    n_doubtful : int
+        Comparisons that are shown by a p which may be too small.
     """
 
     rule: Rule
@@ -286,6 +297,8 @@ class RuleVerdict:
     least_level: float | None = None
     repeats: int | None = None
     n_blind: int = 0
+    n_gone: int = 0
+    n_doubtful: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +327,7 @@ class GateVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return {"passed": self.passed, "rules": plain(self.rules)}
+        return {"passed": self.passed, "is_new": self.is_new, "rules": plain(self.rules)}
 
     def to_json(self) -> str:
         """Return JSON text."""

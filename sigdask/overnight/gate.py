@@ -11,7 +11,7 @@ from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.engine import count_jobs
 from sigdask.errors import SigdaskError
-from sigdask.gate import Evidence, Fdr, GateVerdict, judge, name_of, rows_covered
+from sigdask.gate import Evidence, Fdr, GateVerdict, Key, judge, name_of, rows_covered
 from sigdask.gate.evidence import gather
 from sigdask.gate.margin_tests import Count
 from sigdask.overnight.notify import tell
@@ -153,10 +153,15 @@ def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: T
     same = {*keys(store.unchanged(before.number))}
     baselines = {t.name: t.baseline for t in plan.test_sets}
     rules = {name_of(rule): rule for rule in plan.gate.rules}
-    repeats, known, history, levels, n_runs = {}, {}, {}, {}, 1
+    was = store.results_after(before.number)
+    repeats, gone, history, levels, n_runs = {}, {}, {}, {}, 1
+    known: dict[tuple[str, Key], int] = {}
     for name, rule in rules.items():
         recorded = _verdict_of(before, name)
         covered = keys(found.take(rows_covered(rule, found, baselines)))
+        now = {*covered}
+        if lost := [key for key in keys(was.take(rows_covered(rule, was, baselines))) if key not in now]:
+            gone[name] = lost
         is_repeated = bool(covered) and same.issuperset(covered) and name in before.details["gate"]
         if is_repeated:
             repeats[name] = recorded.get("repeats") or before.number
@@ -175,7 +180,7 @@ def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: T
                 float(_verdict_of(run, name).get("level", level))
                 for run, level in zip(nights, unrecorded, strict=False)
             ]
-    return Evidence(history=history, levels=levels, repeats=repeats, known=known, n_runs=n_runs)
+    return Evidence(history=history, levels=levels, repeats=repeats, known=known, gone=gone, n_runs=n_runs)
 
 
 def earlier(runs: Sequence[Run], this: Run) -> dict[str, list[float]]:

@@ -224,8 +224,11 @@ class _Driver:
         self, outcome: Outcome, stop: Stop, cluster: Where, workers: int | None, progress: Progress | None
     ) -> Outcome:
         """Hold a run that counted all against the plan's gate; what that counts is kept as all else is."""
-        if self.plan.gate is None or outcome.stopped or outcome.problems or not outcome.results:
+        if self.plan.gate is None or not outcome.results:
             return outcome
+        if outcome.stopped or outcome.problems:
+            why = f"stopped by {outcome.stopped}" if outcome.stopped else "; ".join(outcome.problems)
+            return replace(outcome, unjudged=UnfinishedError(f"the gate was NOT JUDGED: {why}"))
 
         def count(jobs: Sequence[Job]) -> list[Tally]:
             ledger = Ledger(self.store, jobs)

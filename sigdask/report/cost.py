@@ -79,7 +79,8 @@ def _levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
             if c.n_gated and c.n_gated[k] and smallest > (level if rule.adjust == "plan" else least):
                 yield (
                     f"warning: {name_of(rule)} can hardly fail on {c.test_set}: with {c.n_units:,} units"
-                    f"{f' and {c.n_trials:,} trials' if c.n_trials else ''} no two-sided p is below {smallest:.2g}"
+                    f"{f' and {c.n_trials:,} trials' if c.n_trials else ''} no p is below "
+                    f"{smallest:.2g}, or half of it one-sided"
                 )
 
 

@@ -28,9 +28,22 @@ def render(verdict: GateVerdict) -> str:
 
 
 def _unseen(verdict: GateVerdict) -> str:
-    """Say beside a verdict that the gate passed how many comparisons had no chance to fail."""
-    n = sum(rule.n_blind for rule in verdict.rules)
-    return f", but {n:,} comparison{'' if n == 1 else 's'} could not fail (see the notes)" if n else ""
+    """Say what a reader must know beside a verdict that the gate passed."""
+    n_blind, n_gone, n_doubtful = (
+        sum(getattr(rule, name) for rule in verdict.rules) for name in ("n_blind", "n_gone", "n_doubtful")
+    )
+    said = [
+        *([f"{_comparisons(n_blind)} could not fail"] if n_blind else []),
+        *([f"{_comparisons(n_gone)} of the run before {'is' if n_gone == 1 else 'are'} gone"] if n_gone else []),
+        *([f"p of {_comparisons(n_doubtful)} may be too small"] if n_doubtful else []),
+    ]
+    repeats = {rule.repeats for rule in verdict.rules} - {None}
+    alike = f", on the outputs of run {min(filter(None, repeats))}" if len(repeats) == 1 else ""
+    return alike + (f", but {', and '.join(said)} (see the notes)" if said else "")
+
+
+def _comparisons(n: int) -> str:
+    return f"{n:,} comparison{'' if n == 1 else 's'}"
 
 
 def _why(verdict: GateVerdict) -> str:
@@ -102,6 +115,8 @@ def _recorded(rule: RuleVerdict) -> dict[str, Any]:
         "fdr": rule.fdr,
         "repeats": rule.repeats,
         "n_blind": rule.n_blind,
+        "n_gone": rule.n_gone,
+        "n_doubtful": rule.n_doubtful,
         "alarms_per_year": rule.alarms_per_year,
         "alarms": alarms(rule),
         "notes": list(rule.notes),

@@ -34,7 +34,7 @@ def weight(j: int) -> float:
     >>> round(weight(1), 4), round(weight(2), 4)
     (0.4375, 0.1443)
     """
-    return j**-EXPONENT / ZETA
+    return math.pow(j, -EXPONENT) / ZETA
 
 
 def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorded: Sequence[float] = ()) -> list[float]:

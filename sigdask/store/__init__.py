@@ -169,6 +169,11 @@ class Store:
         with self.database.transaction() as connection:
             return results.results_of(results.unchanged(connection, self.plan, before), math.nan)
 
+    def results_after(self, number: int) -> Table:
+        """Return the results that held after a run."""
+        with self.database.transaction() as connection:
+            return results.results_of(results.results_at(connection, self.plan, number), math.nan)
+
     def _keys_of(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return what checksums know comparisons by."""
         numbers, keys = self._known

@@ -104,6 +104,6 @@ detectable = "simulated"
     assert [found.text for found in first.gate.rules[0].findings] == [
         found.text for found in second.gate.rules[0].findings
     ]
-    assert first.gate.rules[0].findings[0].text.endswith("(simulated)")
+    assert "with power 0.8 (simulated); " in first.gate.rules[0].findings[0].text
     assert second.n_counted == 0
     assert "none of them damaged" in called("store", "check", tmp_path / "plan.sqlite", cwd=tmp_path).stdout

@@ -16,7 +16,7 @@ from sigdask.comparison.found import schema
 from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.gate import Evidence, NotWorse, judge, name_of
+from sigdask.gate import Evidence, NonInferior, NotWorse, judge, name_of
 from sigdask.gate.evidence import gather
 from sigdask.plan import load_plan
 from sigdask.report.gate import render
@@ -315,3 +315,49 @@ def test_a_rule_keeps_its_own_alpha_unless_the_gate_says_how_many_false_alarms(t
     assert rule_of("false_alarms_per_year = 2\n" + own).false_alarms_per_year == 2
     assert rule_of('rules = [{ rule = "not-worse" }]\n').false_alarms_per_year == 4
     assert rule_of('fdr = "lond"\nrules = [{ rule = "not-worse" }]\n').false_alarms_per_year is None
+
+
+def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
+    rules = 'rules = [{ rule = "not-worse" }]\n'
+    base, new = night(3, 3)
+    both = "\n".join(f"i{k},{a},{b},{b}" for k, (a, b) in enumerate(zip(base, new, strict=True)))
+    (tmp_path / "scores.csv").write_text(f"item,base,new,other\n{both}\n")
+    assert "gate: passed\n" in run(tmp_path, rules)[1]
+    write_scores(tmp_path, 3, 3)
+    _, text = run(tmp_path)
+    assert "gate: passed, on the outputs of run 1, but 1 comparison of the run before is gone (see the notes)" in text
+    assert "note: judged in the run before, and not in this one: other and base by mean on night" in text
+    assert "gate: passed, on the outputs of run 1\n" in run(tmp_path)[1]
+
+
+def test_a_gate_that_is_not_judged_says_so(tmp_path):
+    write_scores(tmp_path, 3, 3)
+    (tmp_path / "broken.py").write_text("def broken(outputs, gold):\n    return 1 / 0\n")
+    plan = PLAN.replace('format = "wide"', 'format = "wide"\nmetrics = ["mean", "broken:broken"]').replace("9999", "20")
+    (tmp_path / "plan.toml").write_text(plan + 'rules = [{ rule = "not-worse" }]\n')
+    status, text = run(tmp_path)
+    assert status == 3
+    assert "the gate was NOT JUDGED: " in text
+
+
+def test_a_margin_of_the_whole_range_shows_nothing():
+    # margin = 5 on a scale of 0 to 1, as one who thinks of points writes it
+    [wide] = verdict_of(90, 0, rules=(NonInferior(5.0, 0.05, baseline="base"),)).rules
+    assert not wide.passed
+    assert "every system is within a margin of the whole range" in wide.findings[0].text
+    [half] = verdict_of(3, 3, rules=(NonInferior(0.9, 0.05, baseline="base"),)).rules
+    assert (
+        "the margin 0.9 is at least the score of base, 0.8 by mean on night: a system that scores 0" in half.notes[-1]
+    )
+
+
+def test_non_inferiority_from_few_units_is_doubted_in_the_first_line():
+    gold = ["x", "y"] * 20
+    new = [*gold[:-2], "y", "y"]
+    counts = Counts.from_labels(gold, {"base": gold, "new": new}, name="night")
+    results = compare_all(counts, metrics=["macro-f1"], baseline="base", second_run=False, cluster="none")
+    rules = [NonInferior(0.2, 0.05)]
+    verdict = judge(rules, results.table, gather(counts, results.table, rules, baseline="base"))
+    assert verdict.passed
+    assert "discordant units: p may be too small" in verdict.rules[0].findings[0].text
+    assert render(verdict).startswith("gate: passed, but p of 1 comparison may be too small (see the notes)")

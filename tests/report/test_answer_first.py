@@ -159,7 +159,7 @@ def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
     assert lines[0].startswith("gate: FAILED: s0 against s2 by mean on set0; s1 against s2 by mean on set0; ")
     assert next(line for line in lines if "FAILED  " in line).startswith("  FAILED  non-inferior(margin=0.01")
     again = shown("report", "night.toml", columns=120, cwd=tmp_path)
-    assert again.screen[:2] == ["gate: FAILED", "  FAILED  non-inferior(margin=0.01, alpha=0.01)"]
+    assert again.screen[:2] == ["gate: FAILED", "  FAILED  non-inferior(margin=0.01, alpha=0.01), level 0.01"]
     assert again.screen[2].startswith(
         "      ! s0 is not shown non-inferior to s2 within 0.01 by mean on set0: -0.205, p = "
     )

@@ -295,8 +295,9 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
     )
     assert why.startswith(f"    ! {HOSTILE} is significantly worse than base by mean")
     assert blank == ""
-    assert head.split()[:6] == ["run", "started", "took", "state", "gate", "comparisons"]
-    assert [row.split()[-5] for row in rows] == ["FAILED", "passed", "passed", "passed"]
+    assert head.split()[:7] == ["run", "started", "took", "state", "gate", "level", "comparisons"]
+    assert {row.split()[-5] for row in rows} == {"0.05"}
+    assert [row.split()[-6] for row in rows] == ["FAILED", "passed", "passed", "passed"]
 
 
 def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
