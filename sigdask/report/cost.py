@@ -11,7 +11,9 @@ from sigdask.writing import duration, printable
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
 
-def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: int | None = None) -> str:
+def render(
+    name: str, costs: Sequence[Cost], n_threads: int | None, *, stops: bool = False, width: int | None = None
+) -> str:
     """Return the costs as text.
 
     Parameters
@@ -22,6 +24,8 @@ def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: in
         Of each test set.
     n_threads : int or None
         Over which the work is spread; None where the cluster is elsewhere.
+    stops : bool
+        Whether a rule may end counting early, so that trials and time are upper limits.
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
@@ -33,7 +37,7 @@ def render(name: str, costs: Sequence[Cost], n_threads: int | None, *, width: in
         for c in costs
     ]  # fmt: skip
     lines = [lay_out(NAMES, rows, width), *_notes(costs)]
-    return "\n".join([*lines, *_summary(name, costs, n_threads)])
+    return "\n".join([*lines, *_summary(name, costs, n_threads, stops=stops)])
 
 
 def _notes(costs: Sequence[Cost]) -> Iterator[str]:
@@ -46,15 +50,15 @@ def _trials(cost: Cost) -> str:
     return f"{cost.n_trials:,}" + (f" ({cost.n_enumerated:,} exact)" if cost.n_enumerated else "")
 
 
-def _summary(name: str, costs: Sequence[Cost], n_threads: int | None) -> Iterator[str]:
+def _summary(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops: bool) -> Iterator[str]:
     n = sum(c.n_comparisons for c in costs)
     seconds = sum(c.seconds for c in costs)
     where = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
     if n_threads is None:
         where = "one core of this machine; the plan's cluster is elsewhere"
     total = sum(c.total for c in costs)
-    time = duration(seconds / (n_threads or 1))
-    yield printable(f"{name}: {_sets(costs)}, {n:,} comparisons, {total:,} trials, about {time} on {where}")
+    time = f"{'at most' if stops else 'about'} {duration(seconds / (n_threads or 1))}"
+    yield printable(f"{name}: {_sets(costs)}, {n:,} comparisons, {total:,} trials, {time} on {where}")
     yield "(trials are summed over comparisons; what the store has already is not counted again)"
 
 
