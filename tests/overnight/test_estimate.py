@@ -58,9 +58,9 @@ def test_the_time_is_that_of_the_run(folder):
     plan = load_plan(folder / "plan.toml")
     cost = estimate(plan)[0]
     counts = plan.test_sets[0].read()
-    start = time.perf_counter()
+    start = time.process_time()
     compare_all(counts, metrics=counts.suggested, trials=4_000_000, method="randomization", cluster="none")
-    taken = time.perf_counter() - start
+    taken = time.process_time() - start
     assert cost.seconds / 4 < taken < cost.seconds * 4 + 0.5
     assert cost.n_comparisons == 3
 
