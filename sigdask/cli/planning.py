@@ -53,7 +53,8 @@ def check(plan: str | None, *, schema: bool) -> None:
     loaded = plans.load_plan(plan)
     with progress() as steps, steps.reading(_files(loaded)):
         costs = estimate(loaded, steps.extracting)
-    say(render(loaded.name, costs, n_threads(loaded), gate=loaded.gate, width=width()))
+    stops = loaded.stopping is not None
+    say(render(loaded.name, costs, n_threads(loaded), gate=loaded.gate, stops=stops, width=width()))
 
 
 @click.command()

@@ -73,6 +73,15 @@ class Ahead:
         return Ahead(total_trials(jobs), n_exact, first, first + n, each, is_sampled, n_threads)
 
     @property
+    def unit(self) -> str:
+        """What is counted, in words: trials wherever there are any, else what there is instead of them."""
+        if self.trials:
+            return "trials"
+        if self.n_exact == self.total:
+            return "parts of exact p-values"
+        return f"{'parts of exact p-values, ' if self.n_exact else ''}arrangements and resamples"
+
+    @property
     def trials(self) -> int:
         """The most random trials of a comparison; 0 where all arrangements are counted."""
         return int(self.stop[self.is_sampled].max(initial=0))

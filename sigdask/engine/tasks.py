@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -108,10 +108,11 @@ def seconds_per_trial(panel: AnyPanel) -> float:
     few = panel.manner.timed
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
-    start = time.perf_counter()
-    timed(n_trials=few)
-    return max((time.perf_counter() - start) / few, 1e-10)
+    return max(_seconds(panel, partial(timed, n_trials=few)) / few, 1e-10)
 
+
+WAITING = 0.05
+"""Share of the time on a core below which a call waits for something else."""
 
 MEASURED_LONGER = 8
 LONGER_SECONDS = 0.1
@@ -141,6 +142,16 @@ def timed_longer(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
 
 
 def _rate(panel: AnyPanel, n_trials: int) -> float:
-    start = time.perf_counter()
-    panel.tally(run=0, first=0, n_trials=n_trials)
-    return (time.perf_counter() - start) / n_trials
+    return _seconds(panel, partial(panel.tally, run=0, first=0, n_trials=n_trials)) / n_trials
+
+
+def _seconds(panel: AnyPanel, call: Callable[[], object]) -> float:
+    """Return what a call takes: of kernels the time of cores, which is that of an idle machine on a busy one, too.
+
+    What waits for something else than a core (a user's function that reads files or starts processes) is timed by the
+    clock.
+    """
+    wall, cores = time.perf_counter(), time.process_time()
+    call()
+    wall, cores = time.perf_counter() - wall, time.process_time() - cores
+    return cores if panel.manner.vectorised and cores > WAITING * wall else wall

@@ -16,7 +16,13 @@ NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons
 
 
 def render(
-    name: str, costs: Sequence[Cost], n_threads: int | None, *, gate: Gate | None = None, width: int | None = None
+    name: str,
+    costs: Sequence[Cost],
+    n_threads: int | None,
+    *,
+    gate: Gate | None = None,
+    stops: bool = False,
+    width: int | None = None,
 ) -> str:
     """Return the costs as text.
 
@@ -30,6 +36,8 @@ def render(
         Over which the work is spread; None where the cluster is elsewhere.
     gate : Gate, optional
         The plan's: the level of each rule is told.
+    stops : bool
+        Whether a rule may end counting early, so that trials and time are upper limits.
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
@@ -41,7 +49,7 @@ def render(
         for c in costs
     ]  # fmt: skip
     lines = [lay_out(NAMES, rows, width), *_notes(costs)]
-    return "\n".join([*lines, *_summary(name, costs, n_threads), *map(printable, _levels(gate, costs))])
+    return "\n".join([*lines, *_summary(name, costs, n_threads, stops=stops), *map(printable, _levels(gate, costs))])
 
 
 def _levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
@@ -94,15 +102,15 @@ def _trials(cost: Cost) -> str:
     return f"{cost.n_trials:,}" + (f" ({cost.n_enumerated:,} exact)" if cost.n_enumerated else "")
 
 
-def _summary(name: str, costs: Sequence[Cost], n_threads: int | None) -> Iterator[str]:
+def _summary(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops: bool) -> Iterator[str]:
     n = sum(c.n_comparisons for c in costs)
     seconds = sum(c.seconds for c in costs)
     where = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
     if n_threads is None:
         where = "one core of this machine; the plan's cluster is elsewhere"
     total = sum(c.total for c in costs)
-    time = duration(seconds / (n_threads or 1))
-    yield printable(f"{name}: {_sets(costs)}, {n:,} comparisons, {total:,} trials, about {time} on {where}")
+    time = f"{'at most' if stops else 'about'} {duration(seconds / (n_threads or 1))}"
+    yield printable(f"{name}: {_sets(costs)}, {n:,} comparisons, {total:,} trials, {time} on {where}")
     yield "(trials are summed over comparisons; what the store has already is not counted again)"
 
 

@@ -88,13 +88,18 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
         lines += ["", lay_out(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
         lines += ["", f"{status.have:,} of {status.wanted:,} trials ({percent(status.have, status.wanted)})"]
     if status.state == "running":
-        left = status.seconds_left
-        lines.append(
-            f"{status.rate:,.0f} trials a second; {'time left unknown' if left is None else duration(left) + ' left'}"
-        )
+        lines.append(f"{status.rate:,.0f} trials a second; {_time_left(status)}")
     elif status.state in {"killed", "stopped", "failed"}:
         lines.append("run it again: it goes on from what is kept")
     return "\n".join(lines)
+
+
+def _time_left(status: Status) -> str:
+    """Say how long it still takes; where a rule may stop early, at most."""
+    left = status.seconds_left
+    if left is None:
+        return "time left unknown"
+    return f"{'at most' if status.run.seconds_left is None else 'about'} {duration(left)} left"
 
 
 def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -> str:

@@ -258,7 +258,11 @@ def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypa
 def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
     panel = ExactPanel(exact.Sums(np.arange(1, 60)), exact.Chosen("meet-in-the-middle", "exact", 10**12, 1, 2048))
     found = Ahead.of([Job(panel, 2048)], [1.0], 2)
-    assert announced(found) == "computing exact p-values, in 2,048 parts, takes about 17 min 4 s on 2 threads"
+    assert announced(found) == "counting 2,048 parts of exact p-values takes about 17 min 4 s on 2 threads"
+    beside = Ahead.of([Job(panel, 2048), job(512, enumerated=True)], [1.0, 1e-6], 2)
+    assert announced(beside).startswith(
+        "counting 2,560 parts of exact p-values, arrangements and resamples takes about"
+    )
     both = Ahead.of([Job(panel, 2048), job(10**6)], [1.0, 1e-6], 2)
     assert announced(both).startswith(
         "counting 1,002,048 trials, 2,048 of them parts of exact p-values, takes about 17"

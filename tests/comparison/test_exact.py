@@ -14,6 +14,7 @@ import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.comparison.exact import listing
 from sigdask.comparison.exchange import Exchange
+from sigdask.comparison.presented import verdict
 from sigdask.comparison.repeated.again import repeat
 from sigdask.comparison.repeated.recorded import read
 from sigdask.comparison.request import Wanted
@@ -457,6 +458,15 @@ def test_a_higher_limit_admits_what_a_lower_one_refuses():
     assert found.p_value == pytest.approx(compare(a, b, method="both", trials=100).p_value, rel=1e-12)
     with pytest.raises(InputError, match="raise it with --exact-limit"):
         compare(a, b, method="exact", exact_limit=seconds * 0.999)
+
+
+def test_an_exact_p_without_trials_is_no_bound_of_itself():
+    """Limits that rounding left a billionth apart are one number, and the verdict says so."""
+    found = compare_all(dict(zip("ab", reals(34), strict=True)), method="exact", interval="none")
+    assert found[0].exact.guarantee in {"exact", "certified"}
+    headline = verdict.of(found).headline
+    assert "(exact)" in headline
+    assert "bounds" not in headline
 
 
 def real_sums(n):

@@ -20,7 +20,7 @@ from sigdask.engine.tasks import partition
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.jobs import Job, total_trials
 from sigdask.randomization.panels.outputs import OutputsPanel
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
@@ -201,7 +201,7 @@ def test_auto_stays_in_the_process_when_the_work_is_short():
 def test_progress_ends_at_all_trials(jobs):
     seen = []
     count_jobs(jobs, cluster=Cluster("none"), progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1][0] == seen[-1][1] == sum(job.n_trials for job in jobs)
+    assert seen[-1][0] == seen[-1][1] == total_trials(jobs)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 

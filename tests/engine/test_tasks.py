@@ -4,7 +4,9 @@ import math
 
 import pytest
 
+from sigdask.engine import tasks
 from sigdask.engine.tasks import SHORTEST, SUSTAINED, TASKS_A_SECOND, task_seconds
+from sigdask.randomization.tallies import Manner
 
 THREADS = [1, 2, 16, 100, 1000, 4000]
 WORK = [1e-3, 1.0, 60.0, 3600.0, 1e5, 1e7, 1e9]
@@ -42,3 +44,27 @@ def test_each_thread_has_several_tasks_so_that_none_waits_long_for_the_last(n_th
 
 def test_no_task_is_shorter_than_its_own_sending():
     assert task_seconds(1e-9, 1) == SHORTEST
+
+
+class Timed:
+    """A panel that takes ten seconds of the clock and two of a core, or hardly any."""
+
+    enumerated, is_whole, shape = False, False, (1, 1)
+
+    def __init__(self, clock, cores, *, vectorised=True):
+        self.clock, self.cores, self.manner = clock, cores, Manner(vectorised=vectorised, timed=10)
+
+    def tally(self, *, n_trials, **_):
+        self.clock["wall"] += n_trials * 10.0
+        self.clock["cores"] += n_trials * self.cores
+
+
+@pytest.mark.parametrize(("cores", "vectorised", "expected"), [(2.0, True, 2.0), (0.1, True, 10.0), (2.0, False, 10.0)])
+def test_kernels_are_timed_by_what_they_take_of_a_core_and_what_waits_by_the_clock(
+    cores, vectorised, expected, monkeypatch
+):
+    clock = {"wall": 0.0, "cores": 0.0}
+    monkeypatch.setattr(tasks.time, "perf_counter", lambda: clock["wall"])
+    monkeypatch.setattr(tasks.time, "process_time", lambda: clock["cores"])
+    monkeypatch.setattr(tasks, "is_large", lambda _: False)
+    assert tasks.seconds_per_trial(Timed(clock, cores, vectorised=vectorised)) == pytest.approx(expected)

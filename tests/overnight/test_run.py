@@ -182,9 +182,9 @@ def test_breadth_first_gives_every_comparison_a_bound_before_any_has_its_last(pl
     commits = []
     commit = Store.commit
 
-    def watched(self, kept, sets=()):
+    def watched(self, kept, *more):
         commits.append([(k.run, k.first) for k in kept])
-        commit(self, kept, sets)
+        commit(self, kept, *more)
 
     monkeypatch.setattr(Store, "commit", watched)
     monkeypatch.setattr(counting, "FLUSH_SECONDS", 0.0)

@@ -254,7 +254,7 @@ class Steps:
         """Say beforehand what takes long, and what fewer trials would take."""
         if ahead.is_long:
             note(announced(ahead))
-        self._of = "parts of exact p-values" if ahead.n_exact == ahead.total else "trials"
+        self._of = ahead.unit
         if self._step.doing != "counting":
             self.counting(0, ahead.total, 0.0, ahead.seconds)
 
@@ -320,12 +320,8 @@ def _files(path: Path) -> Iterator[Path]:
 def announced(ahead: Ahead) -> str:
     """Say what counting takes, and what fewer trials would."""
     threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
-    if ahead.n_exact == ahead.total:
-        what = f"computing exact p-values, in {ahead.total:,} part{'s' * (ahead.total > 1)},"
-    else:
-        exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.n_exact else ""
-        what = f"counting {ahead.total:,} trials{exact}"
-    text = f"{what} takes about {duration(ahead.seconds)} on {threads}"
+    exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.trials and ahead.n_exact else ""
+    text = f"counting {ahead.total:,} {ahead.unit}{exact} takes about {duration(ahead.seconds)} on {threads}"
     fewer = ahead.fewer
     if fewer is None:
         return text

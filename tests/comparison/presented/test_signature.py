@@ -36,6 +36,7 @@ SIGNATURES = st.builds(
     data=st.builds(Data, HEX, HEX, HEX),
     version=WORDS,
     n_trials=st.none() | st.integers(1, 2**48),
+    exact_limit=st.none() | st.floats(0, 1e9),
     options=st.dictionaries(WORDS, WORDS, max_size=3).map(lambda own: tuple(own.items())),
     stop=st.none() | WORDS,
     h=st.none() | st.integers(1, 99),

@@ -138,7 +138,7 @@ def chance(r: Result, alpha: float) -> str:
         return f"p in {limits_text(*r.p_interval, alpha)} ({confidence(r)} interval; {how(r)})"
     if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
         return f"adjusted {p_equals(r.p_adjusted, alpha)}"
-    if is_bounded(r):
+    if is_bounded(r) and r.method != "exact":
         return f"p in {limits_text(*r.p_interval, alpha)} (bounds of the exact p)"
     return f"{p_equals(r.p_value, alpha)}{_sided(r)} ({how(r)})"
 
