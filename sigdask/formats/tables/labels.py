@@ -26,6 +26,7 @@ from sigdask.formats.tables.label_sets import (
     hint,
     holds_lists,
     opened,
+    refuse_sequences,
     separator,
     without_texts,
 )
@@ -102,6 +103,7 @@ def _one_table(table: Table, options: Options) -> Counts:
         answers = _answers(table, gold, options)
     given = {name: Factor.of(table.column(name)) for name in answers or systems}  # the text beside is no system
     predictions = _without_texts(given, right, options)
+    refuse_sequences(right)
     if (mark := separator(options, right)) is not None or are_sets([right]):
         sets = {name: as_sets(own, mark, options.mapped) for name, own in given.items()}
         predictions = {name: given[name] for name in without_texts(sets, as_sets(right, mark, options.mapped))}
@@ -162,6 +164,7 @@ def _counts(
     groups = {name: Factor.of(_group(name, first, files)) for name in options.groups}
     if first not in files[0]:
         groups |= _further_groups(first, gold, set(predictions), options)
+    refuse_sequences(gold)
     if (mark := separator(options, gold)) is not None or are_sets([gold, *predictions.values()]):
         return _of_sets(first, gold, predictions, ids, groups, mark, options, warnings)
     lines = np.asarray(first.lines)
