@@ -14,6 +14,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_map, parse_source, read
 from sigdask.formats.tagging.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
 from sigdask.metrics import find
+from sigdask.report.page import page
 from sigdask.report.terminal import render
 
 GOLD = "EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n\nPeter\tB-PER\nBlackburn\tI-PER\n\n#\tO\nParis\tB-LOC\n\n"
@@ -663,6 +664,7 @@ def test_parses_that_differ_in_heads_alone_are_told_so_before_the_answer(tmp_pat
     first, second, *_ = render(results).splitlines()
     assert first == f"{scope}."
     assert "same" not in second
+    assert f'<p class="scope">{scope}.</p>' in page({"it": results}, title="parses")
     assert results.to_dict()["notes"][0] == {"kind": "scope", "text": scope}
     chosen = read(*files[:2], gold=files[2], format="conll:column=HEAD")
     assert chosen.scope[0].startswith("Only HEAD (column 7) is scored; DEPREL (column 8) differs")
