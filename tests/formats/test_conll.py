@@ -14,6 +14,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_map, parse_source, read
 from sigdask.formats.tagging.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
 from sigdask.metrics import find
+from sigdask.report.page import page
 from sigdask.report.terminal import render
 
 GOLD = "EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n\nPeter\tB-PER\nBlackburn\tI-PER\n\n#\tO\nParis\tB-LOC\n\n"
@@ -663,6 +664,7 @@ def test_parses_that_differ_in_heads_alone_are_told_so_before_the_answer(tmp_pat
     first, second, *_ = render(results).splitlines()
     assert first == f"{scope}."
     assert "same" not in second
+    assert f'<p class="scope">{scope}.</p>' in page({"it": results}, title="parses")
     assert results.to_dict()["notes"][0] == {"kind": "scope", "text": scope}
     chosen = read(*files[:2], gold=files[2], format="conll:column=HEAD")
     assert chosen.scope[0].startswith("Only HEAD (column 7) is scored; DEPREL (column 8) differs")
@@ -843,3 +845,40 @@ def test_columns_whose_first_token_is_a_bracket_are_no_json(tmp_path):
     gold = "[\t[\tO\nAnn\tAnn\tB-PER\n\n{\t{\tO\n"
     paths = write(tmp_path, gold, gold, gold)
     assert read(*paths[:2], gold=paths[2]).field("tp").tolist() == [[1, 1], [0, 0]]
+
+
+# a sentence a line, and what is refused
+
+
+@pytest.mark.parametrize("mark", ["", "/", "_"])
+def test_sentences_of_a_line_each_are_read_as_tagged_sentences(tmp_path, mark):
+    def text(*sentences):
+        cells = ([f"w{k}{mark}{tag}" if mark else tag for k, tag in enumerate(s.split())] for s in sentences)
+        return "".join(" ".join(line) + "\n" for line in cells)
+
+    gold = ("O B-PER I-PER", "B-LOC O", "O O O B-LOC")
+    paths = write(tmp_path, text("O B-PER O", *gold[1:]), text(*gold[:2], "O O O O"), text(*gold))
+    counts = read(*paths[:2], gold=paths[2])
+    assert counts.field("tp").tolist() == [[0, 1], [1, 1], [1, 0]]
+    assert counts.field("items").tolist() == [[3], [2], [4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(S (NP (DT the) (NN dog)) (VP (VB ran)))\n" * 3, "a.txt: holds bracketed trees, whose constituents"),
+        ("d1 0 w (1)\nd1 1 v -\n\nd1 0 w (1\nd1 1 v 1)\n", "column 4 holds coreference chains in brackets"),
+        ("the DT (S* (A0*\ndog NN * *)\n\nran VB *) *\n", "column 4 holds arguments or constituents in brackets"),
+        ("id,tags\n1,\"['O', 'B-PER', 'O']\"\n2,\"['O']\"\n", "sequences of tags .* write them as JSON lines"),
+    ],
+)
+def test_what_no_metric_scores_is_refused_by_its_name(tmp_path, text, message):
+    paths = write(tmp_path, text, text, text)
+    with pytest.raises(InputError, match=message):
+        read(*paths[:2], gold=paths[2])
+
+
+def test_real_trees_are_refused(shared_data):
+    folder = shared_data / "parsing_evalb"
+    with pytest.raises(InputError, match="sample.tst: holds bracketed trees"):
+        read(folder / "sample.tst", f"x={folder}/sample.gld", gold=folder / "sample.gld")

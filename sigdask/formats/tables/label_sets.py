@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,9 @@ from sigdask.formats.reading.tables import Table
 USUAL = "|"
 NAMED = {"comma": ",", "semicolon": ";", "space": " ", "pipe": USUAL}
 """Separators that have names, since some mean something else on a command line."""
+
+TAG = re.compile(r"O|[BIESLU]-\S+")
+"""A tag of a chunk."""
 
 OF_SETS = ("subset-accuracy", "hamming-loss", "jaccard", "samples-precision", "samples-recall", "samples-f1")
 """Metrics that are asked for where items have sets of labels alone."""
@@ -57,6 +61,17 @@ def _is_label(value: Any) -> bool:
 def are_sets(columns: Sequence[Factor]) -> bool:
     """Whether any cell was a list."""
     return any(level.startswith(BETWEEN) for column in columns for level in column.levels)
+
+
+def refuse_sequences(gold: Factor) -> None:
+    """Refuse cells that hold the tags of a sentence: as sets they would lose order and number."""
+    cells = (cell.replace(BETWEEN, " ").split() for cell in gold.levels.tolist())
+    tags = {tag for cell in cells if len(cell) > 1 for tag in cell}
+    if "O" in tags and any(tag.startswith("B-") for tag in tags) and all(map(TAG.fullmatch, tags)):
+        raise InputError(
+            "the gold labels are sequences of tags (O, B-...), one for each token, and neither a label nor a set of "
+            'labels; write them as JSON lines, {"tags": ["O", "B-PER"]}, which are read as tagged sentences'
+        )
 
 
 def as_sets(column: Factor, mark: str | None, mapped: Mapping[str, str]) -> Factor:

@@ -29,6 +29,7 @@ from sigdask.formats.tables.label_sets import (
     hint,
     holds_lists,
     opened,
+    refuse_sequences,
     separator,
     without_texts,
 )
@@ -121,6 +122,7 @@ def _one_table(table: Table, options: Options) -> Counts:
     for name, column in {gold: right, **given}.items():
         check_labels(table.path, name, column, options)
     predictions = given if "systems" in options.own else _without_texts(given, right, options)
+    refuse_sequences(right)
     if (mark := separator(options, right)) is not None or are_sets([right]):
         sets = {name: as_sets(own, mark, options.mapped) for name, own in given.items()}
         predictions = {name: given[name] for name in without_texts(sets, as_sets(right, mark, options.mapped))}
@@ -181,6 +183,7 @@ def _counts(
     groups = {name: Factor.of(_group(name, first, files)) for name in options.groups}
     if first not in files[0]:
         groups |= _further_groups(first, gold, set(predictions), options)
+    refuse_sequences(gold)
     if (mark := separator(options, gold)) is not None or are_sets([gold, *predictions.values()]):
         return _of_sets(first, gold, predictions, ids, groups, mark, options, warnings)
     lines = np.asarray(first.lines)

@@ -40,6 +40,7 @@ from sigdask.formats.tagging.heads import (
     trimmed,
     width_of,
 )
+from sigdask.formats.tagging.lines import mark_of, tagged_lines
 from sigdask.formats.tagging.records import is_tag_records, tag_keys, tagged_records
 from sigdask.formats.tagging.scope import FileColumns, is_ner_column, scope_of
 from sigdask.formats.tagging.sentences import (
@@ -115,15 +116,20 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
         "conll", scheme=tuple(SCHEMES), docstart=("skip", "token"), column=(), tokens=(), **{"gold-column": ()}
     )
     options = _with_columns(sources, gold, options)
-    own = {} if is_tag_records(sources[0].path) else plain_labels(sources, gold, options)
+    path = sources[0].path
+    mark = None if gold is None or options.own else mark_of(path, gold)
+    own = {} if mark is not None or is_tag_records(path) else plain_labels(sources, gold, options)
     options = options.with_own(own)
     labels, tokens = Codes(), Codes()
     columns = _by_column(sources, gold, options)
     sources = [source for source, _ in columns]
-    files = [_read_file(s.path, own, labels, tokens, beside=gold is None) for s, own in columns]
-    first = files[0] if gold is None else _read_file(gold, options, labels, tokens, only_gold=True)
+    if mark is not None and gold is not None:
+        first, *files = (tagged_lines(path, mark, labels, tokens) for path in (gold, *(s.path for s in sources)))
+    else:
+        files = [_read_file(s.path, own, labels, tokens, beside=gold is None) for s, own in columns]
+        first = files[0] if gold is None else _read_file(gold, options, labels, tokens, only_gold=True)
     files = [file.in_order_of(first) for file in files]
-    if is_tag_records(sources[0].path):
+    if mark is not None or is_tag_records(path):
         options = _with_plain_tags(labels, options)
     check_structure(first, files if gold is not None else files[1:])
     scope = scope_of([f.columns for f in files if f.columns], None if gold is None else first.columns)

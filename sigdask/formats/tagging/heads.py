@@ -10,6 +10,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines, open_text
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import TAG, are_suffixed
+from sigdask.formats.tagging.lines import mark_of, refuse_trees
 from sigdask.formats.tagging.records import is_tag_records, sniff_records
 from sigdask.formats.tagging.scope import is_ner_column
 from sigdask.formats.tagging.sentences import UTTERANCE_END
@@ -26,6 +27,12 @@ LABEL_NAMES = frozenset({"tag", "tags", "label", "labels", "ner", "ner_tag", "ne
 CONLLU_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.+)")
 """Of CoNLL-U Plus, which names its columns."""
+
+BRACKETED = {
+    re.compile(r"\(\d+\)?(\|.*)?|(.*\|)?\(\d+\)?|\d+\)"): "coreference chains",
+    re.compile(r"(\([^()*\s]+)+\*\)*|\*\)+"): "arguments or constituents",
+}
+"""Cells of spans that are opened on one line and closed on another (CoNLL-2005, CoNLL-2012), and what they are."""
 
 Rows = list[list[str]]
 """Cells of tokens; none between sentences."""
@@ -148,8 +155,12 @@ def _are_tags(cells: Sequence[str]) -> bool:
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
     """Say whether the first file, or the gold file, looks like tagged tokens."""
     path = sources[0].path
+    for file in (path, *([gold] if gold is not None else [])):
+        refuse_trees(file)
     if is_tag_records(path):
         return sniff_records(path, gold, options)
+    if gold is not None and mark_of(path, gold) is not None:
+        return True
     if _are_tagged(path) or (gold is not None and _are_tagged(gold)):
         return True
     return gold is not None and not path.is_dir() and _are_the_same_tokens(_rows(path), _rows(gold))
@@ -190,8 +201,19 @@ def plain_labels(sources: Sequence[Source], gold: Path | None, options: Options)
         return {}
     ids = len(right) > 2 and all(map(str.isdecimal, right[0]))
     number = str(column + 1 if column >= 0 else column)
+    _refuse_brackets(gold, number, right[column])
     columns = {"gold-column": number} if of_gold else {"column": number, "gold-column": number}
     return {"scheme": "raw", "tokens": "2" if ids else "1", **columns, **options.own}
+
+
+def _refuse_brackets(path: Path, number: str, cells: Sequence[str]) -> None:
+    """Refuse spans that are written with brackets over several lines, which no metric of tokens scores."""
+    what = next((what for pattern, what in BRACKETED.items() if any(map(pattern.fullmatch, cells))), None)
+    if what is not None:
+        raise InputError(
+            f"{path}: column {number} holds {what} in brackets, which sigdask does not score; take the score of each "
+            "document or sentence from the task's own scorer, or choose another column with conll:column=N"
+        )
 
 
 def are_plain(labels: Sequence[str]) -> bool:

@@ -105,7 +105,9 @@ def is_tag_records(path: Path) -> bool:
 
 def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     """Whether files hold sequences of tags: chunk tags, or labels beside as many tokens."""
-    own = [] if _is_one_sentence(path) else _first(path, tag_keys(options, beside=gold is None))
+    if _is_one_sentence(path):
+        return _are_chunk_tags([Sentence("", 1, load(path))]) and '"B-' in head(path)
+    own = _first(path, tag_keys(options, beside=gold is None))
     if gold is None or not is_tag_records(gold):
         return _are_chunk_tags(own) or (gold is None and _are_of_tokens(own))
     right = [] if _is_one_sentence(gold) else _first(gold, tag_keys(options, beside=False, only_gold=True))
@@ -193,8 +195,9 @@ def _columns(path: Path, first: Sentence) -> FileColumns:
 def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]:
     """Yield the sentences of a file of JSON."""
     if _is_one_sentence(path):
-        yield Sentence("line 1", 1, load(path))
-        return
+        raise InputError(
+            f"{path}: is one list of tags, so one sentence; write a list of such lists, one for each sentence"
+        )
     if (whole := _by_columns(path, keys)) is not None:
         yield from whole
         return
@@ -212,7 +215,7 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]
         if names is None:
             names = id_names(value, options)
             chosen = (_key(value, keys.label), _key(value, keys.gold or ()), _key(value, TOKEN_KEYS))
-        label, gold, tokens = (value.get(key) if key is not None else None for key in chosen)
+        label, gold, tokens = (as_list(value.get(key)) if key is not None else None for key in chosen)
         for what, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
             if not _is_plain_list(part) and (what == "tags" or keys.gold is not None):
                 raise InputError(
@@ -222,12 +225,14 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]
         yield Sentence(
             place=record.place,
             number=record.number,
-            tags=value[chosen[0]],
+            tags=label or [],
             gold=gold,
             tokens=tokens,
             id="/".join(id_of(path, record.place, value, names)) or record.key,
             document=next((str(value[name]) for name in value if name.lower() in DOCUMENT_NAMES), None),
-            columns={name: part for name, part in value.items() if _is_plain_list(part) and len(part) == len(label)},
+            columns={
+                name: part for name, part in value.items() if _is_plain_list(part) and len(part) == len(label or [])
+            },
         )
 
 
@@ -264,7 +269,21 @@ def _key(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """Return the first key that holds a list of single values."""
     lowered = {str(name).lower(): name for name in reversed(list(record))}
     found = (lowered.get(name.lower()) for name in names)
-    return next((name for name in found if name is not None and _is_plain_list(record[name])), None)
+    return next((name for name in found if name is not None and _is_plain_list(as_list(record[name]))), None)
+
+
+def as_list(value: Any) -> Any:
+    """Return a list for tags that are parted by blanks; other values as they are.
+
+    Examples
+    --------
+    >>> as_list("O B-PER I-PER"), as_list("a text"), as_list(["O"])
+    (['O', 'B-PER', 'I-PER'], 'a text', ['O'])
+    """
+    if not isinstance(value, str) or " " not in value:
+        return value
+    parts = value.split()
+    return parts if all(part == "O" or TAG.fullmatch(part) for part in parts) else value
 
 
 def _is_plain_list(value: Any) -> bool:

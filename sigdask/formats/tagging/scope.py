@@ -83,6 +83,8 @@ def scope_of(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[
     InputError
         Where the named-entity column of one file is another one than that of the first.
     """
+    if not systems:
+        return ()
     first, files = systems[0], [*systems, *([gold] if gold is not None else [])]
     _check_ner_columns(files)
     if len({file.path for file in systems}) < len(systems) or all(file.width <= len(file.read) for file in files):
