@@ -17,6 +17,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.formats.reading.numbers import NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options, Source
 from sigdask.writing import some
 
@@ -34,6 +35,9 @@ PART_NAMES = frozenset({"task", "task_name", "dataset", "data_set", "subset", "s
 
 INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premise", "context", "instruction"})
 """Columns of what an item is: replicates of an item agree in them."""
+
+ROW_IDS = frozenset({"index", "idx"})
+"""Names of ids that may be numbers of rows."""
 
 REMEDY = (
     "give each item an id of its own. Are they samples of one item? Then give each sample a file, under one name "
@@ -218,12 +222,20 @@ def _check_samples(table: Table, id_name: str, items: Factor, options: Options, 
         row = int(np.argmax(column.codes != column.codes[items.met[1][items.codes]]))
         raise _refused(table, id_name, items, row, f"the rows differ in {name!r}, so they are no samples of an item")
     row = int(np.argmax(items.met[1][items.codes] != np.arange(len(items))))  # the first whose id stands above it
-    if id_name in table.row_columns():
+    if id_name in table.row_columns() or (id_name.lower() in ROW_IDS and _start_again(items)):
         raise _refused(table, id_name, items, row, "row numbers that start again are no ids")
     others = [] if options.id_column else [name for name in table.id_names(options) if name != id_name]
     for name in filter(lambda name: _varies(table, name, items), others):
         why = f"{name!r} differs in its rows. Are they samples of one item? Then --id {id_name}"
         raise _refused(table, id_name, items, row, why)
+
+
+def _start_again(items: Factor) -> bool:
+    """Whether numbers go down somewhere, as those of rows do where files were joined."""
+    try:
+        return bool((np.diff(to_numbers(items.levels)[items.codes]) < 0).any())
+    except NotANumberError:
+        return False
 
 
 def _refused(table: Table, id_name: str, items: Factor, row: int, why: str, within: Factor | None = None) -> InputError:
