@@ -65,7 +65,8 @@ def as_counts(
     """
     columns = _columns(scores, names)
     if ids is None:
-        ids = _usual_ids(columns)
+        grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
+        ids = _usual_ids({name: column for name, column in columns.items() if name not in grouping})
     found_ids = _texts(_taken(columns, ids)) if isinstance(ids, str) else ids
     if isinstance(groups, str):
         groups = (groups,)
@@ -146,11 +147,24 @@ def _array(column: Any) -> Array:
 
 
 def _usual_ids(columns: Mapping[str, Array]) -> str | None:
-    """Return the first column with a usual name of ids, where it holds such: whole numbers or texts, each once."""
-    for name, column in columns.items():
-        if name.lower() in ID_NAMES and column.dtype.kind in "iuO" and len(set(column.tolist())) == len(column):
-            return name
-    return None
+    """Return the first column with a usual name of ids, where it holds such: whole numbers or texts, each once.
+
+    Raises
+    ------
+    InputError
+        Ids are repeated: rows of one item are no items of their own.
+    """
+    usual = [name for name, own in columns.items() if name.lower() in ID_NAMES and own.dtype.kind in "iuO"]
+    unique = [name for name in usual if len(set(columns[name].tolist())) == len(columns[name])]
+    if usual and not unique:
+        rows: dict[Any, int] = {}
+        row, item = next((k, v) for k, v in enumerate(columns[usual[0]].tolist()) if rows.setdefault(v, k) != k)
+        name = usual[0]
+        raise InputError(
+            f"column {name!r}: id {item!r} stands in rows {rows[item]} and {row}. Are they samples of one item? Then "
+            f"average them first: frame.groupby({name!r}).mean(). Is it a group of items? Then groups=[{name!r}]"
+        )
+    return next(iter(unique), None)
 
 
 def _taken(columns: dict[str, Array], name: str) -> Array:

@@ -215,3 +215,14 @@ def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path
     assert counts.warnings == ("1 verdicts are 'inconsistent' (not the same in both orders): ties",)
     with pytest.raises(InputError, match="'perhaps', expected .*; write it so, or leave it empty where there is no"):
         read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", "perhaps")]))
+
+
+@pytest.mark.parametrize("column", ["tstamp", "order"])
+def test_when_a_question_was_judged_makes_no_questions_of_it(tmp_path, column):
+    judged = [battle("q1", "x", "y", "model_a", **{column: k}) for k in range(3)]
+    judged += [battle("q2", "x", "y", "model_b", **{column: k}) for k in range(3, 5)]
+    with pytest.raises(InputError, match="Judgements of one question are averaged"):
+        read(lines(tmp_path / "h.jsonl", judged), options=Options(groups=(column,)))
+    counts = read(tmp_path / "h.jsonl")
+    assert counts.n_items == 2
+    assert "5 judgements of 2 questions judged more than once are averaged" in counts.warnings

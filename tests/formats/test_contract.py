@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
 from command import called
 
 from sigdask.api import compare_all
+from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
 from sigdask.formats import FORMATS, Options, detect, parse_source, read
 
@@ -235,6 +237,54 @@ def test_a_damaged_file_of_any_format_is_an_error_that_names_it(files):
     with pytest.raises(InputError, match="no such file") as error:
         outcome_of(folder, written, metric, format=name)
     assert last in str(error.value)
+
+
+HEADED = {"terms": 1}
+"""Lines of files that are no items."""
+
+REPEATED = {"twice": lambda lines: [line for line in lines for _ in range(2)], "once more": lambda l: [*l, l[0]]}
+"""How ids are repeated: all of them, or one."""
+
+
+def said_of_repeated(read_again, n_items):
+    """Read files in which ids are repeated: they are replicates of as many items, which is said, or an error."""
+    try:
+        counts, error = read_again(), ""
+    except InputError as refused:
+        counts, error = None, str(refused)
+    if counts is None:
+        assert re.search(r"(line|record|key|sentence)\W+\w+|same JSON object", error)
+        assert re.search(r"Then |each document once|give each item|averages them", error)
+        return error
+    assert counts.of_one.n_items == n_items
+    return " ".join(text for text in counts.warnings if isinstance(text, FirstLine))
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_repeated_ids_of_any_format_are_replicates_or_an_error(files, kind):
+    name, written, _, by_id, folder = files
+    if not by_id:
+        return
+    systems = [other for other in written if other != "gold"]
+    gold = folder / "gold" if "gold" in written else None
+    kept = HEADED.get(name, 0)
+    write_all(folder, written)
+    n_items = read(*(folder / other for other in systems), gold=gold, format=name).n_items
+    again = {other: [*own[:kept], *REPEATED[kind](own[kept:])] for other, own in written.items() if other != "gold"}
+    write_all(folder, again)
+    said = said_of_repeated(lambda: read(*(folder / other for other in systems), gold=gold, format=name), n_items)
+    assert name == "terms" or re.search(r"replicates|averaged|stands", said)  # rows of an id are its terms
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_repeated_ids_of_a_table_are_replicates_or_an_error(case, tmp_path, kind):
+    name, header, rows, _ = case
+    path = tmp_path / "t.txt"
+    path.write_text(header + "".join(REPEATED[kind](rows)))
+    n_items = 3 if name in {"long", "ratings"} else 4
+    said = said_of_repeated(lambda: read(path, format=name), n_items)
+    assert "t.txt" in said
+    assert ("replicates of each" in said) == (kind == "twice" and name != "ratings")  # there a rater's column tells
 
 
 @pytest.fixture(params=TABLES)

@@ -48,7 +48,7 @@ class Labellings:
         """Order the items of labelled data; those of one value of the column `within` are a stratum."""
         fields = counts.fields
         if not isinstance(fields, LabelFields) or counts.replicates:
-            listed = ", ".join([*fields][:6])
+            listed = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
             raise InputError(
                 f"independence needs two labellings, one label an item and no replicates; these data have: {listed}"
             )

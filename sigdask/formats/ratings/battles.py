@@ -15,6 +15,7 @@ system_b, winner.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -53,6 +54,9 @@ NO_VERDICT = frozenset({"", "error", "na", "n/a", "null", "nan", "$error$", "inv
 Groups = dict[tuple[str, ...], tuple[str, ...]]
 """What an item is known by, to its groups."""
 
+WHEN = re.compile(r"(.*_)?(t_?stamp|time(_?stamp)?|date(time)?|(created|updated)(_at)?|order|position|index|idx)")
+"""Columns that never tell questions apart."""
+
 NAME = "win_rate"
 LONGEST_ID = 40
 SHOWN = 5
@@ -63,6 +67,11 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
     options.only("battles", against=())
     if gold is not None:
         raise InputError(f"--gold {gold}: format battles holds judgements and takes no gold file")
+    for name in filter(WHEN.fullmatch, options.groups):
+        raise InputError(
+            f"column {name!r} says when, or in which order, a judgement was made. Judgements of one question are "
+            "averaged, and are no questions of their own: leave it out of --unit and --by"
+        )
     found = Judgements(options)
     for source in sources:
         for where, record in records(source.path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -197,7 +198,7 @@ def _plain(item: str) -> str:
     >>> _plain("007"), _plain("7.0"), _plain("Q 12"), _plain("q12")
     ('7', '7', 'q12', 'q12')
     """
-    text = "".join(item.split()).casefold()
+    text = "".join(unicodedata.normalize("NFKC", item).split()).casefold()
     return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"^([+-]?\d+)\.0*$", r"\1", text))
 
 

@@ -17,6 +17,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.formats.reading.numbers import NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options, Source
 from sigdask.writing import some
 
@@ -26,14 +27,19 @@ if TYPE_CHECKING:
 CHOICES = ("together", "each")
 """What the option `replicates` of any format takes: how the replicates of an item are swapped."""
 
-PART_NAMES = frozenset({"task", "task_name", "dataset", "data_set", "subset", "subject", "testset", "test_set", "split",
-                        "benchmark", "collection", "corpus", "category", "domain", "lang", "language", "lp", "langpair",
-                        "language_pair", "doc", "document", "docid", "doc_id", "document_id", "file", "filename",
-                        "file_name", "section", "turn"})  # fmt: skip
+PART_NAMES = frozenset({"task", "task_name", "dataset", "data_set", "subset", "testset", "test_set", "benchmark",
+                        "collection", "corpus", "lp", "langpair", "language_pair", "doc", "document", "docid", "doc_id",
+                        "document_id", "file", "filename", "file_name", "turn"})  # fmt: skip
 """Columns of what ids are numbered within: an id in two of these names two items."""
+
+LABEL_OR_PART_NAMES = frozenset({"subject", "category", "domain", "lang", "language", "split", "section"})
+"""Columns that may be so too, or hold labels: they are where ids are unique within them."""
 
 INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premise", "context", "instruction"})
 """Columns of what an item is: replicates of an item agree in them."""
+
+ROW_IDS = frozenset({"index", "idx"})
+"""Names of ids that may be numbers of rows."""
 
 REMEDY = (
     "give each item an id of its own. Are they samples of one item? Then give each sample a file, under one name "
@@ -87,6 +93,8 @@ class SamplesRead:
         The numbers of samples that items of a table have.
     notes : dict of Path to str
         What to tell of each table.
+    places : dict of Path to (Table, array of int, array of int)
+        Tables whose ids were looked at, for each row the number of its sample, and how many its item has.
     """
 
     format_: str
@@ -94,6 +102,12 @@ class SamplesRead:
     current: int = 0
     sizes: dict[Path, list[int]] = field(default_factory=dict)
     notes: dict[Path, str] = field(default_factory=dict)
+    places: dict[Path, tuple[Table, NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+
+    def rows_of(self, path: Path) -> Table:
+        """Return the rows of a table in the sample that is read; where an item has fewer, they come again in turn."""
+        table, place, n_rows = self.places[path]
+        return table.where(place == self.current % n_rows)
 
     @property
     def n_samples(self) -> int:
@@ -170,6 +184,9 @@ def one_sample(
     """
     if id_name is None or options.align == "position":
         return table
+    samples = _reading.get()
+    if samples is not None and samples.current and table.path in samples.places:
+        return samples.rows_of(table.path)
     cells = Texts.of(table.column(id_name))
     if not cells.sizes.all() or cells.are_unique:
         return table  # an empty id is refused where ids are checked
@@ -177,20 +194,28 @@ def one_sample(
     within = None if system is None else Factor.of(table.column(system))
     if len(np.unique(_cells(items, within))) == len(items):
         return table
-    if options.id_column is None:  # ids that were named stand for themselves
-        parts = [name for name in table.columns if name.lower() in PART_NAMES and name not in {id_name, *table.nested}]
-        if parts := [name for name in parts if _varies(table, name, items)]:
-            apart = _told_apart(table, id_name, parts)
-            named = replace(options, id_column=id_name)
-            return one_sample(apart, id_name, named, system=system, gold=gold)
+    if options.id_column is None and (parts := _parts(table, id_name, items, within, gold)):
+        apart, named = _told_apart(table, id_name, parts), replace(options, id_column=id_name)
+        return one_sample(apart, id_name, named, system=system, gold=gold)
     _check_samples(table, id_name, items, options, gold)
-    return table.where(_rows_read(table, id_name, items, within))
+    return _numbered(table, id_name, items, within).rows_of(table.path)
 
 
 def _cells(items: Factor, within: Factor | None) -> NDArray[np.int64]:
     """Return a number for each row: of its item, and of its cell in another column."""
     codes = items.codes.astype(np.int64)
     return codes if within is None else within.codes.astype(np.int64) * len(items.levels) + codes
+
+
+def _parts(table: Table, id_name: str, items: Factor, within: Factor | None, gold: str | None) -> list[str]:
+    """Return the columns of what ids are numbered within; ids that were named stand for themselves."""
+    names = [name for name in table.columns if name not in {id_name, gold, *table.nested}]
+    parts = [name for name in names if name.lower() in PART_NAMES and _varies(table, name, items)]
+    for name in (name for name in names if not parts and name.lower() in LABEL_OR_PART_NAMES):
+        column = Factor.of(table.columns[name])
+        both = _cells(items, within) * len(column.levels) + column.codes
+        parts = [name] if len(np.unique(both)) == len(items) else []
+    return parts
 
 
 def _varies(table: Table, name: str, items: Factor) -> bool:
@@ -218,12 +243,20 @@ def _check_samples(table: Table, id_name: str, items: Factor, options: Options, 
         row = int(np.argmax(column.codes != column.codes[items.met[1][items.codes]]))
         raise _refused(table, id_name, items, row, f"the rows differ in {name!r}, so they are no samples of an item")
     row = int(np.argmax(items.met[1][items.codes] != np.arange(len(items))))  # the first whose id stands above it
-    if id_name in table.row_columns():
+    if id_name in table.row_columns() or (id_name.lower() in ROW_IDS and _start_again(items)):
         raise _refused(table, id_name, items, row, "row numbers that start again are no ids")
     others = [] if options.id_column else [name for name in table.id_names(options) if name != id_name]
     for name in filter(lambda name: _varies(table, name, items), others):
         why = f"{name!r} differs in its rows. Are they samples of one item? Then --id {id_name}"
         raise _refused(table, id_name, items, row, why)
+
+
+def _start_again(items: Factor) -> bool:
+    """Whether numbers go down somewhere, as those of rows do where files were joined."""
+    try:
+        return bool((np.diff(to_numbers(items.levels)[items.codes]) < 0).any())
+    except NotANumberError:
+        return False
 
 
 def _refused(table: Table, id_name: str, items: Factor, row: int, why: str, within: Factor | None = None) -> InputError:
@@ -240,8 +273,8 @@ def _refused(table: Table, id_name: str, items: Factor, row: int, why: str, with
     )
 
 
-def _rows_read(table: Table, id_name: str, items: Factor, within: Factor | None) -> NDArray[np.bool_]:
-    """Return the rows of the sample that is read; where an item has fewer, they come again in turn."""
+def _numbered(table: Table, id_name: str, items: Factor, within: Factor | None) -> SamplesRead:
+    """Find the number of each row among the samples of its item."""
     cells = _cells(items, within)
     values, cell, n_rows = np.unique(cells, return_inverse=True, return_counts=True)
     cell = cell.reshape(-1)
@@ -263,5 +296,5 @@ def _rows_read(table: Table, id_name: str, items: Factor, within: Factor | None)
     )
     place = np.empty(len(cells), np.int64)
     place[np.argsort(cell, kind="stable")] = np.arange(len(cells)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    kept: NDArray[np.bool_] = place == samples.current % n_rows[cell]
-    return kept
+    samples.places[table.path] = table, place, n_rows[cell]
+    return samples

@@ -24,6 +24,7 @@ from sigdask.formats.reading.alignment import NEARLY, nearly_alike
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.listings import named
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.spans.pair_counts import morph_fields
 from sigdask.writing import some
 
@@ -331,12 +332,14 @@ def _order(right: Words, file: Words, keys: tuple[int, ...], options: Options, w
 
 
 def _check_unique(file: Words, keys: Sequence[str]) -> None:
+    """Refuse a word that stands twice where words, and not places, tell which row is which."""
     if len(set(keys)) < len(keys):
         key, n = Counter(keys).most_common(1)[0]
-        line = file.first + [k for k, other in enumerate(keys) if other == key][1]
-        raise InputError(
-            f"{file.path}, line {line}: {key!r} occurs {n} times, and words stand in another order than in the gold "
-            "file; give --align position if rows correspond"
+        first, again = (file.first + k for k in [k for k, other in enumerate(keys) if other == key][:2])
+        why = f"it occurs {n} times, and words stand in another order than in the gold file"
+        remedy = "Do rows correspond all the same? Then --align position. Are they samples of one word? Then give each"
+        raise repeated_id(
+            f"{file.path}, line {again}", repr(key), f"on line {first}", f"{why}. {remedy} sample a file (NAME=FILE)"
         )
 
 

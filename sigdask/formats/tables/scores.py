@@ -40,9 +40,10 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     options.only("wide", systems=())
     no_gold(gold, "wide")
     tables = [score_table(source, options) for source in sources]
+    texts = further_groups(tables[0], options)
     tables = [one_sample(table, table.id_name(options), options) for table in tables]
-    further = further_groups(tables[0], options)
-    options = replace(options, groups=(*options.groups, *further))
+    further = [name for name in further_groups(tables[0], options) if name in texts]
+    options = replace(options, groups=(*options.groups, *further), ignore=(*options.ignore, *({*texts} - {*further})))
     ids, orders, warnings = align(tables[0], tables[1:], options)
     found: dict[str, tuple[Table, str, Order]] = {}
     homes: dict[str, Path] = {}

@@ -1,0 +1,166 @@
+"""Several rows of one id are samples of one item, averaged as one unit; numbers are those of item means."""
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import pandas as pd
+import pytest
+from command import called
+
+from sigdask import as_counts
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, read
+
+
+def exact_p(differences):
+    """The two-sided p of all swaps, in fractions: as Fisher enumerates them."""
+    observed = abs(sum(differences))
+    swaps = list(product((1, -1), repeat=len(differences)))
+    return Fraction(
+        sum(abs(sum(s * d for s, d in zip(w, differences, strict=True))) >= observed for w in swaps), len(swaps)
+    )
+
+
+def p_of(counts, metric):
+    (result,) = compare_all(counts, metrics=[metric], method="exact")
+    return result
+
+
+PASSED = {
+    "x": [(1, 0, 1, 1), (0, 0, 0, 1), (1, 1, 1, 1), (0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 1, 0), (0, 0, 1, 0)],
+    "y": [(1, 1, 1, 1), (1, 0, 1, 1), (1, 1, 1, 0), (0, 1, 0, 0), (1, 1, 1, 1), (1, 1, 1, 0), (0, 0, 0, 1)],
+}
+
+
+def differences(n_x=4, n_y=4):
+    pairs = zip(PASSED["x"], PASSED["y"], strict=True)
+    return [Fraction(sum(x[:n_x]), n_x) - Fraction(sum(y[:n_y]), n_y) for x, y in pairs]
+
+
+def write_passed(folder, name, n, order=1, key="task_id"):
+    rows = [
+        {key: f"HumanEval/{k}", "completion": f"return {j}", "passed": bool(p)}
+        for k, own in enumerate(PASSED[name])
+        for j, p in enumerate(own[:n])
+    ]
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[::order]))
+    return folder / f"{name}.jsonl"
+
+
+@pytest.mark.parametrize(("n_x", "n_y"), [(4, 4), (2, 4), (4, 1), (3, 4)])
+def test_samples_of_a_task_are_one_unit_whose_score_is_their_mean(tmp_path, n_x, n_y):
+    counts = read(write_passed(tmp_path, "x", n_x), write_passed(tmp_path, "y", n_y, order=-1))
+    result = p_of(counts, "mean")
+    assert result.n_items == result.n_units == 7
+    assert result.score_a == pytest.approx(
+        float(sum(Fraction(sum(own[:n_x]), n_x) for own in PASSED["x"]) / 7), abs=1e-12
+    )
+    # of y in reverse order the first n_y samples are the last ones where rows are read, but all are averaged
+    assert result.p_value == pytest.approx(float(exact_p(differences(n_x, n_y))), rel=1e-12)
+
+
+def test_the_first_lines_say_how_many_samples_were_averaged(tmp_path):
+    write_passed(tmp_path, "x", 4)
+    write_passed(tmp_path, "y", 2)
+    done = called("compare", "x.jsonl", "y.jsonl", cwd=tmp_path)
+    lines = done.stderr.splitlines()
+    assert "read as wide: 2 systems, 7 items" in lines[0]
+    assert "x.jsonl: 4 replicates of each of 7 items (28 rows), averaged as one unit" in lines[1]
+    assert "y.jsonl: 2 replicates of each of 7 items (14 rows), averaged as one unit" in lines[2]
+    assert not any("replicates" in line for line in lines[3:])
+
+
+def test_labels_of_repeated_ids_are_averaged_too(tmp_path):
+    rows = [
+        f"{k},P,{'QP'[x]},{'QP'[y]}\n" for k in range(7) for x, y in zip(PASSED["x"][k], PASSED["y"][k], strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("id,gold,x,y\n" + "".join(rows))
+    result = p_of(read(tmp_path / "t.csv"), "accuracy")
+    assert result.p_value == pytest.approx(float(exact_p(differences())), rel=1e-12)
+
+
+def test_rows_of_a_long_table_are_samples_within_each_system(tmp_path):
+    rows = [
+        f"{system},{k},{j},{p}\n"
+        for system, n in (("x", 4), ("y", 2))
+        for k, own in enumerate(PASSED[system])
+        for j, p in enumerate(own[:n])
+    ]
+    (tmp_path / "t.csv").write_text("system,item,seed,score\n" + "".join(rows))
+    result = p_of(read(tmp_path / "t.csv"), "mean")
+    assert result.p_value == pytest.approx(float(exact_p(differences(4, 2))), rel=1e-12)
+
+
+TABLE = "a,1,2\nb,2,3\nc,3,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' stands on line 2 already: 1 of 2 ids are repeated"),
+        ("id,prompt,x,y\na,p,1,2\na,q,2,3\nb,r,3,1\nb,r,1,1\n", r"line 3: .*the rows differ in 'prompt'"),
+        ("idx,x,y\n0,1,2\n1,2,3\n0,3,1\n1,4,4\n", r"line 4: .*row numbers that start again are no ids"),
+        ("task_id,segment,x,y\nT,0,1,2\nT,1,2,3\nU,0,3,1\nU,1,4,4\n", r"Then --id task_id"),
+        ("id,gold,x,y\na,P,P,Q\na,Q,P,Q\nb,P,P,P\nb,P,P,P\n", r"the rows differ in 'gold'"),
+    ],
+)
+def test_rows_of_an_id_that_are_no_samples_are_an_error_with_its_remedies(tmp_path, text, message):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read(tmp_path / "t.csv")
+    assert "--align position" in str(error.value)
+
+
+def test_an_uneven_number_of_samples_is_averaged_where_that_was_said(tmp_path):
+    (tmp_path / "t.csv").write_text("id,x,y\na,1,2\na,2,3\nb,3,1\n")
+    counts = read(tmp_path / "t.csv", format="wide:replicates=together")
+    result = p_of(counts, "mean")
+    assert (result.score_a, result.score_b) == (2.25, 1.75)
+    with pytest.raises(InputError, match="unlike numbers of samples, which cannot be swapped each for itself"):
+        read(tmp_path / "t.csv", format="wide:replicates=each")
+
+
+def test_ids_that_are_numbered_within_tasks_are_known_by_both(tmp_path):
+    (tmp_path / "t.csv").write_text("task,id,x,y\n" + "".join(f"{t},{k},{k},{k + 1}\n" for t in "ab" for k in range(3)))
+    counts = read(tmp_path / "t.csv")
+    assert list(counts.ids) == ["a/0", "a/1", "a/2", "b/0", "b/1", "b/2"]
+    assert "items are known by task+id" in counts.warnings[0]
+
+
+def test_several_columns_are_an_id_together(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "run_of,nr,x,y\n" + "".join(f"{t},{k},{k},{k + 1}\n" for t in "ab" for k in range(3))
+    )
+    counts = read(tmp_path / "t.csv", options=Options(id_column="run_of+nr"))
+    assert (counts.systems, list(counts.ids)[:2]) == (("x", "y"), ["a/0", "a/1"])
+
+
+def test_a_file_joined_with_itself_changes_no_p(tmp_path):
+    (tmp_path / "once.csv").write_text("id,x,y\n" + TABLE)
+    (tmp_path / "twice.csv").write_text("id,x,y\n" + TABLE + TABLE)
+    once, twice = (p_of(read(tmp_path / name), "mean") for name in ("once.csv", "twice.csv"))
+    assert (once.p_value, once.n_units) == (twice.p_value, twice.n_units)
+
+
+def test_repeated_ids_of_a_data_frame_are_an_error_that_says_what_to_do():
+    frame = pd.DataFrame({"item": [1, 1, 2, 2], "x": [1.0, 2, 3, 4], "y": [2.0, 2, 3, 1]})
+    with pytest.raises(InputError, match=r"id 1 stands in rows 0 and 1.*groupby\('item'\)"):
+        as_counts(frame)
+    assert as_counts(frame, groups=["item"]).systems == ("x", "y")
+
+
+@pytest.mark.parametrize("text", ['{"q": "a", "r": "b", "q": "c"}', '{"q": {"p": 1}, "q": {"p": 2}}'])
+def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    (tmp_path / "gold.json").write_text('{"q": "a", "r": "b"}')
+    with pytest.raises(InputError, match=r"x.json: id 'q' stands in the same JSON object already"):
+        read(tmp_path / "x.json", gold=tmp_path / "gold.json", format="labels")
+
+
+def test_two_logs_in_one_file_are_an_error(tmp_path):
+    log = "T-0\ta b\nH-0\t-1\ta b\nT-1\tc\nH-1\t-1\tc\n"
+    (tmp_path / "x.log").write_text(log + log)
+    with pytest.raises(InputError, match="line 5: id T-0 stands on line 1 already"):
+        read(tmp_path / "x.log", format="fairseq")
