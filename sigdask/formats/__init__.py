@@ -300,6 +300,16 @@ def _detected(sources: Sequence[Source], gold: Path | None, options: Options) ->
     return _of_columns(table, options, sources)
 
 
+def detect_layout(table: Table, options: Options = DEFAULTS) -> str:
+    """Say what format a table that is no file is in, as of a file: wide, long, labels or responses."""
+    try:
+        return _of_columns(without_summaries(table, options), options, [Source(table.path)])
+    except InputError as error:
+        if "cannot tell the format" not in str(error):
+            raise
+    return "wide"  # whose reader says which column holds no scores
+
+
 def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
     """Whether files whose documents are given are lines of text: no columns, and gold lines that hardly repeat."""
     if options.documents is None or gold is None or not all(map(is_lines, (gold, *(s.path for s in sources)))):

@@ -123,13 +123,10 @@ def test_exports_of_weights_and_biases_and_tensorboard_are_curves(tmp_path: Path
     steps = [str(k) for k in range(N)]
     with pytest.raises(RefusedFileError, match="training curve, a row for each Step"):
         read(_write(tmp_path / "wandb.csv", {"Step": steps, **runs}))
+    times = [f"17000000{k:02}.5" for k in range(N)]
+    path = _write(tmp_path / "board.csv", {"Wall time": times, "Step": steps, "Value": runs["run-a - eval/acc"]})
     with pytest.raises(RefusedFileError, match="training curve, a row for each Wall time"):
-        columns = {
-            "Wall time": [f"17000000{k:02}.5" for k in range(N)],
-            "Step": steps,
-            "Value": runs["run-a - eval/acc"],
-        }
-        read(_write(tmp_path / "board.csv", columns))
+        read(path)
 
 
 def test_long_tables_of_training_are_curves(tmp_path: Path) -> None:
