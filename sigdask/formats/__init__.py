@@ -51,7 +51,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "wide": (
         "sigdask.formats.tables.scores:read_wide",
-        "scores, one row an item and one column a system; or one number a line, a file a system",
+        "scores, one row an item and one column a system (systems=A+B names them); or a file of numbers a system",
     ),
     "segments": (
         "sigdask.formats.texts.segments:read_segments",
