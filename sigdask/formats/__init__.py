@@ -347,7 +347,8 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
     from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
 
-    if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
+    system = options.system_column or table.conventional(SYSTEM_NAMES)
+    if system and (options.score_column or table.conventional(SCORE_NAMES)) and table.id_name(options):
         return "long"
     named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
     if named_gold:

@@ -184,3 +184,26 @@ def test_columns_beside_labels_are_no_systems(tmp_path: Path) -> None:
     for name in ("seed", "timestamp", "split", "n_tokens", "train_trial_index"):
         assert repr(name) in said
     assert read(path, format="labels:systems=a+split").systems == ("a", "split")
+
+
+def test_a_long_table_names_the_scores_that_are_not_compared(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{system},q{k},{_score(k, by)},{_score(k, 5)},7\n" for system, by in (("a", 37), ("b", 41)) for k in range(N)
+    )
+    (path := tmp_path / "t.csv").write_text(f"system,item,score,bleu,seed\n{rows}")
+    first = called("compare", path, cwd=tmp_path).stdout.splitlines()[1]
+    assert "'score' is compared; 2 columns ('bleu', 'seed') left out" in first
+
+
+def test_the_columns_of_a_long_table_may_be_named(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{system},q{k},{_score(k, by)},{k % 2}\n" for system, by in (("a", 37), ("b", 41)) for k in range(N)
+    )
+    (path := tmp_path / "t.csv").write_text(f"mt,item,comet,acc\n{rows}")
+    named = called("compare", path, "--system-column", "mt", "--score-column", "comet", cwd=tmp_path)
+    assert "2 systems, 30 items" in named.stderr
+
+
+def test_what_a_system_took_is_no_system(tmp_path: Path) -> None:
+    costs = {"a_latency": [_score(k, 5) for k in range(N)], "b_confidence": [_score(k, 7) for k in range(N)]}
+    assert read(_with(tmp_path / "t.csv", **costs)).systems == ("a", "b")

@@ -46,8 +46,11 @@ SETTING = re.compile(
 EXTREME = re.compile(r"(.+)__(MIN|MAX)")
 """What Weights & Biases writes beside each column of a chart."""
 
-SPREAD = re.compile(r"(.+)_(std|sd|se|stderr|sem|ci|var)", re.IGNORECASE)
-"""Names of the spread of another column."""
+SPREAD = re.compile(
+    r"(.+)[_ ](std|sd|se|stderr|sem|ci|var|latency|seconds|(n_)?tokens|length|cost|rank|count|conf|confidence|probs?)",
+    re.IGNORECASE,
+)
+"""Names of what stands beside another column: its spread, what it took, how sure it is."""
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?")
 FIRST_SECOND, LAST_SECOND = 9e8, 2.2e9
@@ -236,7 +239,7 @@ def _name_says(table: Table, name: str) -> str:
     if (match := EXTREME.fullmatch(name)) and match[1] in table.columns:
         return "minima and maxima of other columns"
     if (match := SPREAD.fullmatch(name)) and match[1] in table.columns:
-        return "spreads of other columns"
+        return "spreads, costs or confidences of other columns"
     if CLOCK.fullmatch(name):
         return TIME if "seed" not in name.lower() else "seeds"
     return COUNTS if STEP.fullmatch(name) or COUNTER.fullmatch(name) else ""
