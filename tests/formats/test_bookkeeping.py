@@ -207,3 +207,15 @@ def test_the_columns_of_a_long_table_may_be_named(tmp_path: Path) -> None:
 def test_what_a_system_took_is_no_system(tmp_path: Path) -> None:
     costs = {"a_latency": [_score(k, 5) for k in range(N)], "b_confidence": [_score(k, 7) for k in range(N)]}
     assert read(_with(tmp_path / "t.csv", **costs)).systems == ("a", "b")
+
+
+def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{system},q{k},{_score(k, by)},{_score(k, 5)}\n" for system, by in (("a", 37), ("b", 41)) for k in range(N)
+    )
+    (path := tmp_path / "t.csv").write_text(f"model,id,acc,f1\n{rows}")
+    with pytest.raises(InputError, match=r"2 columns \('acc', 'f1'\) of numbers; choose the score with --score-column"):
+        read(path)
+    chosen = called("compare", path, "--score-column", "f1", cwd=tmp_path)
+    assert "2 systems, 30 items" in chosen.stderr
+    assert "2 columns" not in chosen.stdout
