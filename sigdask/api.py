@@ -86,7 +86,9 @@ def compare(
         counts = Counts.from_labels(right, given, ids=ids, groups=groups, warnings=foreign_labels(right, given))
     chosen = metric or ("mean" if gold is None else "accuracy")
     unit = "item" if units is None else "unit"
-    return compare_all(counts, metrics=[chosen], unit=unit, **options)[0]
+    results = compare_all(counts, metrics=[chosen], unit=unit, **options)
+    noticed = [note for note in results.notes if note.kind == "input"]
+    return replace(results[0], notes=(*results[0].notes, *noticed)) if noticed else results[0]
 
 
 def compare_all(counts: Counts | Any, **options: Unpack[WhatCompared]) -> Results:

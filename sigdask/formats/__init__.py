@@ -51,7 +51,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     ),
     "wide": (
         "sigdask.formats.tables.scores:read_wide",
-        "scores, one row an item and one column a system; or one number a line, a file a system",
+        "scores, one row an item and one column a system (systems=A+B names them); or a file of numbers a system",
     ),
     "segments": (
         "sigdask.formats.texts.segments:read_segments",
@@ -305,6 +305,16 @@ def _detected(sources: Sequence[Source], gold: Path | None, options: Options) ->
     return _of_columns(table, options, sources)
 
 
+def detect_layout(table: Table, options: Options = DEFAULTS) -> str:
+    """Say what format a table that is no file is in, as of a file: wide, long, labels or responses."""
+    try:
+        return _of_columns(without_summaries(table, options), options, [Source(table.path)])
+    except InputError as error:
+        if "cannot tell the format" not in str(error):
+            raise
+    return "wide"  # whose reader says which column holds no scores
+
+
 def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
     """Whether files whose documents are given are lines of text: no columns, and gold lines that hardly repeat."""
     if options.documents is None or gold is None or not all(map(is_lines, (gold, *(s.path for s in sources)))):
@@ -342,7 +352,8 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
     from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
 
-    if table.conventional(SYSTEM_NAMES) and table.conventional(SCORE_NAMES) and table.id_name(options):
+    system = options.system_column or table.conventional(SYSTEM_NAMES)
+    if system and (options.score_column or table.conventional(SCORE_NAMES)) and table.id_name(options):
         return "long"
     named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
     if named_gold:

@@ -1,8 +1,15 @@
-"""Scores that Python holds already: mappings, data frames of any library, arrays; a table with a column a system."""
+"""Scores that Python holds already: mappings, arrays, and data frames of any library.
+
+A data frame becomes a `Table`, whose layout (wide, long, labels, responses) is detected as that of a file is.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +20,16 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, missing_extra
+from sigdask.formats.reading.columns.typed import Typed
 from sigdask.formats.reading.numbers import holds_numbers
-from sigdask.formats.reading.tables import ID_NAMES
+from sigdask.formats.reading.options import Options, Source, parse_format
+from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, table_at_hand
+
+FRAME = Path("data frame")
+"""What a data frame is called in messages, in the place of a file."""
+
+OF_TABLES = ("wide", "long", "labels", "responses")
+"""Formats of files that a data frame may be in."""
 
 EXPECTED = "counts, a mapping of names to scores, a data frame, or an array of shape (n_items, n_systems)"
 
@@ -25,12 +40,15 @@ def as_counts(
     ids: str | Sequence[str] | None = None,
     groups: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
     names: Sequence[str] | None = None,
+    format: str = "auto",  # noqa: A002  # as of `sigdask.read`
     **options: Any,
 ) -> Counts:
-    """Return counts of item scores, one column a system.
+    """Return counts of item scores, or of labels.
 
-    As in files, a column with a usual name of ids ("id", "item", "topic", ...) holds the items' ids, and columns of
-    texts that repeat are groups of items.
+    A data frame is read as the same table in a file is: a column a system; a row for each `system`, `item` and
+    `score`; or labels with a column `gold`. A column with a usual name of ids ("id", "item", "topic", ...) holds the
+    items' ids, columns of texts that repeat are groups of items, and counters, times and settings are left out with a
+    warning. A mapping without columns of system, item and score, and an array, hold a system in each column.
 
     Parameters
     ----------
@@ -43,8 +61,11 @@ def as_counts(
         Grouping columns (documents, topics), or the names of such columns.
     names : sequence of str, optional
         What to call the systems of an array; "system 1" and so on.
+    format : str
+        How a data frame is laid out: "wide", "long", "labels" or "responses", with options as on the command line
+        ("wide:systems=new+old" names the columns of systems); "auto" detects it.
     **options
-        As in `Counts.from_scores`.
+        `name`, `missing` and `warnings`, as in `Counts.from_scores`.
 
     Raises
     ------
@@ -63,7 +84,15 @@ def as_counts(
     >>> counts.systems, list(counts.ids), list(counts.groups)
     (('a', 'b'), ['7', '8', '9', '10'], ['document'])
     """
+    if hasattr(scores, "__dask_graph__"):
+        scores = scores.compute()
     columns = _columns(scores, names)
+    are_columns = not isinstance(groups, Mapping) and (ids is None or isinstance(ids, str))
+    if format != "auto" or (are_columns and _is_frame(scores, columns)):
+        if not are_columns:
+            raise InputError("format = is of data frames whose ids and groups are columns: name them in ids and groups")
+        of_groups = (groups,) if isinstance(groups, str) else tuple(groups or ())
+        return _of_table(_table(columns), format, Options(id_column=ids, groups=of_groups), **options)  # type: ignore[arg-type]
     if ids is None:
         grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
         ids = _usual_ids({name: column for name, column in columns.items() if name not in grouping})
@@ -80,10 +109,106 @@ def as_counts(
     return Counts.from_scores(columns, ids=found_ids, groups=groups, **{"warnings": warnings, **options})
 
 
+def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
+    """Whether columns are those of a data frame, or of a mapping with rows of system, item and score."""
+    if isinstance(scores, np.ndarray) or (not isinstance(scores, Mapping) and _frame(scores) is None):
+        return False
+    lowered = {name.lower() for name in columns}
+    is_long = not any(map(lowered.isdisjoint, (SYSTEM_NAMES, ID_NAMES, SCORE_NAMES)))
+    return is_long or not isinstance(scores, Mapping)
+
+
+class NumberColumn(Typed):
+    """A column of numbers in memory, whose texts are made when they are asked for; NaN is a missing score."""
+
+    def __init__(self, values: Array) -> None:
+        vars(self).update(values=values, size=len(values), is_numeric=True)
+
+    values: Array
+
+    def __getitem__(self, which: Any) -> Any:
+        return NumberColumn(self.values[which]) if isinstance(which, slice) else Texts.__getitem__(self, which)
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The numbers as a file would hold them, empty where there is none."""
+        return Texts.of(_texts(self.values))
+
+    def numbers(self) -> tuple[Array, Array]:
+        """Return the numbers, and which are infinite."""
+        values = self.values.astype(np.float64)
+        return values, np.isinf(values)
+
+
+def _table(columns: Mapping[str, Array]) -> Table:
+    """Return the table that a file of these columns would be."""
+    nested = {
+        name: [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in column]
+        for name, column in columns.items()
+        if column.dtype.kind == "O" and any(isinstance(cell, list | dict | np.ndarray) for cell in column)
+    }
+    columns = {name: column if name in nested else _numbers_of(column) for name, column in columns.items()}
+    cells = {
+        name: NumberColumn(column) if column.dtype.kind in "iuf" else Texts.of(map(str.strip, _texts(column)))
+        for name, column in columns.items()
+    }
+    kinds = {name: column.dtype.name for name, column in columns.items() if column.dtype.name in {"float32", "float16"}}
+    if not columns or not len(next(iter(columns.values()))):
+        raise InputError(f"{FRAME}: has no rows or no columns; expected {EXPECTED}")
+    return Table(FRAME, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
+
+
+def _numbers_of(column: Array) -> Array:
+    """Return objects that are numbers or missing, and truth values, as numbers; other columns as they are."""
+    if column.dtype.kind == "b":
+        return column.astype(np.float64)
+    if column.dtype.kind != "O" or not all(value is None or isinstance(value, int | float) for value in column):
+        return column
+    return np.array([np.nan if value is None else value for value in column], np.float64)
+
+
+def _of_table(table: Table, format_: str, options: Options, **given: Any) -> Counts:
+    """Read a table by the layout that it has, or is said to have."""
+    from sigdask import formats
+
+    layout, own = parse_format(format_)
+    if layout not in {"auto", *OF_TABLES}:
+        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(OF_TABLES)}")
+    warnings = tuple(given.pop("warnings", ()))
+    options = replace(options, own=own, is_detected=layout == "auto", **given)
+    try:
+        with table_at_hand(table):
+            if layout == "auto":
+                layout = formats.detect_layout(table, options)
+            if layout == "wide":
+                _check_scores(table, options)
+            counts = formats.read(Source(FRAME), format=layout, options=options)
+    except InputError as error:
+        raise type(error)(_in_python(str(error))) from None
+    return replace(counts, warnings=(*warnings, *(type(said)(_in_python(said)) for said in counts.warnings)))
+
+
+def _check_scores(table: Table, options: Options) -> None:
+    """Refuse columns that hold neither scores nor groups."""
+    from sigdask.formats.tables.notation import score_table
+    from sigdask.formats.tables.scores import further_groups
+
+    own = score_table(Source(table.path), options)
+    aside = (own.id_name(options), *options.groups, *further_groups(own, options))
+    for name in own.others(*aside) if "systems" not in options.own else ():
+        if not own.is_numeric(name) and name not in own.nested:
+            raise _no_scores(name, "texts")
+
+
+def _in_python(text: str) -> str:
+    """Name options of the command line as arguments of `as_counts`."""
+    text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
+    text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
+    return re.sub(r"--(id|missing)\b", lambda found: "ids=" if found[1] == "id" else "missing=", text)
+
+
 def _columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:
     """Return the columns of whatever holds some, by name."""
-    if hasattr(scores, "__dask_graph__"):
-        scores = scores.compute()
     if names is None and isinstance(scores, Mapping):
         return _named(list(scores), [_array(column) for column in scores.values()])
     frame = None if isinstance(scores, np.ndarray) else _frame(scores)
@@ -195,7 +320,11 @@ def _refuse_no_scores(name: str, column: Array) -> None:
     if column.dtype.kind in "biufO" and not (_holds_texts(column) and not holds_numbers(Texts.of(_texts(column)))):
         return
     what = "texts" if column.dtype.kind == "O" else f"values of type {column.dtype}"
-    raise InputError(
+    raise _no_scores(name, what)
+
+
+def _no_scores(name: str, what: str) -> InputError:
+    return InputError(
         f"column {name!r} holds {what}, no scores: name it in ids= or groups= of sigdask.as_counts, or leave it out; "
         "labels are compared by sigdask.Counts.from_labels"
     )

@@ -123,13 +123,10 @@ def test_exports_of_weights_and_biases_and_tensorboard_are_curves(tmp_path: Path
     steps = [str(k) for k in range(N)]
     with pytest.raises(RefusedFileError, match="training curve, a row for each Step"):
         read(_write(tmp_path / "wandb.csv", {"Step": steps, **runs}))
+    times = [f"17000000{k:02}.5" for k in range(N)]
+    path = _write(tmp_path / "board.csv", {"Wall time": times, "Step": steps, "Value": runs["run-a - eval/acc"]})
     with pytest.raises(RefusedFileError, match="training curve, a row for each Wall time"):
-        columns = {
-            "Wall time": [f"17000000{k:02}.5" for k in range(N)],
-            "Step": steps,
-            "Value": runs["run-a - eval/acc"],
-        }
-        read(_write(tmp_path / "board.csv", columns))
+        read(path)
 
 
 def test_long_tables_of_training_are_curves(tmp_path: Path) -> None:
@@ -187,3 +184,38 @@ def test_columns_beside_labels_are_no_systems(tmp_path: Path) -> None:
     for name in ("seed", "timestamp", "split", "n_tokens", "train_trial_index"):
         assert repr(name) in said
     assert read(path, format="labels:systems=a+split").systems == ("a", "split")
+
+
+def test_a_long_table_names_the_scores_that_are_not_compared(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{system},q{k},{_score(k, by)},{_score(k, 5)},7\n" for system, by in (("a", 37), ("b", 41)) for k in range(N)
+    )
+    (path := tmp_path / "t.csv").write_text(f"system,item,score,bleu,seed\n{rows}")
+    first = called("compare", path, cwd=tmp_path).stdout.splitlines()[1]
+    assert "'score' is compared; 2 columns ('bleu', 'seed') left out" in first
+
+
+def test_the_columns_of_a_long_table_may_be_named(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{system},q{k},{_score(k, by)},{k % 2}\n" for system, by in (("a", 37), ("b", 41)) for k in range(N)
+    )
+    (path := tmp_path / "t.csv").write_text(f"mt,item,comet,acc\n{rows}")
+    named = called("compare", path, "--system-column", "mt", "--score-column", "comet", cwd=tmp_path)
+    assert "2 systems, 30 items" in named.stderr
+
+
+def test_what_a_system_took_is_no_system(tmp_path: Path) -> None:
+    costs = {"a_latency": [_score(k, 5) for k in range(N)], "b_confidence": [_score(k, 7) for k in range(N)]}
+    assert read(_with(tmp_path / "t.csv", **costs)).systems == ("a", "b")
+
+
+def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{system},q{k},{_score(k, by)},{_score(k, 5)}\n" for system, by in (("a", 37), ("b", 41)) for k in range(N)
+    )
+    (path := tmp_path / "t.csv").write_text(f"model,id,acc,f1\n{rows}")
+    with pytest.raises(InputError, match=r"2 columns \('acc', 'f1'\) of numbers; choose the score with --score-column"):
+        read(path)
+    chosen = called("compare", path, "--score-column", "f1", cwd=tmp_path)
+    assert "2 systems, 30 items" in chosen.stderr
+    assert "2 columns" not in chosen.stdout

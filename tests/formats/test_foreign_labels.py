@@ -57,3 +57,4 @@ def test_free_answers_whose_gold_hardly_repeats_are_no_label_set(tmp_path: Path)
 def test_python_warns_too() -> None:
     result = compare([*OPTIONS] * 5, ["0", "1", "2", "0"] * 5, gold=["0", "1", "2", "3"] * 5)
     assert result.score_a == 0
+    assert any("A: no label is a gold one" in warning for warning in result.warnings)

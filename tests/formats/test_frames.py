@@ -131,7 +131,6 @@ DATES = [dt.date(2026, 1, k) for k in (1, 2)]
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), {}, "system name '1' occurs twice"),
         ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, r"column 'who' holds texts, no scores: name it in ids="),
         ({"a": [1, 2], "b": [2, 3], "when": np.array(DATES, "M8[D]")}, {}, r"column 'when' holds values of type date"),
-        (polars.DataFrame({"a": [1, 2], "b": [2, 3], "when": DATES}), {}, r"column 'when' holds values of type date"),
         ({"a": [1, 2], "b": [2, "x"]}, {}, "scores of 'b': could not convert string to float: 'x'"),
         ({"a": [[1], [2]], "b": [1, 2]}, {}, "scores of 'a': 2 dimensions, expected one number per item"),
         ({"a": [1, 2], "b": [2, 3]}, {"ids": "nr"}, "no column 'nr'; columns: a, b"),

@@ -180,9 +180,11 @@ def test_the_row_names_of_r_are_ids(tmp_path):
     assert (counts.systems, counts.ids) == (("bert", "gpt"), ("1", "2"))
 
 
-def test_a_rank_beside_the_scores_is_asked_about(tmp_path):
+def test_a_rank_beside_the_scores_is_no_system(tmp_path):
     (tmp_path / "t.csv").write_text("rank,item,x,y\n1,a,0.5,0.4\n2,b,0.7,0.6\n3,c,0.1,0.2\n")
-    assert any("column 'rank' is taken for a system" in warning for warning in read(tmp_path / "t.csv").warnings)
+    counts = read(tmp_path / "t.csv")
+    assert counts.systems == ("x", "y")
+    assert any("left out as no scores of systems: 1 column ('rank')" in warning for warning in counts.warnings)
 
 
 def test_a_table_of_more_systems_than_items_is_asked_about(tmp_path):
@@ -232,6 +234,8 @@ def test_samples_and_ratings_have_no_summary_among_their_items(tmp_path):
     assert read(tmp_path / "t.tsv", format="ratings").ids == ("1", "2")
 
 
-def test_columns_of_errors_beside_scores_are_asked_about(tmp_path):
+def test_columns_of_errors_beside_scores_are_no_systems(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,x_std,y\na,1,0.1,2\nb,2,0.2,1\nc,0,0.1,1\nd,1,0.3,1\n")
-    assert any("column 'x_std' is taken for a system" in warning for warning in read(tmp_path / "t.csv").warnings)
+    counts = read(tmp_path / "t.csv")
+    assert counts.systems == ("x", "y")
+    assert any("left out as no scores of systems: 1 column ('x_std')" in warning for warning in counts.warnings)

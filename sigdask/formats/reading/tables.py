@@ -306,6 +306,16 @@ def reading_once() -> Iterator[None]:
         _at_hand.reset(token)
 
 
+@contextmanager
+def table_at_hand(table: Table) -> Iterator[None]:
+    """Have `read_table` return a table that is no file, by its path."""
+    with reading_once():
+        tables = _at_hand.get()
+        assert tables is not None
+        tables[table.path, frozenset(), None] = table
+        yield
+
+
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> Table:
     """Read a table, or take it as it was read before (`reading_once`); see `read_anew`."""
     at_hand, key = _at_hand.get(), (path, frozenset(ignore), decimal)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.shown import FirstLine
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.aggregated import STEP, leaderboard, report_table, training_curve
 from sigdask.formats.reading.numbers import MISSING, is_number
@@ -46,8 +47,11 @@ SETTING = re.compile(
 EXTREME = re.compile(r"(.+)__(MIN|MAX)")
 """What Weights & Biases writes beside each column of a chart."""
 
-SPREAD = re.compile(r"(.+)_(std|sd|se|stderr|sem|ci|var)", re.IGNORECASE)
-"""Names of the spread of another column."""
+SPREAD = re.compile(
+    r"(.+)[_ ](std|sd|se|stderr|sem|ci|var|latency|seconds|(n_)?tokens|length|cost|rank|count|conf|confidence|probs?)",
+    re.IGNORECASE,
+)
+"""Names of what stands beside another column: its spread, what it took, how sure it is."""
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?")
 FIRST_SECOND, LAST_SECOND = 9e8, 2.2e9
@@ -74,9 +78,11 @@ def check_rows(table: Table, options: Options) -> None:
     names = {name.lower() for name in table.columns}
     if {"precision", "recall", "f1-score", "support"} <= names:
         raise report_table(table.path)
+    system = options.system_column or table.conventional(SYSTEM_NAMES)
+    if system is not None and system not in (*options.groups, *options.ignore):
+        _check_one_score(table, options, system)
     if options.id_column is not None or "systems" in options.own or _has_ids(table):
         return
-    system = options.system_column or table.conventional(SYSTEM_NAMES)
     systems = None if system is None or system in table.nested else Factor.of(table.columns[system])
     step = next((name for name in table.columns if STEP.fullmatch(name) and _grows(table, name, systems)), None)
     if step is not None and step not in (*options.groups, *options.ignore):
@@ -90,6 +96,21 @@ def check_rows(table: Table, options: Options) -> None:
         raise InputError(
             f"{table.path}: rows of system, item and score need a column that says which item each is of; columns: "
             f"{', '.join(table.columns)}; name it with --id"
+        )
+
+
+def _check_one_score(table: Table, options: Options, system: str) -> None:
+    """Refuse rows of system and item with several scores, of which none is named."""
+    item = table.id_name(options)
+    if item is None or options.score_column is not None or table.conventional(SCORE_NAMES):
+        return
+    if item in table.nested or Texts.of(table.columns[item]).are_unique:
+        return
+    scores = [name for name in table.others(item, system, *options.groups, *options.ignore) if table.is_numeric(name)]
+    if scores:
+        raise InputError(
+            f"{table.path}: rows of {system!r} and {item!r} with {some(scores, 'column')} of numbers; choose the score "
+            "with --score-column, or call its column 'score'"
         )
 
 
@@ -236,7 +257,7 @@ def _name_says(table: Table, name: str) -> str:
     if (match := EXTREME.fullmatch(name)) and match[1] in table.columns:
         return "minima and maxima of other columns"
     if (match := SPREAD.fullmatch(name)) and match[1] in table.columns:
-        return "spreads of other columns"
+        return "spreads, costs or confidences of other columns"
     if CLOCK.fullmatch(name):
         return TIME if "seed" not in name.lower() else "seeds"
     return COUNTS if STEP.fullmatch(name) or COUNTER.fullmatch(name) else ""

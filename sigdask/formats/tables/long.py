@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
+from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts, joined
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, systems_inside
@@ -21,6 +22,7 @@ from sigdask.formats.reading.summaries import summary_items
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, read_table
 from sigdask.formats.tables.notation import in_numbers
 from sigdask.formats.tables.scores import no_gold
+from sigdask.writing import some
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -64,6 +66,10 @@ def _long_table(source: Source, options: Options) -> _Long:
     table = read_table(source.path, options.ignore, options.decimal)
     system, item, score = long_columns(table, options)
     table = one_sample(in_numbers(table, options, [score]), item, options, system=system)
+    others = table.others(system, item, score, *options.groups, *options.ignore, *table.nested)
+    if left := [name for name in others if table.is_numeric(name)]:
+        said = f"{table.path}: {score!r} is compared; {some(left, 'column')} left out (--score-column chooses another)"
+        table = replace(table, notes=[*table.notes, FirstLine(said)])
     groups = [Texts.of(table.column(name)) for name in options.groups]
     return _Long(table, Factor.of(table.column(system)), Texts.of(table.column(item)), table.numbers(score), groups)
 

@@ -1,0 +1,130 @@
+"""A data frame is read as the same table in a file is: one detection, one result. Files are the oracle."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from sigdask import as_counts, compare_all
+from sigdask.errors import InputError
+from sigdask.formats import read
+
+N = 40
+DRAWN = np.random.default_rng(20)
+A, B, C = (DRAWN.integers(0, 1000, N) / 1000 for _ in range(3))
+IDS = [f"q{k}" for k in range(N)]
+GOLD = [("yes", "no", "maybe")[k % 3] for k in range(N)]
+LAYOUTS = {
+    "wide": {"item": IDS, "a": A, "b": B, "c": C},
+    "wide with groups": {"item": IDS, "document": [f"d{k // 4}" for k in range(N)], "a": A, "b": B},
+    "wide by position": {"a": A, "b": B},
+    "wide of integers": {"topic": range(N), "a": (A * 10).astype(int), "b": (B * 10).astype(int)},
+    "wide of truth values": {"id": IDS, "a": A > 0.5, "b": B > 0.4},
+    "wide with a mean below": {"item": [*IDS, "mean"], "a": [*A, A.mean()], "b": [*B, B.mean()]},
+    "wide with bookkeeping": {"id": IDS, "Step": range(0, 10 * N, 10), "seed": [42] * N, "temperature": [0.7] * N,
+                              "a": A, "a_std": B / 10, "b": B, "b__MIN": B, "split": ["test"] * N},
+    "wide with times": {"id": IDS, "created": pd.date_range("2024-01-01", periods=N, freq="7h"), "a": A, "b": B},
+    "long": {"system": ["a"] * N + ["b"] * N, "item": IDS * 2, "score": [*A, *B]},
+    "long in another order": {"score": [*B[::-1], *A], "model": ["b"] * N + ["a"] * N, "id": [*IDS[::-1], *IDS]},
+    "long of numbered systems": {"run": [2] * N + [10] * N, "query": [*range(N)] * 2, "value": [*A, *B]},
+    "labels": {"id": IDS, "gold": GOLD, "a": GOLD[1:] + GOLD[:1], "b": GOLD[:20] + GOLD[:20]},
+    "labels beside text": {"text": [f"text {k}" for k in range(N)], "label": GOLD, "svm": GOLD[1:] + GOLD[:1], "bert": GOLD},
+    "labels with bookkeeping": {"id": IDS, "gold": GOLD, "a": GOLD[::-1], "b": GOLD, "confidence": A, "seed": [1] * N},
+    "responses": {"id": IDS, "gold": [k % 2 for k in range(N)], "a": [k % 3 % 2 for k in range(N)], "b": [1] * N},
+}  # fmt: skip
+"""Columns of tables."""
+
+REFUSED = {
+    "a training curve": ({"step": range(N), "a": A, "b": B}, "training curve, a row for each step"),
+    "a leaderboard": ({"model": ["x", "y", "z"], "acc": A[:3], "f1": B[:3]}, "averages over a whole test set"),
+    "a regression": ({"id": IDS, "gold": A, "a": B, "b": C}, "holds real numbers"),
+    "probabilities": ({"id": IDS, "label": [k % 2 for k in range(N)], "a": B, "b": C}, "holds real numbers"),
+    "a report": ({"x": ["a", "b"], "precision": [0.1, 0.2], "recall": [0.1, 0.2], "f1-score": [0.1, 0.2],
+                  "support": [5, 5]}, "classification report"),
+}  # fmt: skip
+"""Columns of tables that are none of items."""
+
+
+def _frame(library: str, columns: dict):
+    return pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(
+        {name: list(cells) if not isinstance(cells, np.ndarray) else cells for name, cells in columns.items()}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_frame_and_its_csv_file_are_read_alike(tmp_path: Path, layout: str, library: str) -> None:
+    frame = _frame(library, LAYOUTS[layout])
+    path = tmp_path / "t.csv"
+    if library == "pandas":
+        frame.to_csv(path, index=False)
+    else:
+        frame.write_csv(path)
+    of_file, of_frame = read(path), as_counts(frame)
+    assert of_frame.systems == of_file.systems
+    assert (of_frame.ids is None) == (of_file.ids is None)
+    assert of_frame.ids is None or list(of_frame.ids) == list(of_file.ids)
+    assert {name: list(own) for name, own in of_frame.groups.items()} == {
+        name: list(own) for name, own in of_file.groups.items()
+    }
+    assert of_frame.suggested == of_file.suggested
+    for name in of_file.fields:
+        assert np.array_equal(of_frame.field(name), of_file.field(name))
+    left_out = [warning for warning in of_file.warnings if "left out as no" in warning]
+    assert len(left_out) == sum("left out as no" in warning for warning in of_frame.warnings)
+    found, want = (
+        compare_all(counts, trials=1000, cluster="none").to_dict()["results"] for counts in (of_frame, of_file)
+    )
+    assert [row["p_value"] for row in found] == [row["p_value"] for row in want]
+    assert [row["digest"] for row in found if "digest" in row] == [row["digest"] for row in want if "digest" in row]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_frame_is_refused_for_the_reason_of_its_file(tmp_path: Path, what: str, library: str) -> None:
+    columns, said = REFUSED[what]
+    frame = _frame(library, columns)
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match=said):
+        read(tmp_path / "t.csv")
+    with pytest.raises(InputError, match=said) as error:
+        as_counts(frame)
+    assert "--" not in str(error.value).replace("--gold", "")
+
+
+def test_a_long_frame_given_to_compare_all_compares_its_systems() -> None:
+    """The frame of the issue: once `item` and `score` were compared, with p near 0."""
+    results = compare_all(pd.DataFrame(LAYOUTS["long"]), trials=1000, cluster="none")
+    assert [(result.a, result.b) for result in results] == [("a", "b")]
+    assert results[0].difference == pytest.approx(A.mean() - B.mean())
+
+
+def test_a_mapping_of_long_columns_is_long_too_and_other_mappings_name_their_systems() -> None:
+    assert as_counts(LAYOUTS["long"]).systems == ("a", "b")
+    assert as_counts({"step": range(N), "seed": [42] * N}).systems == ("step", "seed")
+
+
+def test_the_layout_of_a_frame_may_be_said() -> None:
+    frame = pd.DataFrame(LAYOUTS["wide with bookkeeping"])
+    assert as_counts(frame, format="wide:systems=a+seed").systems == ("a", "seed")
+    assert as_counts(pd.DataFrame(REFUSED["a regression"][0]), format="labels").systems == ("a", "b")
+    with pytest.raises(InputError, match="must be one of auto, wide, long, labels, responses"):
+        as_counts(frame, format="conll")
+
+
+def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
+    [said] = [w for w in as_counts(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).warnings if "left out" in w]
+    assert 'format="wide:systems=A+B"' in said
+    assert "--" not in said
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
+def test_numbers_of_a_frame_keep_their_kind(kind: type) -> None:
+    """Against the same columns given as arrays, whose systems are named and not detected."""
+    columns = {"a": (A * 100).astype(kind), "b": (B * 100).astype(kind)}
+    found, want = as_counts(pd.DataFrame(columns)), as_counts(columns)
+    assert all(np.array_equal(found.field(name), want.field(name)) for name in want.fields)
+    assert all(found.field(name).dtype == want.field(name).dtype for name in want.fields)
+    assert found.warnings == want.warnings
