@@ -161,7 +161,7 @@ def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
 def test_without_a_template_the_whole_verdict_is_sent(tmp_path):
     with receiver() as (url, told):
         assert list(tell(Tell(webhook=url), verdict_of(False), "nightly", tmp_path)) == []
-    assert set(json.loads(told[0][1])) == {"plan", "text", "passed", "rules"}
+    assert set(json.loads(told[0][1])) == {"plan", "text", "passed", "is_new", "rules"}
 
 
 PLAN = """
