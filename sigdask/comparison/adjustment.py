@@ -129,6 +129,7 @@ class Adjustment:
         own = p, low, high
         found = self._joint(tallies) or tuple(map(OF_P_VALUES[self.method], own))
         if self.takes_larger:
+            assert self.skewed is not None
             resampled = self._resampled(tallies)
             found = tuple(
                 np.where(self.skewed, np.maximum(*both), both[0]) for both in zip(found, resampled, strict=True)

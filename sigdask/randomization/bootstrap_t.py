@@ -426,7 +426,7 @@ def system_contributions(panel: Panel, metric: int, n_units: int) -> tuple[Float
 def cells_of(largest: Floats) -> Integers:
     """Return the cells that statistics lie in: the bits of 1 + statistic, which no rounding of logarithms can move."""
     bits = np.ascontiguousarray(1.0 + np.maximum(largest, 0.0)).view(np.int64)
-    return np.minimum((bits >> (52 - 9)) - (1023 << 9), N_CELLS - 1)
+    return np.asarray(np.minimum((bits >> (52 - 9)) - (1023 << 9), N_CELLS - 1))
 
 
 def lower_edges() -> Floats:

@@ -20,17 +20,17 @@ def plan_of(folder, **more):
 
 
 def intervals(results):
-    return [(r.interval, r.score_a_interval, r.score_b_interval, r.paired_d) for r in results]
+    return [(r.interval, r.score_a_interval, r.score_b_interval, r.paired_d, r.interval_simultaneous) for r in results]
 
 
 def test_intervals_are_those_of_compare_and_only_what_is_lacking_is_counted(tmp_path):
     first = run_plan(plan_of(tmp_path), cluster="none")
-    assert intervals(first.results["set0"]) == [(None,) * 4] * 3
+    assert intervals(first.results["set0"]) == [(None,) * 5] * 3
     more = run_plan(plan_of(tmp_path, interval="bootstrap", resamples=3000), cluster="none")
-    assert (more.n_counted, more.n_changed) == (3000, 3)
+    assert (more.n_counted, more.n_changed) == (6000, 3)  # of the pairs, and of the family for simultaneous ones
     plan = plan_of(tmp_path, interval="bootstrap", resamples=7000, confidence=0.9)
     outcome = run_plan(plan, cluster="none")
-    assert outcome.n_counted == 4000
+    assert outcome.n_counted == 8000
     counts = read(plan.test_sets[0].sources[0].path, options=Options(name="set0"))
     asked = {"interval": "bootstrap", "resamples": 7000, "confidence": 0.9}
     compared = compare_all(counts, metrics=["mean"], trials=100, seed=3, cluster="none", **asked)

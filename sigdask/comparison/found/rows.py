@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -229,7 +230,8 @@ def _adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
     """Return what stands beside the adjusted p-values of results."""
     if all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results):
         return None
-    by = [[*(r.p_adjusted_by or {}).items()] or [("", None), ("", None)] for r in results]
+    nothing = ("", math.nan)
+    by = [[*(r.p_adjusted_by or {}).items()] or [nothing, nothing] for r in results]
     first, second = zip(*by, strict=True)
     ends = [r.interval_simultaneous for r in results]
     return AdjustmentDetails(

@@ -80,7 +80,8 @@ def _columns(shown: Sequence[Result], alpha: float, points: frozenset[str]) -> l
 
 
 def _interval(r: Result, points: frozenset[str], *, together: bool) -> str:
-    own = r.interval_simultaneous if together else r.interval and (r.interval.low, r.interval.high)
+    alone = None if r.interval is None else (r.interval.low, r.interval.high)
+    own = r.interval_simultaneous if together else alone
     return "" if own is None else ends_text(r.difference, *own, points=r.metric in points)
 
 
