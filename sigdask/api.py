@@ -87,7 +87,7 @@ def compare(
     chosen = metric or ("mean" if gold is None else "accuracy")
     unit = "item" if units is None else "unit"
     results = compare_all(counts, metrics=[chosen], unit=unit, **options)
-    noticed = [note for note in results.notes if note.kind == "input"]
+    noticed = [note for note in results.notes if note.kind == "scope"]
     return replace(results[0], notes=(*results[0].notes, *noticed)) if noticed else results[0]
 
 

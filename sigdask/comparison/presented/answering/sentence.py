@@ -53,17 +53,19 @@ def contradiction(r: Result, alpha: float) -> str:
 
     A one-sided test is held against the end of the interval that lies on its side.
     """
-    decision, together = r.decision(alpha), r.interval_simultaneous
-    if (r.interval is None and together is None) or decision is None:
+    decision, ends, is_other = r.decision(alpha), r.interval_simultaneous, False
+    if ends is None and r.interval is not None:
+        ends = r.interval.low, r.interval.high
+        is_other = abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
+    if ends is None or decision is None:
         return ""
-    low, high = together or (r.interval.low, r.interval.high)
+    low, high = ends
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
     if excludes == decision:
         return ""
     is_adjusted = r.p_adjusted is not None and not math.isnan(r.p_adjusted)
     of_test = "adjusted" if is_adjusted else "exact" if r.method == "exact" else ""
     test = " ".join(filter(None, ["one-sided" if r.alternative != "two-sided" else "", of_test, "test"]))
-    is_other = together is None and abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
     return (
         f"; the {_shown_interval(r, is_adjusted=is_adjusted, is_other=is_other)} interval "
         f"{'excludes' if excludes else 'contains'} 0, the {test} {'rejects' if decision else 'does not reject'}"
