@@ -26,12 +26,12 @@ EXACT_BY_HOLM = (
     "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons are correlated"
 )
 SKEWED = (
-    "systems of one mean that are skewed in opposite directions are not exchangeable, and {adjust} alone can find "
-    "false differences of such several times as often as its level says; "
+    "{n:,} of {of:,} comparisons involve systems whose units are strongly skewed in opposite directions: {adjust} alone can "
+    "find false differences of such systems several times as often as its level says; "
 )
 LARGER = (
-    "there the adjusted p is the larger of {adjust}'s and that of bootstrap-t, which resamples units "
-    "(docs/statistics.md has the error rates)"
+    "there the adjusted p is the larger of {adjust}'s and that of bootstrap-t, which resamples units, and {turned:,} that "
+    "{adjust} alone finds significant are not (docs/statistics.md has the error rates)"
 )
 RESAMPLE = "--adjust bootstrap-t resamples units instead (docs/statistics.md has the error rates); more units help"
 TUKEY_P = (
@@ -149,17 +149,19 @@ def _caveats(made: Adjustment, found: Table) -> Iterable[Note]:
         yield Note("caveat", TUKEY_CAVEAT, {"adjust": made.method})
         yield from _tukey_p(found)
     if made.takes_larger:
-        yield _skewed_note(made, LARGER)
+        own = details_of(found)
+        turned = own.has_two & (own.p_first <= found.alpha) & (found.p_adjusted > found.alpha)
+        yield _skewed_note(made, LARGER, int(np.count_nonzero(turned)))
     elif made.n_skewed >= max(SHARE * len(found), 1):
         yield _skewed_note(made, RESAMPLE)
 
 
-def _skewed_note(made: Adjustment, remedy: str) -> Note:
-    """Say in how many comparisons differences are skewed, and what is done about it or may be."""
+def _skewed_note(made: Adjustment, remedy: str, turned: int = 0) -> Note:
+    """Say how many comparisons are of skewed systems, and what is done about it or may be."""
     assert made.skewed is not None
     n, of = made.n_skewed, len(made.skewed)
-    text = f"the differences of units are strongly skewed in {n:,} of {of:,} comparisons: {SKEWED}{remedy}"
-    return Note("skewed", text.format(adjust=made.method), {"n_comparisons": n, "of": of, "adjust": made.method})
+    text = f"{SKEWED}{remedy}".format(n=n, of=of, adjust=made.method, turned=turned)
+    return Note("skewed", text, {"n_comparisons": n, "of": of, "adjust": made.method})
 
 
 def _tukey_p(found: Table) -> Iterable[Note]:

@@ -26,7 +26,7 @@ CHANCE = 2.576
 SHARE = 0.05
 """Share of a family's comparisons from which it is said: single ones are beyond both limits by chance."""
 
-SYSTEM = 0.1
+SYSTEM = 0.25
 """Share of a system's comparisons from which all of them are taken for skewed."""
 
 
@@ -34,7 +34,7 @@ def skewed(family: Family) -> NDArray[np.bool_]:
     """Say for which hypotheses the skewness diagnosis fires, shape (n_hypotheses,).
 
     A sample can lack the rare units that make a difference skewed, while other comparisons of the same system show
-    them. So where a tenth of a system's comparisons are skewed, all of them count as skewed. Comparisons whose
+    them. So where a quarter of a system's comparisons are skewed, all of them count as skewed. Comparisons whose
     differences all have one size (0/1 scores) are exempt.
     """
     return _diagnose(family, spread=True)
