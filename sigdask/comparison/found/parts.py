@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.assumptions import Assumptions, no_assumptions
+from sigdask.comparison.found.assumptions import Assumptions, no_assumptions
 from sigdask.comparison.found.origins import Origins, no_origins
 from sigdask.comparison.intervals.columns import FLOATS, Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested

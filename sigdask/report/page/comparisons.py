@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences
+from sigdask.comparison.found.assumptions import listed_assumptions
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import texts
 from sigdask.comparison.presented.cells import (
