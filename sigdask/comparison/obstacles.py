@@ -26,12 +26,12 @@ EXACT_BY_HOLM = (
     "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons are correlated"
 )
 SKEWED = (
-    "{n:,} of {of:,} comparisons involve systems whose units are strongly skewed in opposite directions: {adjust} alone can "
-    "find false differences of such systems several times as often as its level says; "
+    "{n:,} of {of:,} comparisons involve systems whose units are strongly skewed in opposite directions: {adjust} alone "
+    "can find false differences of such systems several times as often as its level says; "
 )
 LARGER = (
-    "there the adjusted p is the larger of {adjust}'s and that of bootstrap-t, which resamples units, and {turned:,} that "
-    "{adjust} alone finds significant are not (docs/statistics.md has the error rates)"
+    "there the adjusted p is the larger of {adjust}'s and that of bootstrap-t, which resamples units, and {turned:,} "
+    "that {adjust} alone finds significant are not (docs/statistics.md has the error rates)"
 )
 RESAMPLE = "--adjust bootstrap-t resamples units instead (docs/statistics.md has the error rates); more units help"
 TUKEY_P = (

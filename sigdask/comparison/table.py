@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.adjusted import AdjustmentDetails
-from sigdask.comparison.assumptions import Assumptions
 from sigdask.comparison.found import views
+from sigdask.comparison.found.assumptions import Assumptions
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.intervals.columns import Intervals

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.adjusted import AdjustmentDetails
-from sigdask.comparison.assumptions import Assumptions
+from sigdask.comparison.found.assumptions import Assumptions
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.intervals.columns import Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested

@@ -10,7 +10,7 @@ from command import called
 from panel_of import rng_of
 
 from sigdask import compare, compare_all
-from sigdask.comparison.assumptions import Assumption, unseen_rate
+from sigdask.comparison.found.assumptions import Assumption, unseen_rate
 from sigdask.comparison.presented import verdict
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table

@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences, views
+from sigdask.comparison.found.assumptions import listed_assumptions
 from sigdask.comparison.notes import dicts, texts
 from sigdask.comparison.presented import signature
 from sigdask.comparison.table import Coded, Hanging, OtherUnit, Stops, Table, Tested

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.adjusted import AdjustmentDetails, details_of
-from sigdask.comparison.assumptions import Assumptions, no_assumptions
+from sigdask.comparison.found.assumptions import Assumptions, no_assumptions
 from sigdask.comparison.found.origins import Origins, no_origins
 from sigdask.comparison.intervals.columns import FLOATS, Intervals
 from sigdask.comparison.table import Checked, Coded, Hanging, OtherUnit, Stops, Table, Tested

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sigdask.comparison.assumptions import Assumption
+from sigdask.comparison.found.assumptions import Assumption
 from sigdask.comparison.found.shown import line_text
 from sigdask.comparison.notes import Note, texts
 from sigdask.statistics.crosscheck import Check

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences
+from sigdask.comparison.found.assumptions import listed_assumptions
 from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
 from sigdask.comparison.presented import signature
 from sigdask.statistics.classical.names import INDEPENDENT

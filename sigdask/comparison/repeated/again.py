@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sigdask.comparison.assumptions import kinds_text
+from sigdask.comparison.found.assumptions import kinds_text
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.signature import DECISION, EXACT, TRIALS, Signature
 from sigdask.comparison.repeated.recorded import INTEGERS, REALS, Recorded

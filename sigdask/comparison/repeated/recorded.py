@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sigdask.comparison.assumptions import kinds_text
+from sigdask.comparison.found.assumptions import kinds_text
 from sigdask.comparison.presented.signature import Signature
 from sigdask.errors import InputError
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.adjusted import SIMULTANEOUS, intervals_to_show
-from sigdask.comparison.assumptions import listed_assumptions
 from sigdask.comparison.found import sentences
+from sigdask.comparison.found.assumptions import listed_assumptions
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import texts
 from sigdask.comparison.presented.cells import METHODS, confidence, ends_of, how, interval_text, is_bounded, p_cell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sigdask.comparison.assumptions import deciding_text, plural
+from sigdask.comparison.found.assumptions import deciding_text, plural
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.answering.amounts import amount
 from sigdask.comparison.presented.cells import confidence, how, is_bounded
