@@ -26,7 +26,7 @@ EXACT_BY_HOLM = (
     "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons are correlated"
 )
 SKEWED = (
-    "{n:,} of {of:,} comparisons involve systems whose units are strongly skewed in opposite directions: {adjust} alone "
+    "{n:,} of {of:,} comparisons are of systems whose units are strongly skewed in opposite directions: {adjust} alone "
     "can find false differences of such systems several times as often as its level says; "
 )
 LARGER = (

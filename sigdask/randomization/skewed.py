@@ -26,15 +26,17 @@ CHANCE = 2.576
 SHARE = 0.05
 """Share of a family's comparisons from which it is said: single ones are beyond both limits by chance."""
 
-SYSTEM = 0.25
-"""Share of a system's comparisons from which all of them are taken for skewed."""
+SYSTEM = 0.1
+"""Share of a system's comparisons from which all of them are taken for skewed, but those that lean to the lead."""
 
 
 def skewed(family: Family) -> NDArray[np.bool_]:
     """Say for which hypotheses the skewness diagnosis fires, shape (n_hypotheses,).
 
     A sample can lack the rare units that make a difference skewed, while other comparisons of the same system show
-    them. So where a quarter of a system's comparisons are skewed, all of them count as skewed. Comparisons whose
+    them. So where a tenth of a system's comparisons are skewed, all of them count as skewed. Where the system ahead
+    owes its lead to rare large gains, the test errs to the safe side: a comparison is left out where systems and
+    differences are skewed in the direction of the lead, the latter by a standard error or more. Comparisons whose
     differences all have one size (0/1 scores) are exempt.
     """
     return _diagnose(family, spread=True)
@@ -74,11 +76,13 @@ def _skewed_pairs(
     panel = member.panel
     i, j = panel.pairs[rows].T
     can_be = panel.signs[rows, member.metric, 0] < 0  # else all differences have one size
-    large = np.abs(skewness(panel, member.metric, rows.tolist())) > least(panel.n_units)
-    fires = can_be & large & (lean[i] * lean[j] < 0)
+    skew, is_opposite = skewness(panel, member.metric, rows.tolist()), lean[i] * lean[j] < 0
+    fires = can_be & is_opposite & (np.abs(skew) > least(panel.n_units))
     if not spread:
         return np.asarray(fires)
     both = np.concatenate([i, j])
     n_fired, n_pairs = (np.bincount(both, weights, minlength=len(lean)) for weights in (np.tile(fires, 2), None))
     is_skewed = (n_fired > 0) & (n_fired >= SYSTEM * n_pairs)
-    return np.asarray(can_be & (fires | is_skewed[i] | is_skewed[j]))
+    lead = np.sign(panel.differences[rows, member.metric])
+    is_harmless = is_opposite & ((lean[i] - lean[j]) * lead > 0) & (skew * lead > math.sqrt(6 / max(panel.n_units, 1)))
+    return np.asarray(can_be & (fires | is_skewed[i] | is_skewed[j]) & ~is_harmless)
