@@ -159,7 +159,9 @@ class Results(Sequence[Result]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return table_text(self[:SHOWN], self.alpha, len(self))
+        return table_text(
+            self[:SHOWN], self.alpha, len(self), [note.text for note in self.notes if note.kind == "scope"]
+        )
 
     def _repr_html_(self) -> str:
         from sigdask.comparison.presented import notebook

@@ -440,7 +440,7 @@ def test_a_p_beyond_the_limit_is_refused_before_it_is_computed_with_its_time_mem
         r"A and B by mean: an exact p \(meet-in-the-middle\) would take about \d+ min .* of one core", text
     )
     assert "0.3 GB of memory, and the limit is 1 min 0 s" in text
-    assert "--exact-limit SECONDS (exact_limit in Python and plans)" in text
+    assert "--exact-limit SECONDS" in text
     assert "--method auto" in text
     assert "trials" not in text
 

@@ -251,7 +251,7 @@ CENTURY = 100 * 365 * 86400.0
 LESS = {"numeric": "p without a bound of its rounding", "bounds": "limits of p alone"}
 """What a guarantee is less than."""
 
-RAISE = "raise it with --exact-limit SECONDS (exact_limit in Python and plans)"
+RAISE = "raise it with --exact-limit SECONDS"
 
 REMEDY = (
     "--method auto samples it, --method both samples it and adds the exact values that fit, "

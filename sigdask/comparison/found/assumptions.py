@@ -197,6 +197,14 @@ def deciding_text(n_deciding: int, n_units: int, unit: str) -> str:
     return f"{n_deciding:,} of {n_units:,} {plural(unit)} decide{'s' if n_deciding == 1 else ''}"
 
 
+def short_doubt(found: Iterable[Assumption], n_units: int, unit: str) -> str:
+    """Say in a few words what a verdict should not be read without; empty where that is nothing."""
+    kinds = {one.kind: one for one in found if one.severity == "warning"}
+    if (few := kinds.get("few-units-decide")) is not None and few.n_deciding:
+        return f"{deciding_text(few.n_deciding, n_units, unit)} it"
+    return "skewed differences" if kinds else ""
+
+
 def plural(unit: str) -> str:
     """Return the plural of a unit's name; "units" of names that are no words."""
     return f"{unit}s" if unit.isalpha() and not unit.endswith("s") else "units"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sigdask.comparison.found.assumptions import short_doubt
 from sigdask.statistics.rounding import limits_text, p_equals, p_text, score_text, signed
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ LEFT = frozenset({"test set", "subset", "A", "B", "metric", ""})
 """Headers of columns that stand to the left."""
 
 
-def table_text(found: Sequence[Result], alpha: float, n_results: int) -> str:
+def table_text(found: Sequence[Result], alpha: float, n_results: int, scope: Sequence[str] = ()) -> str:
     """Return a short table of comparisons.
 
     Parameters
@@ -29,6 +30,8 @@ def table_text(found: Sequence[Result], alpha: float, n_results: int) -> str:
         Level of the verdicts.
     n_results : int
         How many there are.
+    scope : sequence of str
+        What is scored and what is not, which stands first.
     """
     title = f"Results: {n_results:,} {'comparison' if n_results == 1 else 'comparisons'}, alpha {alpha:g}"
     if not found:
@@ -38,7 +41,7 @@ def table_text(found: Sequence[Result], alpha: float, n_results: int) -> str:
     rows = [[*columns], *zip(*columns.values(), strict=True)]
     lines = ["  ".join(map(_filled, row, columns, widths.values())).rstrip() for row in rows]
     more = [f"and {n_results - len(found):,} more"] if n_results > len(found) else []
-    return "\n".join([title, *lines, *more])
+    return "\n".join([*map(_plain, scope), title, *lines, *more])
 
 
 def line_text(r: Result) -> str:
@@ -53,7 +56,12 @@ def line_text(r: Result) -> str:
     p = f"p in {limits_text(*r.p_interval)}" if math.isnan(r.p_value) else p_equals(r.p_value)
     adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {p_equals(r.p_adjusted)}"]
     scores = f"{_plain(r.metric)} {_score(r.score_a)} - {_score(r.score_b)} = {_score(r.difference, '+')}"
-    return f"Result({', '.join([*where, f'{_plain(r.a)} - {_plain(r.b)}', scores, p, *adjusted])})"
+    doubt = [text] if (text := _doubt(r)) else []
+    return f"Result({', '.join([*where, f'{_plain(r.a)} - {_plain(r.b)}', scores, p, *adjusted, *doubt])})"
+
+
+def _doubt(r: Result) -> str:
+    return _plain(short_doubt(r.assumptions, r.n_units, r.unit))
 
 
 def _columns(found: Sequence[Result], alpha: float) -> dict[str, list[str]]:
@@ -69,7 +77,7 @@ def _columns(found: Sequence[Result], alpha: float) -> dict[str, list[str]]:
         "A - B": [_score(r.difference, "+") for r in found],
         "unadjusted p" if adjusted else "p": [_p(r.p_value, alpha) for r in found],
         "adjusted p": [_p(r.p_adjusted, alpha) for r in found],
-        "": [r.verdict(alpha) for r in found],
+        "": [", but ".join(filter(None, [r.verdict(alpha), _doubt(r)])) for r in found],
     }
 
 
