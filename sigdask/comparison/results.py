@@ -383,5 +383,5 @@ class Results(Sequence[Result]):
 
 def _result_dict(result: Result) -> dict[str, Any]:
     found = asdict(result)
-    signed = found.pop("test_signature")
-    return {**found, "warnings": result.warnings, "notes": dicts(result.notes), "test_signature": signed}
+    last = {name: found.pop(name) for name in ("test_signature", "p_adjusted_by", "interval_simultaneous")}
+    return {**found, "warnings": result.warnings, "notes": dicts(result.notes), **last}
