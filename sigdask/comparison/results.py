@@ -385,5 +385,6 @@ class Results(Sequence[Result]):
 
 def _result_dict(result: Result) -> dict[str, Any]:
     found = asdict(result)
-    last = {name: found.pop(name) for name in ("test_signature", "assumptions")}
+    keys = ("test_signature", "assumptions", "p_adjusted_by", "interval_simultaneous")
+    last = {name: found.pop(name) for name in keys}
     return {**found, "warnings": result.warnings, "notes": dicts(result.notes), **last}
