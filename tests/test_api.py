@@ -36,6 +36,8 @@ FURTHER_KEYS |= {
     "paired_d",
     "test_signature",
     "assumptions",
+    "p_adjusted_by",
+    "interval_simultaneous",
 }
 KEYS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",

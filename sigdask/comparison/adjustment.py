@@ -9,9 +9,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import UNADJUSTED, AdjustmentDetails, no_details
 from sigdask.comparison.comparisons import with_every_unit
 from sigdask.comparison.exchange import Asking
+from sigdask.comparison.found.adjusted import UNADJUSTED, AdjustmentDetails, no_details
 from sigdask.comparison.request import Sureness
 from sigdask.comparison.results import FamilyNote
 from sigdask.comparison.table import Coded

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import details_of
 from sigdask.comparison.adjustment import Adjustment
+from sigdask.comparison.found.adjusted import details_of
 from sigdask.comparison.notes import Note, Plain
 from sigdask.comparison.table import Floats, Table
 from sigdask.randomization.skewed import SHARE

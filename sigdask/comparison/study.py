@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.comparison.across_sets import AcrossSets, across_sets
-from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.adjustment import Adjustment, adjustment, chosen, is_exact
 from sigdask.comparison.analysis import Analysis
 from sigdask.comparison.comparisons import Slots, Standing, nowhere
 from sigdask.comparison.exact.known import with_exact
 from sigdask.comparison.exchange import Asking, joined, shifted
+from sigdask.comparison.found.adjusted import AdjustmentDetails
 from sigdask.comparison.found.assumptions import check_assumptions
 from sigdask.comparison.found.origins import Origins, with_families
 from sigdask.comparison.found.parts import columns_joined, columns_taken

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.found import views
+from sigdask.comparison.found.adjusted import AdjustmentDetails
 from sigdask.comparison.found.assumptions import Assumptions
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.result import Result

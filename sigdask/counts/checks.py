@@ -86,8 +86,15 @@ def check_common(
     for k in range(0, len(has), BLOCK):
         rows = has[k : k + BLOCK].astype(np.float64)
         common += rows.T @ rows
+    has_any = common.diagonal() > 0  # a system without any item is named by whoever looks for missing ones
     either = common.diagonal() + common.diagonal()[:, None] - common
-    few = np.triu((common < LEAST_COMMON * either) & (common < (np.inf if min_items is None else min_items)), 1)
+    few = np.triu(
+        (common < LEAST_COMMON * either)
+        & has_any
+        & has_any[:, None]
+        & (common < (np.inf if min_items is None else min_items)),
+        1,
+    )
     if missing == "pairwise" and np.triu(common, 1).any():
         few &= common > 0
     if not few.any():
@@ -95,10 +102,11 @@ def check_common(
     a, b = (int(k) for k in np.argwhere(few)[0])
     n, n_pairs = int(common[a, b]), int(np.count_nonzero(few))
     more = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
+    least = int(common[few].min())
+    remedy = f" Then --min-items {least} compares them on so few" if least else ""
     raise InputError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer than "
-        f"{100 * LEAST_COMMON:.0f} %{more}: are the ids of both those of the same items? Then --min-items "
-        f"{int(common[few].min())} compares them on so few"
+        f"{100 * LEAST_COMMON:.0f} %{more}: are the ids of both those of the same items?{remedy}"
     )
 
 

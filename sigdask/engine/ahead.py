@@ -20,7 +20,7 @@ from sigdask.randomization.resampling.whole_outputs import BootstrapOutputs
 LONG = 60.0
 """Seconds from which work is long."""
 
-ROUGH = 10.0
+ROUGH = 1.0
 """Seconds up to which the time of one block is estimate enough."""
 
 FEWEST = 1000

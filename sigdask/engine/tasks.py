@@ -116,7 +116,9 @@ WAITING = 0.05
 
 MEASURED_LONGER = 8
 LONGER_SECONDS = 0.1
-"""One block is too short where other programs run: the costliest panels are timed again, the fastest time taken."""
+LONGER_SHARE = 0.01
+"""One block is too short where other programs run, and mostly the start of a call where trials are cheap: the costliest
+panels are timed again for this share of the whole, at most these seconds, and the fastest time is taken."""
 
 
 def timed_longer(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
@@ -134,8 +136,9 @@ def timed_longer(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
     trials = Counter[int]()
     for job in jobs:
         trials[id(job.panel)] += job.n_trials
+    longer = min(LONGER_SECONDS, LONGER_SHARE * sum(rates[key] * trials[key] for key in panels))
     for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:MEASURED_LONGER]:
-        panel, n_trials = panels[key], int(LONGER_SECONDS / rates[key])
+        panel, n_trials = panels[key], int(longer / rates[key])
         if panel.manner.timed < n_trials < trials[key] and not is_large(panel):
             rates[key] = min(rates[key], *(_rate(panel, n_trials) for _ in range(2)))
     return [rates[id(job.panel)] for job in jobs]

@@ -109,7 +109,8 @@ def _summary(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops: 
     if n_threads is None:
         where = "one core of this machine; the plan's cluster is elsewhere"
     total = sum(c.total for c in costs)
-    time = f"{'at most' if stops else 'about'} {duration(seconds / (n_threads or 1))}"
+    taken = duration(seconds / (n_threads or 1))
+    time = f"at most {taken.removeprefix('< ')}" if stops else f"about {taken}"
     yield printable(f"{name}: {_sets(costs)}, {n:,} comparisons, {total:,} trials, {time} on {where}")
     yield "(trials are summed over comparisons; what the store has already is not counted again)"
 

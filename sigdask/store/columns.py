@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import AdjustmentDetails
+from sigdask.comparison.found.adjusted import AdjustmentDetails
 from sigdask.comparison.found.assumptions import Assumptions
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.intervals.columns import Intervals

@@ -120,7 +120,8 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
     for place in others:
         [r] = [r for r in found if {r.a, r.b} == {best.system, place.system}]
         sign = -1 if r.a == best.system else 1
-        ends = sorted([sign * r.interval.low, sign * r.interval.high])
+        low, high = r.interval_simultaneous
+        ends = sorted([sign * low, sign * high])
         assert place.difference == f"{sign * r.difference:+.4f}"
         assert place.interval == f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"
         assert (place.p, place.verdict) == (p_cell(r.p_adjusted, 0.05), r.verdict(0.05))

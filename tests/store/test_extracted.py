@@ -90,6 +90,7 @@ def test_a_store_of_the_version_before_gets_the_table(tmp_path):
         connection.execute(text("DROP TABLE extracted"))
         for table in ("tallies", *SEALED):
             connection.execute(text(f"ALTER TABLE {table} DROP COLUMN checksum"))
+        connection.execute(text("ALTER TABLE runs DROP COLUMN seconds_left"))
         connection.execute(text("UPDATE schema_version SET version = :v"), {"v": COLUMNAR})
     database.close()
     with open_store(where, "p") as store:

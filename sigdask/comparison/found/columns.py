@@ -10,8 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from sigdask.comparison.adjusted import details_of
 from sigdask.comparison.found import views
+from sigdask.comparison.found.adjusted import details_of
 from sigdask.comparison.found.assumptions import kinds_text, listed_assumptions
 from sigdask.comparison.found.parts import no_intervals, tests_of
 from sigdask.comparison.presented import signature

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import AdjustmentDetails, details_of
+from sigdask.comparison.found.adjusted import AdjustmentDetails, details_of
 from sigdask.comparison.found.assumptions import Assumptions, no_assumptions
 from sigdask.comparison.found.origins import Origins, no_origins
 from sigdask.comparison.intervals.columns import FLOATS, Intervals

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import AdjustmentDetails
 from sigdask.comparison.found import views
+from sigdask.comparison.found.adjusted import AdjustmentDetails
 from sigdask.comparison.found.assumptions import assumptions_of
 from sigdask.comparison.found.origins import Origins
 from sigdask.comparison.found.parts import merged, no_intervals

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import AdjustmentDetails, details_of
+from sigdask.comparison.found.adjusted import AdjustmentDetails, details_of
 from sigdask.comparison.intervals.columns import BCA, INVERSION, NORMAL, PERCENTILE, TANGO, Intervals
 from sigdask.comparison.notes import Note
 from sigdask.statistics.intervals import level_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import SIMULTANEOUS, details_of, intervals_to_show
+from sigdask.comparison.found.adjusted import SIMULTANEOUS, details_of, intervals_to_show
 from sigdask.comparison.presented.cells import METHODS
 from sigdask.comparison.presented.methods import ADJUSTING, COMPUTED, INTERVALS, Methods
 from sigdask.comparison.presented.words import ADJUSTED, BOOTSTRAP_T, counted_as

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import figures
-from sigdask.comparison.adjusted import intervals_to_show
+from sigdask.comparison.found.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Ranking, groups, is_ranked, ranking_of
 from sigdask.comparison.opened.null import Null
 from sigdask.comparison.table import Table

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import intervals_to_show
+from sigdask.comparison.found.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Scored, groups, is_ranked, ranking_of, scored
 from sigdask.comparison.presented.answering.amounts import LARGEST_PLAIN, in_points
 from sigdask.comparison.presented.cells import letters_text

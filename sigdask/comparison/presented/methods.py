@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sigdask.comparison.adjusted import details_of
+from sigdask.comparison.found.adjusted import details_of
 from sigdask.comparison.found.ranking import ranked
 from sigdask.comparison.presented.latex import DEFINED, UNKNOWN, escaped
 from sigdask.comparison.presented.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
@@ -65,7 +65,7 @@ TESTS = {
 
 Value = TypeVar("Value")
 
-CITED = re.compile(r" ?\[\[([^\]]+)\]\]")
+CITED = re.compile(r" ?\[\[([^\[\]]+)\]\]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,8 +213,10 @@ def is_signature(text: str) -> bool:
 
 
 def _escaped(text: str) -> str:
-    plain = text.isprintable() and not set(text) & set("|:%")
-    return text if plain else "".join(one if _is_plain(one) else _coded(one) for one in text)
+    if text.isprintable() and not set(text) & set("|:%") and text == text.strip():
+        return text
+    coded = "".join(one if _is_plain(one) else _coded(one) for one in text)
+    return coded if coded == coded.strip() else "".join(_coded(one) if one.isspace() else one for one in coded)
 
 
 def _is_plain(character: str) -> bool:

@@ -28,7 +28,7 @@ TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "tag_sequence", "bio_tags", "bi
 SNIFFED = 100
 """Records that are looked at."""
 
-_START = re.compile(r'\s*[\[{]+(?:\[?\s*\]\s*,\s*\[?)*(?:\r?\n\s*[\[{]*)*"(?:[^"\\]|\\.)*"\s*[,:\]]')
+_START = re.compile(r'\s*+[\[{]++(?:\[?\s*+\]\s*+,\s*+\[?)*+(?:\r?\n\s*+[\[{]*+)*+"(?:[^"\\]|\\.)*+"\s*+[,:\]]')
 """A beginning of JSON that no line of columns has: brackets alone, then a whole string."""
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import SIMULTANEOUS, intervals_to_show
 from sigdask.comparison.found import sentences
+from sigdask.comparison.found.adjusted import SIMULTANEOUS, intervals_to_show
 from sigdask.comparison.found.assumptions import listed_assumptions
 from sigdask.comparison.found.result import Result
 from sigdask.comparison.notes import texts

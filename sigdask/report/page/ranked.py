@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.adjusted import intervals_to_show
+from sigdask.comparison.found.adjusted import intervals_to_show
 from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
 from sigdask.comparison.presented.cells import letters_text, p_cell
 from sigdask.comparison.table import Table
