@@ -7,7 +7,7 @@ import yaml
 from sigdask.clusters.description import Description
 from sigdask.clusters.kubernetes import cluster
 
-IMAGE = "registry.example.org/sigdask:0.2.0"
+IMAGE = "registry.example.org/sigdask:0.3.0"
 HEAD = """\
 # A dask cluster for sigdask, kept by the dask-kubernetes operator; every connection is mutual TLS.
 # Change: image, namespace, replicas, memory. Certificates: the Secret `sigdask` (README.md).

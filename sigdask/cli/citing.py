@@ -44,7 +44,7 @@ GROUPS = {
 
 EXAMPLES = (
     "sigdask reproduce results.json new.txt old.txt --ref reference.txt",
-    "sigdask reproduce 'test:ar|metric:f1|…|v:0.2.0' scores.csv --expect 0.0296",
+    "sigdask reproduce 'test:ar|metric:f1|…|v:0.3.0' scores.csv --expect 0.0296",
 )
 
 

@@ -3,7 +3,7 @@
     class = "kubernetes"
     workers = 8
     [options]
-    image = "registry.example.org/sigdask:0.2.0"
+    image = "registry.example.org/sigdask:0.3.0"
     namespace = "evaluation"
 
 The operator's own Python class speaks plain tcp only; here a DaskCluster whose parts speak TLS is

@@ -63,7 +63,7 @@ class Images:
             postgres = [Path(__file__).parent / "postgres"]
             ours = ["--file", DOCKER / "Dockerfile", *_settings_of_pip(self.folder), ROOT]
             with ThreadPoolExecutor() as both:
-                list(both.map(self._build, ["docker.io/library/postgres:16", "sigdask:0.2.0"], [postgres, ours]))
+                list(both.map(self._build, ["docker.io/library/postgres:16", "sigdask:0.3.0"], [postgres, ours]))
         except BaseException:
             self.__exit__()
             raise

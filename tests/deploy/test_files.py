@@ -231,7 +231,7 @@ def kubectl(tmp_path, monkeypatch):
 
 
 KUBERNETES_TABLE = {"class": "kubernetes", "workers": 1, "wait": 60, "options": {
-    "image": "registry.example.org/sigdask:0.2.0", "namespace": "evaluation", "memory": "2Gi"}}  # fmt: skip
+    "image": "registry.example.org/sigdask:0.3.0", "namespace": "evaluation", "memory": "2Gi"}}  # fmt: skip
 
 
 @pytest.mark.cluster

@@ -1,6 +1,6 @@
 """Signatures: one line that says all that a p depends on, so that it can be cited, and found again from the same files.
 
-`test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.2.0`: keys and
+`test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.3.0`: keys and
 values as scorers' own signatures have them (Post 2018, "A call for clarity in reporting BLEU scores"). What a value
 holds of `|`, `:`, `%` or of what no printer shows is written as in URLs (`%7C`).
 """
@@ -170,7 +170,7 @@ class Signature:
         --------
         >>> line = (
         ...     "test:ar|metric:f%3Abeta=2|alt:two-sided|method:auto|p:exact|seed:0|scheme:1|set:|unit:item"
-        ...     "|data:0a1b2c3d4e5f.0123456789ab.ba9876543210|v:0.2.0"
+        ...     "|data:0a1b2c3d4e5f.0123456789ab.ba9876543210|v:0.3.0"
         ... )
         >>> Signature.parse(line).metric, str(Signature.parse(line)) == line
         ('f:beta=2', True)
