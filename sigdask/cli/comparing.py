@@ -157,9 +157,10 @@ def compare(**options: Any) -> None:
     with progress(quiet=options["quiet"]) as steps:
         found = _found(how, options, steps, is_opened=files["html"] is not None or options["figures"] is not None)
     results = found.results
-    if "-" not in (file for name, file in files.items() if name != "html"):
+    is_printed = "-" not in (file for name, file in files.items() if name != "html")
+    if is_printed:
         say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
-    _warn(results, verbose=options["verbose"])
+    _warn(results, verbose=options["verbose"], is_printed=is_printed)
     write_json(files["json"], results.json_parts)
     write_csv(files["csv"], results.table)
     write_parquet(files["parquet"], results.table)
@@ -347,9 +348,10 @@ def _rendered(results: Results, *, everything: bool, verbose: bool = False, widt
     return render(results, everything=everything, verbose=verbose, width=width)
 
 
-def _warn(results: Results, *, verbose: bool) -> None:
-    """Say below the results what they are not to be read without."""
+def _warn(results: Results, *, verbose: bool, is_printed: bool) -> None:
+    """Warn of what results should not be read without; what is scored stands before them where they are printed."""
     from sigdask.report.terminal import warnings
 
-    for found in warnings(results, verbose=verbose):
+    scope = [] if is_printed else [note for note in results.notes if note.kind == "scope"]
+    for found in (*scope, *warnings(results, verbose=verbose)):
         LOG.warning(found.text)

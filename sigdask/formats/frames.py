@@ -185,7 +185,8 @@ def _of_table(table: Table, format_: str, options: Options, **given: Any) -> Cou
             counts = formats.read(Source(FRAME), format=layout, options=options)
     except InputError as error:
         raise type(error)(_in_python(str(error))) from None
-    return replace(counts, warnings=(*warnings, *(type(said)(_in_python(said)) for said in counts.warnings)))
+    scope, noticed = (tuple(map(_in_python, texts)) for texts in (counts.scope, counts.warnings))
+    return replace(counts, scope=scope, warnings=(*warnings, *noticed))
 
 
 def _check_scores(table: Table, options: Options) -> None:
@@ -202,6 +203,7 @@ def _check_scores(table: Table, options: Options) -> None:
 
 def _in_python(text: str) -> str:
     """Name options of the command line as arguments of `as_counts`."""
+    text = re.sub(r"--id (\S+)\+COLUMN", "a column that joins both", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
     return re.sub(r"--(id|missing)\b", lambda found: "ids=" if found[1] == "id" else "missing=", text)

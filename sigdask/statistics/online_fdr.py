@@ -64,7 +64,7 @@ def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorde
     Examples
     --------
     >>> [round(level, 6) for level in levels([1e-6, 0.3], 0.05, "lord++")]
-    [0.010937, 0.014546, 0.005493]
+    [0.010937, 0.014545, 0.005494]
     """
     return _levels(p_values, alpha, rule, recorded, weight, FIRST_SHARE)
 

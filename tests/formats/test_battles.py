@@ -104,7 +104,7 @@ def test_mt_bench_pairs_win_in_both_orders_or_tie(tmp_path, g1, g2, score):
     counts = read(lines(tmp_path / "p.jsonl", [row(1, g1, g2), row(2, "model_1", "model_1")]))
     expected = [1] if score is None else [score, 1]
     assert counts.field("score[win_rate]")[:, 0].tolist() == expected
-    assert counts.warnings == (("1 judgements without a verdict are left out",) if score is None else ())
+    assert counts.notices == (("1 judgements without a verdict are left out",) if score is None else ())
 
 
 def test_flags_of_the_winner_are_read(tmp_path):
@@ -212,7 +212,7 @@ def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
 def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path):
     counts = read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", "inconsistent"), battle(2, "x", "y", "model_a")]))
     assert (counts.field("score[win_rate]") / counts.field("items")).tolist() == [[0.5, 0.5], [1, 0]]
-    assert counts.warnings == ("1 verdicts are 'inconsistent' (not the same in both orders): ties",)
+    assert counts.notices == ("1 verdicts are 'inconsistent' (not the same in both orders): ties",)
     with pytest.raises(InputError, match="'perhaps', expected .*; write it so, or leave it empty where there is no"):
         read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", "perhaps")]))
 
@@ -225,4 +225,4 @@ def test_when_a_question_was_judged_makes_no_questions_of_it(tmp_path, column):
         read(lines(tmp_path / "h.jsonl", judged), options=Options(groups=(column,)))
     counts = read(tmp_path / "h.jsonl")
     assert counts.n_items == 2
-    assert "5 judgements of 2 questions judged more than once are averaged" in counts.warnings
+    assert "5 judgements of 2 questions judged more than once are averaged" in counts.notices

@@ -58,8 +58,8 @@ def test_a_column_of_bookkeeping_is_no_system_and_the_first_lines_name_it(tmp_pa
     path = _with(tmp_path / "t.csv", **{name: BESIDE[name]})
     result = called("compare", path, "--json", "out.json", cwd=tmp_path)
     assert result.returncode == 0
-    assert f"({name!r})" in result.stdout.splitlines()[1]
-    assert result.stdout.splitlines()[1].startswith("note: left out as no scores of systems")
+    assert f"({name!r})" in result.stdout.splitlines()[0]
+    assert result.stdout.splitlines()[0].startswith("left out as no scores of systems")
     found = json.loads((tmp_path / "out.json").read_text())
     assert [(row["a"], row["b"]) for row in found["results"]] == [("a", "b")]
     assert any(f"({name!r})" in warning for warning in found["warnings"])
@@ -69,7 +69,7 @@ def test_all_of_them_together_leave_the_same_result_as_none(tmp_path: Path) -> N
     with_all, with_none = read(_with(tmp_path / "all.csv", **BESIDE)), read(_with(tmp_path / "none.csv"))
     assert with_all.systems == with_none.systems == ("a", "b")
     assert (with_all.field("score") == with_none.field("score")).all()
-    assert not with_none.warnings
+    assert not with_none.notices
 
 
 @pytest.mark.parametrize("value", ["0", "1", "0.0", "1.0", "0.5", "100"])
@@ -89,7 +89,7 @@ def test_a_constant_rating_or_loss_is_a_system_with_a_note(tmp_path: Path) -> No
     losses = {"a": [_score(k, 37) for k in range(N)], "uniform": ["0.6931"] * N, "b": [_score(k, 41) for k in range(N)]}
     counts = read(_write(tmp_path / "ratings.csv", ratings))
     assert counts.systems == ("a", "b")
-    assert "column 'b' is 5 in every row: taken for a system's scores" in counts.warnings[0]
+    assert "column 'b' is 5 in every row: taken for a system's scores" in counts.notices[0]
     assert read(_write(tmp_path / "losses.csv", losses)).systems == ("a", "uniform", "b")
 
 
@@ -169,7 +169,7 @@ def test_metrics_of_several_files_leave_bookkeeping_out_with_one_note(tmp_path: 
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     counts = read(tmp_path / "new.jsonl", tmp_path / "old.jsonl", format="metrics")
     assert counts.suggested == ("f1",)
-    [said] = [warning for warning in counts.warnings if "left out as no scores" in warning]
+    [said] = [warning for warning in counts.notices if "left out as no scores" in warning]
     assert "'n_tokens'" in said
     assert "'timestamp'" in said
 
@@ -180,7 +180,7 @@ def test_columns_beside_labels_are_no_systems(tmp_path: Path) -> None:
         name: BESIDE[name] for name in ("seed", "timestamp", "split", "n_tokens", "train_trial_index")}})  # fmt: skip
     counts = read(path)
     assert counts.systems == ("a", "b")
-    [said] = [warning for warning in counts.warnings if "left out as no labels" in warning]
+    [said] = [warning for warning in counts.notices if "left out as no labels" in warning]
     for name in ("seed", "timestamp", "split", "n_tokens", "train_trial_index"):
         assert repr(name) in said
     assert read(path, format="labels:systems=a+split").systems == ("a", "split")
@@ -191,7 +191,7 @@ def test_a_long_table_names_the_scores_that_are_not_compared(tmp_path: Path) -> 
         f"{system},q{k},{_score(k, by)},{_score(k, 5)},7\n" for system, by in (("a", 37), ("b", 41)) for k in range(N)
     )
     (path := tmp_path / "t.csv").write_text(f"system,item,score,bleu,seed\n{rows}")
-    first = called("compare", path, cwd=tmp_path).stdout.splitlines()[1]
+    first = called("compare", path, cwd=tmp_path).stdout.splitlines()[0]
     assert "'score' is compared; 2 columns ('bleu', 'seed') left out" in first
 
 

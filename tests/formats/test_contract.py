@@ -9,7 +9,6 @@ import pytest
 from command import called
 
 from sigdask.api import compare_all
-from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
 from sigdask.formats import FORMATS, Options, detect, parse_source, read
 
@@ -257,7 +256,7 @@ def said_of_repeated(read_again, n_items):
         assert re.search(r"Then |each document once|give each item|averages them", error)
         return error
     assert counts.of_one.n_items == n_items
-    return " ".join(text for text in counts.warnings if isinstance(text, FirstLine))
+    return " ".join(counts.scope)
 
 
 @pytest.mark.parametrize("kind", REPEATED)

@@ -21,11 +21,11 @@ def test_options_written_out_instead_of_numbered_are_named_in_the_first_lines_an
     path = _table(tmp_path / "t.csv", [*OPTIONS])
     result = called("compare", path, "--json", "out.json", cwd=tmp_path)
     first_lines = result.stdout.splitlines()[:2]
-    assert "a: no label is a gold one: 'zero' where gold has '0', so none is right" in first_lines[1]
-    assert "written out instead of numbered" in first_lines[1]
+    assert "a: no label is a gold one: 'zero' where gold has '0', so none is right" in first_lines[0]
+    assert "written out instead of numbered" in first_lines[0]
     found = json.loads((tmp_path / "out.json").read_text())
     assert any("a: no label is a gold one" in warning for warning in found["warnings"])
-    assert [note["kind"] for note in found["notes"] if "no label is a gold one" in note["text"]] == ["input"]
+    assert [note["kind"] for note in found["notes"] if "no label is a gold one" in note["text"]] == ["scope"]
 
 
 def test_json_on_standard_output_leaves_the_warning_on_standard_error(tmp_path: Path) -> None:
@@ -37,13 +37,13 @@ def test_json_on_standard_output_leaves_the_warning_on_standard_error(tmp_path: 
 def test_labels_that_differ_in_case_alone_are_told_so(tmp_path: Path) -> None:
     rows = "".join(f"q{k},{'yes' if k % 2 else 'no'},{'Yes' if k % 3 else 'No'},yes\n" for k in range(40))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
-    [said] = [warning for warning in read(path, format="labels").warnings if warning.startswith("a:")]
+    [said] = [warning for warning in read(path, format="labels").notices if warning.startswith("a:")]
     assert "differ in case alone" in said
 
 
 def test_a_system_with_most_labels_outside_is_named_and_one_with_few_is_not(tmp_path: Path) -> None:
-    most = read(_table(tmp_path / "most.csv", ["0", "one", "two", "three"])).warnings
-    few = read(_table(tmp_path / "few.csv", ["0", "1", "2", "three"])).warnings
+    most = read(_table(tmp_path / "most.csv", ["0", "one", "two", "three"])).notices
+    few = read(_table(tmp_path / "few.csv", ["0", "1", "2", "three"])).notices
     assert any("a: 30 of 40 labels are no gold ones (such as 'one')" in warning for warning in most)
     assert not any("gold ones" in warning for warning in few)
 
@@ -51,7 +51,7 @@ def test_a_system_with_most_labels_outside_is_named_and_one_with_few_is_not(tmp_
 def test_free_answers_whose_gold_hardly_repeats_are_no_label_set(tmp_path: Path) -> None:
     rows = "".join(f"q{k},answer {k},{'answer' if k % 3 else 'other'} {k},answer {k}\n" for k in range(40))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
-    assert not any("gold one" in warning for warning in read(path).warnings)
+    assert not any("gold one" in warning for warning in read(path).notices)
 
 
 def test_python_warns_too() -> None:

@@ -72,8 +72,8 @@ def test_a_frame_and_its_csv_file_are_read_alike(tmp_path: Path, layout: str, li
     assert of_frame.suggested == of_file.suggested
     for name in of_file.fields:
         assert np.array_equal(of_frame.field(name), of_file.field(name))
-    left_out = [warning for warning in of_file.warnings if "left out as no" in warning]
-    assert len(left_out) == sum("left out as no" in warning for warning in of_frame.warnings)
+    left_out = [warning for warning in of_file.notices if "left out as no" in warning]
+    assert len(left_out) == sum("left out as no" in warning for warning in of_frame.notices)
     found, want = (
         compare_all(counts, trials=1000, cluster="none").to_dict()["results"] for counts in (of_frame, of_file)
     )
@@ -115,7 +115,7 @@ def test_the_layout_of_a_frame_may_be_said() -> None:
 
 
 def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
-    [said] = [w for w in as_counts(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).warnings if "left out" in w]
+    [said] = [w for w in as_counts(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).notices if "left out" in w]
     assert 'format="wide:systems=A+B"' in said
     assert "--" not in said
 
@@ -127,4 +127,4 @@ def test_numbers_of_a_frame_keep_their_kind(kind: type) -> None:
     found, want = as_counts(pd.DataFrame(columns)), as_counts(columns)
     assert all(np.array_equal(found.field(name), want.field(name)) for name in want.fields)
     assert all(found.field(name).dtype == want.field(name).dtype for name in want.fields)
-    assert found.warnings == want.warnings
+    assert found.notices == want.notices

@@ -61,7 +61,7 @@ def test_the_second_night_is_not_averaged_with_the_first(tmp_path):
     counts = read(tmp_path / "base", tmp_path / "new")
     assert means(counts) == {"base": 0.75, "new": 0}
     assert [path.name for path in counts.files] == [f"samples_t_{SECOND}.jsonl"] * 2
-    [note] = counts.warnings
+    [note] = counts.notices
     assert note.startswith(
         "of each system and task the newest log is taken (base 2024-05-02 02:00, new 2024-05-02 02:00); 2 older ones are "
         "left out: "
@@ -175,7 +175,7 @@ def test_runs_without_a_date_that_failed_are_left_out_and_named(tmp_path):
     counts = read(tmp_path)
     assert means(counts, "match")["a"] == 1
     assert any(
-        w.startswith("left out, as these runs did not come to their end: ") and "a0.json" in w for w in counts.warnings
+        w.startswith("left out, as these runs did not come to their end: ") and "a0.json" in w for w in counts.notices
     )
 
 
@@ -185,7 +185,7 @@ def test_a_task_that_was_not_run_again_is_named(tmp_path):
             for stamp in (FIRST, SECOND):
                 if (system, task, stamp) != ("a", "u", SECOND):
                     harness(tmp_path / system / f"samples_{task}_{stamp}.jsonl", [1, 0])
-    notes = read(tmp_path).warnings
+    notes = read(tmp_path).notices
     assert "a: not run again with its other tasks, and taken as they were before: u" in notes
     assert not any(w.startswith("b: ") for w in notes)
 
@@ -252,7 +252,7 @@ def test_repeats_go_on_governing_what_is_repeated_within_a_log(tmp_path):
         path.write_text(path.read_text() * 2)
     with pytest.raises(InputError, match="2024-05-02.*sample '0' of system 'a' has a score already"):
         read(tmp_path, format="samples:repeats=error")
-    assert any("averaged" in w for w in read(tmp_path).warnings)
+    assert any("averaged" in w for w in read(tmp_path).notices)
 
 
 def test_an_unknown_choice_is_refused(tmp_path):

@@ -46,7 +46,7 @@ def test_wmt_mqm_has_the_official_means_of_all_systems(shared_data, name):
     }
     assert counts.n_items == official["n_segments_rated_in_all_systems"]
     unrated = official["n_segments"] - counts.n_items
-    assert bool(counts.warnings) == bool(unrated)
+    assert bool(counts.notices) == bool(unrated)
     for system, mean in official["published_readme"].items():
         [score] = [s for own, s in found.items() if own.split(".")[0] == system]
         assert -score == pytest.approx(mean, abs=0.0055)  # printed after rounding twice
@@ -66,7 +66,7 @@ def test_mixed_separators_gaps_and_number_forms(tmp_path):
     counts = read(write(tmp_path / "m.tsv", MIXED))
     assert counts.ids == ("1", "3")
     assert counts.field("score").tolist() == [[-1.5, 0], [2, 2]]
-    assert counts.warnings == ("1 of 3 items are unrated in all systems and left out",)
+    assert counts.notices == ("1 of 3 items are unrated in all systems and left out",)
 
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
@@ -106,7 +106,7 @@ def test_raters_are_averaged_exactly(tmp_path):
     assert counts.field("items").tolist() == [[6], [6]]
     assert counts.field("score").tolist() == [[1.0, 1.2], [6, 0]]
     assert scores_of(counts) == {"x": pytest.approx((0.5 / 3 + 1) / 2), "y": pytest.approx(0.1)}
-    assert counts.warnings == ("5 ratings of 2 outputs rated more than once are averaged",)
+    assert counts.notices == ("5 ratings of 2 outputs rated more than once are averaged",)
     with pytest.raises(InputError, match=r"r.csv, line 3: system 'x', item '1' has a rating already, on line 2"):
         read(path, format="ratings:raters=error")
 
@@ -224,7 +224,7 @@ def test_what_a_judge_gave_no_grade_is_missing_and_no_grade_of_minus_one(tmp_pat
     path = write(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     counts = read(path)
     assert scores_of(counts) == {"x": 9, "y": 7}
-    assert counts.warnings[0].endswith("2 grades are -1 (the judge gave none) and taken as missing")
+    assert counts.notices[0].endswith("2 grades are -1 (the judge gave none) and taken as missing")
     mqm = write(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
     assert scores_of(read(mqm, format="ratings")) == {"x": -1, "y": 0}
 
@@ -245,7 +245,7 @@ def test_appraise_is_read_by_language_without_its_controls(tmp_path, header):
     assert counts.ids == ("deu:1", "ces:1")
     assert counts.groups["tgt"] == ("deu", "ces")
     assert counts.field("score").tolist() == [[80, 60], [20, 40]]
-    assert [note.split(": ", 1)[1] for note in counts.warnings] == [
+    assert [note.split(": ", 1)[1] for note in counts.notices] == [
         "1 rows are controls of quality (type is BAD, not TGT) and left out",
         "1 ratings are of whole documents (isdoc) and left out",
     ]

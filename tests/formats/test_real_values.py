@@ -61,7 +61,7 @@ def test_a_column_of_confidences_beside_predictions_is_left_out(tmp_path: Path) 
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b,confidence\n{rows}")
     counts = read(path)
     assert counts.systems == ("a", "b")
-    assert any("left out as no labels of systems: 1 column ('confidence'): real numbers" in w for w in counts.warnings)
+    assert any("left out as no labels of systems: 1 column ('confidence'): real numbers" in w for w in counts.notices)
 
 
 @pytest.mark.parametrize("cell", ["{k}", "{k}.0", "class-{k}.5"])

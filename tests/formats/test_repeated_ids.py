@@ -65,11 +65,11 @@ def test_the_first_lines_say_how_many_samples_were_averaged(tmp_path):
     write_passed(tmp_path, "x", 4)
     write_passed(tmp_path, "y", 2)
     done = called("compare", "x.jsonl", "y.jsonl", cwd=tmp_path)
-    lines = done.stderr.splitlines()
-    assert "read as wide: 2 systems, 7 items" in lines[0]
-    assert "x.jsonl: 4 replicates of each of 7 items (28 rows), averaged as one unit" in lines[1]
-    assert "y.jsonl: 2 replicates of each of 7 items (14 rows), averaged as one unit" in lines[2]
-    assert not any("replicates" in line for line in lines[3:])
+    lines = done.stdout.splitlines()
+    assert "read as wide: 2 systems, 7 items" in done.stderr.splitlines()[0]
+    assert "x.jsonl: 4 replicates of each of 7 items (28 rows), averaged as one unit" in lines[0]
+    assert "y.jsonl: 2 replicates of each of 7 items (14 rows), averaged as one unit" in lines[1]
+    assert not any("replicates" in line for line in [*lines[2:], *done.stderr.splitlines()])
 
 
 def test_labels_of_repeated_ids_are_averaged_too(tmp_path):
@@ -126,7 +126,7 @@ def test_ids_that_are_numbered_within_tasks_are_known_by_both(tmp_path):
     (tmp_path / "t.csv").write_text("task,id,x,y\n" + "".join(f"{t},{k},{k},{k + 1}\n" for t in "ab" for k in range(3)))
     counts = read(tmp_path / "t.csv")
     assert list(counts.ids) == ["a/0", "a/1", "a/2", "b/0", "b/1", "b/2"]
-    assert "items are known by task+id" in counts.warnings[0]
+    assert "items are known by task+id" in counts.notices[0]
 
 
 def test_several_columns_are_an_id_together(tmp_path):
@@ -144,11 +144,14 @@ def test_a_file_joined_with_itself_changes_no_p(tmp_path):
     assert (once.p_value, once.n_units) == (twice.p_value, twice.n_units)
 
 
-def test_repeated_ids_of_a_data_frame_are_an_error_that_says_what_to_do():
+def test_repeated_ids_of_a_data_frame_are_replicates_or_an_error_as_in_a_file():
     frame = pd.DataFrame({"item": [1, 1, 2, 2], "x": [1.0, 2, 3, 4], "y": [2.0, 2, 3, 1]})
-    with pytest.raises(InputError, match=r"id 1 stands in rows 0 and 1.*groupby\('item'\)"):
-        as_counts(frame)
+    counts = as_counts(frame)
+    assert counts.scope == ("data frame: 2 replicates of each of 2 items (4 rows), averaged as one unit",)
+    assert (counts.n_items, len(counts.replicates)) == (2, 2)
     assert as_counts(frame, groups=["item"]).systems == ("x", "y")
+    with pytest.raises(InputError, match="2 of 2 ids are repeated, not all equally often.*a column that joins both"):
+        as_counts(pd.concat([frame, frame.tail(1)]))
 
 
 @pytest.mark.parametrize("text", ['{"q": "a", "r": "b", "q": "c"}', '{"q": {"p": 1}, "q": {"p": 2}}'])

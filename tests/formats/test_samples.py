@@ -99,7 +99,7 @@ def test_tasks_and_subjects_are_groups_and_metrics_keep_to_their_tasks(mmlu):
     assert sorted(set(counts.groups["subject"])) == ["algebra", "law", "x"]
     assert scores_of(counts, "acc") == {"a": 0.6, "b": 0.2}
     assert scores_of(counts, "exact_match") == {"a": 1, "b": 1}
-    assert "acc is on 5 of 10 samples" in counts.warnings
+    assert "acc is on 5 of 10 samples" in counts.notices
     results = compare_all(counts, metrics=["acc"], by="task", trials=256)
     by = {r.subset["value"]: (r.score_a, r.score_b) for r in results}
     assert by["mmlu_algebra"] == (pytest.approx(2 / 3), pytest.approx(1 / 3))
@@ -168,7 +168,7 @@ def test_runs_of_one_task_in_a_folder_are_averaged_where_all_are_asked_for(tmp_p
             write(tmp_path / model / f"samples_t_2024-07-0{seed + 1}T12-00-00.1.jsonl", [sample(0, acc=value)])
     counts = read(tmp_path, format="samples:logs=all")
     assert scores_of(counts, "acc") == {"a": 0.5, "b": 1}
-    assert counts.warnings == ("acc: 4 values of 2 samples taken more than once are averaged",)
+    assert counts.notices == ("acc: 4 values of 2 samples taken more than once are averaged",)
 
 
 def test_lists_of_truths_are_pooled_as_ifeval_does(tmp_path):
@@ -185,7 +185,7 @@ def test_repeats_are_averaged_exactly(tmp_path):
     counts = read(*files)
     assert counts.field("items").tolist() == [[6], [6]]
     assert counts.field("score[acc]").tolist() == [[2, 3], [6, 0]]
-    assert counts.warnings == ("acc: 5 values of 2 samples taken more than once are averaged",)
+    assert counts.notices == ("acc: 5 values of 2 samples taken more than once are averaged",)
     assert scores_of(counts, "acc") == {"a": pytest.approx(2 / 3), "b": 0.25}
     with pytest.raises(InputError, match=r"a.jsonl, line 2: sample '0' of system 'a' has a score already"):
         read(*files, format="samples:repeats=error")
@@ -204,7 +204,7 @@ def test_a_sample_one_system_lacks_is_what_missing_says(tmp_path):
 def test_documents_that_differ_are_told(tmp_path):
     a = write(tmp_path / "a.jsonl", [sample(0, acc=1), sample(1, acc=1)])
     b = write(tmp_path / "b.jsonl", [sample(0, acc=1), sample(1, subject="law", acc=1)])
-    assert any("1 samples differ in their input" in w for w in read(a, b).warnings)
+    assert any("1 samples differ in their input" in w for w in read(a, b).notices)
     joined = write(tmp_path / "c.jsonl", [sample(0, acc=1), sample(0, subject="law", acc=1)])
     with pytest.raises(InputError, match=r"c.jsonl, line 2: sample '0' has another input than an earlier one"):
         read(a, joined)
@@ -318,7 +318,7 @@ def test_inspect_values_of_all_kinds(tmp_path):
     counts = read(log("a"), log("b"))
     found = {name[6:-1]: float(counts.field(name)[0, 0]) for name in counts.fields if name.startswith("score[")}
     assert found == {"match": 0.5, "d.p": 1, "d.q": 1, "l.0": 0.5, "l.1": 1, "b": 1, "s": 0.25, "w": 1}
-    assert any(w.startswith("left out: t is no number: 'odd'") for w in counts.warnings)
+    assert any(w.startswith("left out: t is no number: 'odd'") for w in counts.notices)
 
 
 def test_inspect_samples_without_scores_are_missing(tmp_path):
@@ -341,7 +341,7 @@ def test_inspect_tasks_metadata_and_unfinished_runs(tmp_path):
     assert counts.n_items == 8
     assert counts.ids[:2] == ("t1:0", "t1:1")
     assert set(counts.groups["document"]) == {"d0", "d1"}
-    assert not any("averaged" in w for w in counts.warnings)  # the run that failed is left out
+    assert not any("averaged" in w for w in counts.notices)  # the run that failed is left out
     with pytest.raises(InputError, match="logs of 2 models"):
         read(f"x={tmp_path}", f"y={tmp_path / 'a'}")
     same = [f"{name}={tmp_path / 'a' / 't1.json'}" for name in ("x", "y")]
@@ -363,7 +363,7 @@ def test_inspect_logs_that_cannot_be_read_are_errors(tmp_path):
     with pytest.raises(InputError, match=r"odd.json, sample 1: no 'id' in this sample"):
         read(good, odd)
     pooled = write_json(tmp_path / "max.json", inspect_log("t", "b", [inspect_sample(1, "C")], epochs_reducer=["max"]))
-    assert any("reduced by max; here they are averaged" in w for w in read(good, pooled).warnings)
+    assert any("reduced by max; here they are averaged" in w for w in read(good, pooled).notices)
 
 
 def test_zip_methods_that_python_lacks_are_an_error(tmp_path):

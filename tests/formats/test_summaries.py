@@ -53,7 +53,7 @@ def with_row(name, values, first=False):
 def test_a_row_that_sums_up_the_others_is_no_item(tmp_path, name, values, first):
     counts = read(written(tmp_path, with_row(name, list(values), first)))
     assert scores_of(counts) == expected()
-    assert [f"{name!r} sums up the other rows" in warning for warning in counts.warnings] == [True]
+    assert [f"{name!r} sums up the other rows" in warning for warning in counts.notices] == [True]
 
 
 @pytest.mark.parametrize("name", ["all", "mean", "weighted average"])
@@ -61,7 +61,7 @@ def test_an_item_called_like_a_summary_stays_and_is_noted(tmp_path, name):
     frame = with_row(name, [0.1, 0.2])
     counts = read(written(tmp_path, frame))
     assert scores_of(counts) == expected(frame)
-    assert f"line 6: {name!r} is called like a summary, but is not the mean" in counts.warnings[0]
+    assert f"line 6: {name!r} is called like a summary, but is not the mean" in counts.notices[0]
 
 
 @pytest.mark.parametrize("cell", ["inf", "nan", "-1e999"])
@@ -86,13 +86,13 @@ def test_an_item_called_all_of_scores_0_and_1_is_not_taken_for_their_rounded_mea
 def test_a_word_among_items_that_is_called_all_needs_no_note(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,y\nany,1,0\nall,1,1\nnone,0,0\n")
     counts = read(tmp_path / "t.csv")
-    assert (counts.n_items, counts.warnings) == (3, ())
+    assert (counts.n_items, counts.notices) == (3, ())
 
 
 def test_all_that_describe_adds_is_left_out(tmp_path):
     counts = read(written(tmp_path, pd.concat([SCORES, SCORES.describe()])))
     assert scores_of(counts) == expected()
-    assert len(counts.warnings) == 8
+    assert len(counts.notices) == 8
 
 
 def test_a_mean_row_in_each_of_two_files_is_left_out(tmp_path):
@@ -113,20 +113,20 @@ def test_rows_of_means_in_a_long_table_are_no_items(tmp_path):
     means = pd.DataFrame({"item": "all", "system": list(SCORES), "score": SCORES.mean().round(4).to_numpy()})
     counts = read(written(tmp_path, pd.concat([long, means]), index=False))
     assert scores_of(counts) == expected()
-    assert "'all' sums up the other rows" in counts.warnings[0]
+    assert "'all' sums up the other rows" in counts.notices[0]
 
 
 def test_a_column_of_the_systems_means_is_no_system(tmp_path):
     counts = read(written(tmp_path, SCORES.assign(Average=SCORES.mean(axis=1).round(2))))
     assert scores_of(counts) == expected()
-    assert "column 'Average' sums up the other columns" in counts.warnings[0]
+    assert "column 'Average' sums up the other columns" in counts.notices[0]
 
 
 def test_means_in_the_last_row_without_ids_are_noted(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n1,2\n3,4\n3,5\n2.33,3.67\n")
     counts = read(tmp_path / "t.csv")
     assert counts.n_items == 4
-    assert "the last row holds the means or totals of the others" in counts.warnings[0]
+    assert "the last row holds the means or totals of the others" in counts.notices[0]
 
 
 @pytest.mark.parametrize("name", ["all", "Mean", "TOTAL", "macro avg", "overall_score", "25%"])
@@ -171,7 +171,7 @@ def test_a_first_column_that_counts_the_rows_is_no_system_whatever_its_name(tmp_
     frame = pd.DataFrame({"X": range(1, 13), "bert": np.arange(12) / 10, "gpt": np.arange(12)[::-1] / 10})
     counts = read(written(tmp_path, frame, index=False))
     assert counts.systems == ("bert", "gpt")
-    assert "column 'X' counts the rows" in counts.warnings[0]
+    assert "column 'X' counts the rows" in counts.notices[0]
 
 
 def test_the_row_names_of_r_are_ids(tmp_path):
@@ -184,12 +184,12 @@ def test_a_rank_beside_the_scores_is_no_system(tmp_path):
     (tmp_path / "t.csv").write_text("rank,item,x,y\n1,a,0.5,0.4\n2,b,0.7,0.6\n3,c,0.1,0.2\n")
     counts = read(tmp_path / "t.csv")
     assert counts.systems == ("x", "y")
-    assert any("left out as no scores of systems: 1 column ('rank')" in warning for warning in counts.warnings)
+    assert any("left out as no scores of systems: 1 column ('rank')" in warning for warning in counts.notices)
 
 
 def test_a_table_of_more_systems_than_items_is_asked_about(tmp_path):
     (tmp_path / "t.csv").write_text("id,arc,mmlu,boolq\nbert,0.5,0.4,0.1\ngpt,0.7,0.6,0.2\n")
-    assert any("are systems rows?" in warning for warning in read(tmp_path / "t.csv").warnings)
+    assert any("are systems rows?" in warning for warning in read(tmp_path / "t.csv").notices)
 
 
 def test_a_data_frame_written_by_columns_is_refused(tmp_path):
@@ -217,7 +217,7 @@ def test_summaries_of_parts_are_noted_where_one_sums_up_all(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,y\na,1,2\nmean 1,1,2\nb,5,6\nc,6,4\nmean 2,5.5,5\nmean,4,4\n")
     counts = read(tmp_path / "t.csv")
     assert counts.n_items == 5
-    assert [name in "".join(counts.warnings) for name in ("'mean 1'", "'mean 2'", "'mean'")] == [True] * 3
+    assert [name in "".join(counts.notices) for name in ("'mean 1'", "'mean 2'", "'mean'")] == [True] * 3
 
 
 def test_samples_and_ratings_have_no_summary_among_their_items(tmp_path):
@@ -227,7 +227,7 @@ def test_samples_and_ratings_have_no_summary_among_their_items(tmp_path):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl", format="samples")
     assert (counts.n_items, counts.suggested) == (4, ("acc",))
-    assert any("'mean' sums up the other rows" in warning for warning in counts.warnings)
+    assert any("'mean' sums up the other rows" in warning for warning in counts.notices)
     rows = [(s, i, v) for s in "ab" for i, v in (("1", 2.5), ("2", 4), ("all", 3.25))]
     text = "".join(f"{s}\t{i}\tr\t{v}\n" for s, i, v in rows)
     (tmp_path / "t.tsv").write_text("system\tseg_id\trater\tscore\n" + text)
@@ -238,4 +238,4 @@ def test_columns_of_errors_beside_scores_are_no_systems(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,x_std,y\na,1,0.1,2\nb,2,0.2,1\nc,0,0.1,1\nd,1,0.3,1\n")
     counts = read(tmp_path / "t.csv")
     assert counts.systems == ("x", "y")
-    assert any("left out as no scores of systems: 1 column ('x_std')" in warning for warning in counts.warnings)
+    assert any("left out as no scores of systems: 1 column ('x_std')" in warning for warning in counts.notices)

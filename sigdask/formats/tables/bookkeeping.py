@@ -314,7 +314,7 @@ def _counts_on(values: NDArray[np.float64]) -> bool:
 
 def _are_times(values: NDArray[np.float64]) -> bool:
     """Whether numbers are Unix times, in seconds or thousandths, millionths or billionths of them."""
-    least, most = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
+    least, most = float(np.nanmin(values, initial=np.inf)), float(np.nanmax(values, initial=-np.inf))
     return any(FIRST_SECOND * scale <= least <= most <= LAST_SECOND * scale for scale in (1, 1e3, 1e6, 1e9))
 
 

@@ -55,7 +55,7 @@ def asked(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     found = {name for word in words for name in (NAMES if word == "all" else (ALIASES.get(word, word),))}
     for word in found.difference(NAMES):
         if instead := next((text for pattern, text in ELSEWHERE if re.fullmatch(pattern, word.casefold())), None):
-            raise InputError(f"no classical test {word!r}: {instead}")
+            raise InputError(f"no classical test {word!r}: {instead}; expected {', '.join(NAMES)} or all")
         close = difflib.get_close_matches(word, NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(NAMES)} or all"
         raise InputError(f"no classical test {word!r}; {hint}")
