@@ -105,7 +105,8 @@ class MatchedItems:
             own, (i, j) = self.own[mine], panel.pairs[self.row[mine]].T
             above, below = numerators_and_weights(panel, m)
             most, n = above.max(axis=0), np.count_nonzero(below)
-            right = np.maximum(np.maximum(most[i], most[j]), most.max(initial=0) == 0)
+            right = np.maximum(most[i], most[j])
+            right = np.where(right > 0, right, max(most.max(initial=0), 1))  # of two systems without a right item
             worth = right / below.max() * worth_of(panel, m)
             wins, losses = panel.signs[self.row[mine], m].T
             if self.method == TANGO:

@@ -78,7 +78,7 @@ def check_rows(table: Table, options: Options) -> None:
     names = {name.lower() for name in table.columns}
     if {"precision", "recall", "f1-score", "support"} <= names:
         raise report_table(table.path)
-    system = options.system_column or table.conventional(SYSTEM_NAMES)
+    system = options.system_column if options.system_column in table.columns else table.conventional(SYSTEM_NAMES)
     if system is not None and system not in (*options.groups, *options.ignore):
         _check_one_score(table, options, system)
     if options.id_column is not None or "systems" in options.own or _has_ids(table):
