@@ -102,7 +102,8 @@ def for_all(_: Sphinx, _page: str, _template: str, context: dict[str, Any], _tre
     """Give the contents' headings their level, and let a keyboard scroll wide blocks, as assistive programs need."""
     contents_ = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = contents_.replace('role="heading"', 'role="heading" aria-level="2"')
-    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
