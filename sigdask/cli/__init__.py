@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -50,6 +51,7 @@ def main() -> NoReturn:
     if COMPLETING in os.environ:  # a shell reads what is written, byte by byte
         sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETING))
     streams.guard()
+    repeat_lost_interrupts()
     to_stderr(in_json="--log-json" in sys.argv)
     status = _status()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: Ctrl-C ends it at once
@@ -58,6 +60,23 @@ def main() -> NoReturn:
         status = status or UnfinishedError.exit_status
     sys.stderr.flush()
     sys.exit(status)
+
+
+def repeat_lost_interrupts() -> None:
+    """Raise Ctrl-C again where Python can only print it: in callbacks of the garbage collector (dask has one)."""
+    print_unraisable = sys.unraisablehook
+    main_thread = threading.main_thread().ident
+
+    def repeat_interrupt(unraisable: Any) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            print_unraisable(unraisable)
+            return
+        again = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    if hasattr(signal, "pthread_kill"):
+        sys.unraisablehook = repeat_interrupt
 
 
 def _status() -> int:

@@ -152,9 +152,22 @@ def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
         except OSError:
             break
     os.close(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3, written[-2000:]
     assert not re.search(r"Traceback|KeyboardInterrupt|Process", written.decode())
     assert "interrupted" in written.decode()
+
+
+def test_ctrl_c_that_python_can_only_print_comes_again():
+    """As in the garbage collector's callback that distributed sets: an interrupt there was lost."""
+    code = (
+        "import gc, signal, time; from sigdask import cli; cli.repeat_lost_interrupts()\n"
+        "def interrupt(*_): gc.callbacks.clear(); signal.raise_signal(signal.SIGINT); time.sleep(0)\n"
+        "gc.callbacks.append(interrupt); gc.collect()\n"
+        "try: time.sleep(60)\n"
+        "except KeyboardInterrupt: print('interrupted')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
 
 
 def test_marks_that_an_encoding_lacks_are_others_and_not_question_marks():
