@@ -50,7 +50,10 @@ def cases() -> list[Case]:
 
 
 def coverage(draw: Callable[[Rng, int], Drawn], rng: Rng, n_sets: int) -> Outcomes:
-    """Say which intervals hold the true difference; of those by default also of data that get no note."""
+    """Say which intervals hold the true difference; of those by default also of data that get no note.
+
+    Data sets in which no unit differs have no interval and are left out.
+    """
     counts, form, true = draw(rng, n_sets)
     unit = next(iter(counts.groups), "item")
     how: dict[str, Any] = {
@@ -62,19 +65,20 @@ def coverage(draw: Callable[[Rng, int], Drawn], rng: Rng, n_sets: int) -> Outcom
     }
     table = compared(counts, resamples=N_RESAMPLES, **how).table
     chosen = intervals_of(table)
+    differ = table.n_discordant > 0
+    is_held = partial(held, true=true, rows=differ)
     resampled = intervals_of(compared(counts, interval="bootstrap", resamples=N_RESAMPLES, **how).table)
     found = {
-        "percentile": held(resampled.plain_low, resampled.plain_high, true),
-        "BCa": held(resampled.low, resampled.high, true),
+        "percentile": is_held(resampled.plain_low, resampled.plain_high),
+        "BCa": is_held(resampled.low, resampled.high),
     }
-    by_default = held(chosen.low, chosen.high, true)
     if (matched := np.array(chosen.method.listed()) == TANGO).any():
-        found["Tango"] = by_default[matched]
+        found["Tango"] = is_held(chosen.low, chosen.high, rows=differ & matched)
     if form is MEAN:
         inverted = intervals_of(compared(counts, interval="inversion", **how).table)
-        found["inversion"] = held(inverted.low, inverted.high, true)
+        found["inversion"] = is_held(inverted.low, inverted.high)
     noted = np.any([rows for _, rows in shortfalls(table, chosen)], axis=0)
-    found["by default, where nothing is noted"] = by_default[~noted]
+    found["by default, where nothing is noted"] = is_held(chosen.low, chosen.high, rows=differ & ~noted)
     return {name: Outcome(own, LEAST, "at least") for name, own in found.items()}
 
 
@@ -84,9 +88,11 @@ def intervals_of(table: Table) -> Intervals:
     return table.intervals
 
 
-def held(low: NDArray[np.float64], high: NDArray[np.float64], true: float) -> NDArray[np.bool_]:
-    """Say which intervals hold the true difference, up to rounding."""
-    return (low <= true + 1e-12) & (true - 1e-12 <= high)
+def held(
+    low: NDArray[np.float64], high: NDArray[np.float64], true: float, rows: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Say which intervals of some rows hold the true difference, up to rounding."""
+    return ((low <= true + 1e-12) & (true - 1e-12 <= high))[rows]
 
 
 def scores(name: str, n_units: int, rng: Rng, n_sets: int) -> Drawn:

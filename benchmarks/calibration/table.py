@@ -40,7 +40,7 @@ TITLES = {
     "discoveries": ("8 systems, 30 units", "Mean share of false differences among those found."),
     "intervals": (
         "95 % intervals of the difference",
-        "Share that hold the true one; 0.93 is called enough.",
+        "Share that hold the true one; 0.93 is called enough. Data sets in which no unit differs have no interval and are left out.",
     ),
     "across sets": (
         "sets of 10, 20 and 50 units",
