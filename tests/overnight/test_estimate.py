@@ -56,7 +56,9 @@ def test_the_time_is_that_of_the_run(folder):
     )
     (folder / "plan.toml").write_text(text)
     plan = load_plan(folder / "plan.toml")
-    cost = estimate(plan)[0]
+    cost = min(
+        (estimate(plan)[0] for _ in range(3)), key=lambda own: own.seconds
+    )  # of a machine that does other things too
     counts = plan.test_sets[0].read()
     start = time.process_time()
     compare_all(counts, metrics=counts.suggested, trials=4_000_000, method="randomization", cluster="none")
