@@ -41,6 +41,9 @@ INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premis
 ROW_IDS = frozenset({"index", "idx"})
 """Names of ids that may be numbers of rows."""
 
+GROUP_IDS = frozenset({"task", "prompt", "question", "problem"})
+"""Names of ids that may be groups of items as well."""
+
 REMEDY = (
     "give each item an id of its own. Are they samples of one item? Then give each sample a file, under one name "
     "(NAME=FILE NAME=FILE), and their scores are averaged"
@@ -264,6 +267,8 @@ def _refused(table: Table, id_name: str, items: Factor, row: int, why: str, with
     cells = _cells(items, within)
     first = int(np.argmax(cells == cells[row]))
     position = "" if within is not None else " Is each row an item of its own? Then --align position."
+    if position and id_name.lower() in GROUP_IDS:
+        position = f" Is it a group of items? Then --unit {id_name}.{position}"
     item = repr(items[row]) if within is None else f"{items[row]!r} of system {within[row]!r}"
     return repeated_id(
         f"{table.path}, line {table.lines[row]}",
