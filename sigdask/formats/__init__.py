@@ -366,7 +366,7 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
     check_rows(table, options)
     if len(sources) == 1:
         check_gold_beside(table, options)
-    table = in_numbers(without_bookkeeping(table, options), options)
+    table = in_numbers(without_bookkeeping(table, options, costs=len(sources) == 1), options)
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
         return "metrics" if share_metrics(sources, table, options) else "wide"

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from command import called
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -255,3 +256,50 @@ def test_texts_called_src_and_tgt_are_no_languages(tmp_path):
     rows = ["x\t1\tYes\tJa doch\t1", "y\t1\tYes\tJa\t0", "x\t2\tNo way\tNein\t1", "y\t2\tNo way\tNie\t1"]
     path = write(tmp_path / "t.tsv", "system\tseg_id\tsrc\ttgt\tda_score\n" + "\n".join(rows) + "\n")
     assert read(path, format="ratings").ids == ("1", "2")
+
+
+def _rated(columns, systems="AB", n_items=12, raters="xy"):
+    """Rows of system, segment, score and rater, of which B's scores are lower."""
+    rows = [
+        f"{system},{item},{(item * 7 + 3 * (rater == 'y')) % 11 / 20 + 0.4 * (system == 'A'):.2f},{rater}"
+        for system in systems for item in range(n_items) for rater in raters
+    ]  # fmt: skip
+    return "\n".join([columns, *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "columns", ["System,Seg,HTER,annotator", "model,segment_id,ter,rater", "model,item,latency_ms_score,judge"]
+)
+def test_rows_with_a_metric_for_a_score_are_ratings_and_less_may_be_better(tmp_path, columns):
+    (tmp_path / "t.csv").write_text(_rated(columns))
+    done = called("compare", "t.csv", cwd=tmp_path)
+    assert "read as ratings: 2 systems, 12 items" in done.stderr
+    assert "48 ratings of 24 outputs rated more than once are averaged" in done.stdout
+    name = columns.split(",")[2]
+    assert f"B is better than A on {name} (lower is better)" in done.stdout
+
+
+def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
+    (tmp_path / "t.csv").write_text(_rated("System,Seg,bleu,annotator"))
+    first = called("compare", "t.csv", cwd=tmp_path).stdout.splitlines()[0]
+    assert "'bleu' is compared (--score-column chooses another column)" in first
+    text = _rated("System,Seg,HTER,annotator").replace("annotator", "annotator,bleu").replace("x\n", "x,1\n")
+    (tmp_path / "t.csv").write_text(text.replace("y\n", "y,2\n"))
+    with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--score-column"):
+        read(tmp_path / "t.csv")
+    named = called("compare", "t.csv", "--score-column", "HTER", cwd=tmp_path)
+    assert "HTER (lower is better)" in named.stdout
+
+
+def test_without_a_rater_repeated_segments_of_a_metric_are_an_error(tmp_path):
+    (tmp_path / "t.csv").write_text(_rated("System,Seg,HTER,pass"))
+    with pytest.raises(InputError, match="raters=mean averages them"):
+        read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(_rated("System,Seg,HTER,pass", raters="x"))
+    assert read(tmp_path / "t.csv").suggested == ("HTER",)
+
+
+def test_a_column_of_scores_called_system_is_no_name_of_systems(tmp_path):
+    rows = "".join(f"{k},{k * 7 % 11 / 11:.3f},{k * 5 % 11 / 11:.3f}\n" for k in range(11))
+    (tmp_path / "t.csv").write_text(f"seg_id,system,bleu\n{rows}")
+    assert read(tmp_path / "t.csv").systems == ("system", "bleu")

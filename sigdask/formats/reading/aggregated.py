@@ -16,8 +16,9 @@ from sigdask.errors import RefusedFileError
 METRIC_WORDS = frozenset({"bleu", "sacrebleu", "chrf", "ter", "comet", "cometkiwi", "xcomet", "metricx", "bleurt",
                           "bertscore",
                           "meteor", "rouge", "rougel", "rougelsum", "f1", "em", "exact", "acc", "accuracy",
-                          "precision", "recall", "map", "mrr", "ndcg", "wer", "cer", "mer", "score", "correct", "loss",
-                          "perplexity", "ppl", "mse", "mae", "iou", "dice", "auc"})  # fmt: skip
+                          "precision", "recall", "map", "mrr", "ndcg", "wer", "cer", "mer", "hter", "wil", "score",
+                          "correct", "loss", "nll", "perplexity", "ppl", "mse", "rmse", "mae", "brier", "iou", "dice",
+                          "auc"})  # fmt: skip
 """What metrics are called, numbers behind them aside."""
 
 RUN_WORDS = frozenset({"runtime", "epoch", "samples", "steps", "step", "time", "seconds", "support"})

@@ -36,6 +36,7 @@ INDEX = "index"
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "response", "seg_id", INDEX, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id", "question_id",
             "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
+            "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
             "question", "problem", "prompt", "task")  # fmt: skip
 """Conventional names of an id column, compared without case."""
 
@@ -75,7 +76,7 @@ KINDS = {"float": "float32", "halffloat": "float16"}
 LOOKED_AT = 10_000
 """Rows looked at to tell whether the first is a header."""
 
-SYSTEM_NAMES = ("system", "model", "run")
+SYSTEM_NAMES = ("system", "model", "run", "system_name", "system_id", "systemid", "sys", "model_name", "model_id")
 
 SCORE_NAMES = ("score", "value", "rating")
 

@@ -37,6 +37,16 @@ COUNTER = re.compile(
 )
 """Names of columns that count or number something."""
 
+COST = re.compile(
+    r"((total|mean|avg|average|num|n|input|output|prompt|completion|generated|generation|reasoning|inference|response|"
+    r"request|wall|api|cpu|gpu|user|eval|decode|decoding|cached)[_ .-])*"
+    r"(costs?|price|usd|latency|run_?time|duration|elapsed|time|tokens?|throughput)"
+    r"([_ .-](usd|eur|cents|s|sec|secs|seconds|ms|us|ns|min|minutes|hours|total|count|in|out|used|generated))*"
+    r"|(tokens|words|samples)_per_(s|sec|second)|(peak|max|gpu)_(memory|mem|vram)([_ ](mb|gb|bytes))?",
+    re.IGNORECASE,
+)
+"""Names of columns that say what an item took, where they stand beside columns of scores."""
+
 SETTING = re.compile(
     r"(random_)?seed|temperature|top_[pk]|lr|learning_rate|batch_size|num_beams|beam(_size)?|max_(new_)?tokens|version|"
     r"(num_?|n_?|k_?)(few_?)?shots?|fold|run|trial|(sample|group|set)_size|threshold",
@@ -195,13 +205,18 @@ def chosen_systems(table: Table, options: Options, columns: Sequence[str]) -> li
     return names
 
 
-def without_bookkeeping(table: Table, options: Options) -> Table:
-    """Leave out the columns of a table of scores that are no scores; a notice names them."""
+def without_bookkeeping(table: Table, options: Options, *, costs: bool = False) -> Table:
+    """Leave out the columns of a table of scores that are no scores; a notice names them.
+
+    What items cost is left out too where that is asked: of columns that are systems, not metrics.
+    """
     if "systems" in options.own:
         return table
     columns = table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested)
     asked = {*options.metrics, options.score_column}
     found = {name: why for name, why in _beside_scores(table, columns).items() if name not in asked}
+    if costs:
+        found = {name: COSTS for name in columns if COST.fullmatch(name) and name not in asked} | found
     if not any(table.is_numeric(name) for name in columns if name not in found):
         return table
     notes = [*table.notes, *_constants(table, [name for name in columns if name not in found])]
@@ -232,6 +247,7 @@ def without_label_bookkeeping(table: Table, options: Options, gold: str, columns
 
 
 CONSTANT, TIME, COUNTS = "the same in every row", "times", "counters"
+COSTS = "costs and times of items"
 
 
 def _without(table: Table, found: Mapping[str, str], what: str) -> Table:
