@@ -346,13 +346,13 @@ def _table(path: Path, options: Options) -> Table:
 def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> str:
     """Say what format a table without a gold file is in."""
     from sigdask.formats.measured.metrics import share_metrics
-    from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
+    from sigdask.formats.reading.tables import SCORE_NAMES
     from sigdask.formats.tables.bookkeeping import check_gold_beside, check_rows, without_bookkeeping
     from sigdask.formats.tables.label_sets import holds_lists
     from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
 
-    system = options.system_column or table.conventional(SYSTEM_NAMES)
+    system = table.system_name(options)
     if system and (options.score_column or table.conventional(SCORE_NAMES)) and table.id_name(options):
         return "long"
     named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
@@ -363,7 +363,7 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
         return "labels"  # whose reader asks for gold labels
     if gold_among(table, options) or holds_lists(table, table.conventional(GOLD_NAMES)):
         return "labels"
-    check_rows(table, options)
+    check_rows(table, options, alone=len(sources) == 1)
     if len(sources) == 1:
         check_gold_beside(table, options)
     table = in_numbers(without_bookkeeping(table, options, costs=len(sources) == 1), options)

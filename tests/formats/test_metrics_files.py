@@ -208,3 +208,17 @@ def test_less_is_better_where_the_name_of_a_column_says_so(tmp_path, name, besid
 @pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology"])
 def test_a_name_that_does_not_say_so_changes_nothing(name):
     assert not is_lower_better(name)
+
+
+@pytest.mark.parametrize("beside", [{"reference": ""}, {}, {"id": 1, "reference": ""}])
+def test_metricx_without_references_is_read(tmp_path, beside):
+    for system, by in (("a", 3), ("b", 5)):
+        rows = [
+            {"source": f"s {k}", "hypothesis": f"h {k} {system}", "prediction": k * by % 11 / 2 + 0.25}
+            | {name: f"i{k}" if name == "id" else text for name, text in beside.items()}
+            for k in range(11)
+        ]
+        (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert (counts.systems, counts.suggested) == (("a", "b"), ("MetricX",))
+    assert not any("reference" in warning for warning in counts.notices)

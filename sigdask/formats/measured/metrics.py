@@ -72,7 +72,8 @@ def _of_metricx(table: Table) -> Table:
     if not table.is_numeric("prediction"):
         return table
     names = {"prediction": "MetricX"}
-    return replace(table, columns={names.get(name, name): cells for name, cells in table.columns.items()})
+    columns = {name: cells for name, cells in table.columns.items() if name != "reference" or any(cells)}
+    return replace(table, columns={names.get(name, name): cells for name, cells in columns.items()})
 
 
 def _check_sources(in_place: Sequence[tuple[Table, Order]]) -> None:

@@ -170,6 +170,20 @@ class Table:
         known = self.id_names(options)
         return next(iter((*self._finest(known), *self.row_columns())), None)
 
+    def system_name(self, options: Options) -> str | None:
+        """Return the column of the systems' names: the one asked for, or one with a conventional name.
+
+        Real numbers are scores of a system that is called so, and so are numbers in `run` beside `run2`.
+        """
+        if options.system_column in self.columns:
+            return options.system_column
+        name = self.conventional(SYSTEM_NAMES)
+        if name is None or not self.is_numeric(name):
+            return name
+        values, numbered = self.numbers(name), re.compile(rf"{re.escape(name)}[ _-]?\d+", re.IGNORECASE)
+        is_score = (values != np.floor(values)).any() or any(map(numbered.fullmatch, self.columns))
+        return None if is_score else name
+
     def id_names(self, options: Options) -> list[str]:
         """Return the columns with conventional names of ids; numbers of rows and of samples are none."""
         aside = {*options.ignore, *self.row_columns()}

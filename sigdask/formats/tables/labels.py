@@ -302,7 +302,8 @@ def gold_beside(table: Table) -> str | None:
         named = table.conventional(GOLD_NAMES)
         if named is not None and named not in table.nested and table.is_numeric(answer):
             texts = Factor.of(table.columns[named])
-            if 2 * len(texts.levels) > len(texts) and not table.is_numeric(named):
+            is_empty = list(texts.levels) == [""]  # as without references
+            if is_empty or (2 * len(texts.levels) > len(texts) and not table.is_numeric(named)):
                 return None  # references beside the scores of a metric (MetricX)
     return named
 
