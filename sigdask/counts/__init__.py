@@ -242,7 +242,7 @@ class Counts:
         read = ScoreMatrix.of(scores)
         n_items, present = len(read.values), read.present
         if present is not None:
-            check_common(present, tuple(scores), min_items, missing)
+            check_common(present, tuple(scores), min_items, missing, ids)
         if missing == "error" and present is not None:
             item, system = np.argwhere(~present)[0]
             where = repr(ids[item]) if ids is not None else f"at position {item + 1}"

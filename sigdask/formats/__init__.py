@@ -20,6 +20,7 @@ from sigdask.formats.places.unpacking import unpacking_at_most
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.aggregated import check_folder
 from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
+from sigdask.formats.reading.numbers import MISSING, PERCENT_SIGNS, is_percent
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
@@ -299,6 +300,8 @@ def _detected(sources: Sequence[Source], gold: Path | None, options: Options) ->
         if sniff(sources, gold, options):
             return name
     table = _table(sources[0].path, options)
+    if options.system_column is not None:
+        table.column(options.system_column)
     if gold is not None:
         lists = len(table.columns) == 1 and _is_list(_table(gold, options), table)
         return "responses" if lists else "labels"
@@ -370,6 +373,11 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
         return "metrics" if share_metrics(sources, table, options) else "wide"
+    percent = next((name for name in columns if name not in table.nested and is_percent(table.columns[name])), None)
+    if percent is not None:
+        of_column = f", column {percent!r}" if percent else ""
+        cell = next(cell for cell in table.columns[percent] if cell not in MISSING)
+        raise InputError(f"{table.path}{of_column}: found {cell!r}, {PERCENT_SIGNS}")
     found = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
     raise InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{found}); give --format "

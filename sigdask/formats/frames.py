@@ -204,6 +204,7 @@ def _check_scores(table: Table, options: Options) -> None:
 def _in_python(text: str) -> str:
     """Name options of the command line as arguments of `as_counts`."""
     text = re.sub(r"--id (\S+)\+COLUMN", "a column that joins both", text)
+    text = text.replace(" (or say --system-column)", "")
     text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)

@@ -303,3 +303,12 @@ def test_a_column_of_scores_called_system_is_no_name_of_systems(tmp_path):
     rows = "".join(f"{k},{k * 7 % 11 / 11:.3f},{k * 5 % 11 / 11:.3f}\n" for k in range(11))
     (tmp_path / "t.csv").write_text(f"seg_id,system,bleu\n{rows}")
     assert read(tmp_path / "t.csv").systems == ("system", "bleu")
+
+
+@pytest.mark.parametrize("header", ["system,item,score", "System,Seg,HTER", "id,a,b", "System,Seg,HTER,annotator"])
+def test_a_system_column_that_is_not_there_lists_those_that_are(tmp_path, header):
+    n_more = header.count(",") - 2
+    rows = "".join(f"{s},{k},{k % 5}{',x' * n_more}\n" for s in range(2) for k in range(9))
+    (tmp_path / "t.csv").write_text(f"{header}\n{rows}")
+    with pytest.raises(InputError, match=f"columns: {', '.join(header.split(','))}"):
+        read(tmp_path / "t.csv", options=Options(system_column="mt"))

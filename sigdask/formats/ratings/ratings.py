@@ -340,7 +340,9 @@ def _named(header: Sequence[str], options: Options, rows: Sequence[Sequence[str]
 
 def _metrics(header: Sequence[str], rows: Sequence[Sequence[str]], named: Mapping[str, str]) -> list[str]:
     """Return the columns of numbers that are called like metrics, where systems and items are named in the rows."""
-    if not {"system", "item"} <= named.keys() or not {*GOLD_NAMES}.isdisjoint(name.lower() for name in header):
+    if not {named.get("system"), named.get("item")} <= {*header} or not {*GOLD_NAMES}.isdisjoint(
+        name.lower() for name in header
+    ):
         return []
     systems = [row[header.index(named["system"])] for row in rows]
     if len({*systems}) == len(systems) or all(map(is_number, systems)):

@@ -171,9 +171,15 @@ def _by_id(first: Table, ids: Texts, table: Table, own: Texts) -> Order:
     missing = [item for item in ids if item not in place]
     known = set(ids)
     extra = [item for item in own if item not in known]
+    n_shared = len(ids) - len(missing)
     hint = _otherwise_written(missing, extra)
+    if not hint and missing and extra:
+        hint = f"; {extra[0]!r} is in {table.path} alone. Give both files the same items, and write their ids alike"
+    elif not hint:
+        hint = ". Give both files the same items"
     if len(own) == len(ids):
         hint += ". Do rows correspond as they stand? Then --align position"
+    hint = f" ({n_shared:,} of {len({*ids, *own}):,} ids are in both){hint}"
     if missing:
         raise InputError(f"{table.path}: {some(missing, 'id')} missing, which {first.path} has{hint}")
     raise InputError(

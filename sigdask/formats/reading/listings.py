@@ -233,7 +233,7 @@ def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, noth
     if all(listing.complete for listing in translated.values()):
         names = (*translated, str(gold.path))
         has = np.column_stack([present, [item in gold.items for item in ids]])
-        check_common(has, names, options.min_items, options.missing)
+        check_common(has, names, options.min_items, options.missing, ids)
     return Aligned(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],

@@ -18,7 +18,7 @@ from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.aggregated import STEP, is_metric, leaderboard, report_table, training_curve
-from sigdask.formats.reading.numbers import MISSING, is_number
+from sigdask.formats.reading.numbers import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary
 from sigdask.formats.reading.tables import ID_NAMES, INDEX, SCORE_NAMES, SYSTEM_NAMES, Table
@@ -176,18 +176,6 @@ def _are_of_entries(numbers: Sequence[str], scores: Sequence[str]) -> bool:
 def _holds_scores(table: Table, name: str) -> bool:
     """Whether a column holds numbers, with percent signs or without."""
     return table.is_numeric(name) or (name not in table.nested and is_percent(table.columns[name]))
-
-
-def is_percent(cells: Sequence[str]) -> bool:
-    """Whether cells are numbers with percent signs, or missing.
-
-    Examples
-    --------
-    >>> is_percent(["45.3%", "", "7 %"]), is_percent(["45.3%", "high"]), is_percent(["", "NA"])
-    (True, False, False)
-    """
-    levels = [level for level in Factor.of(cells).levels if level not in MISSING]
-    return bool(levels) and all(level.endswith("%") and is_number(level[:-1].rstrip()) for level in levels)
 
 
 def _check_one_score(table: Table, options: Options, system: str) -> None:
