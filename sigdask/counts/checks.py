@@ -13,6 +13,7 @@ from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
+from sigdask.writing import count_noun
 
 LEAST_COMMON = 0.05
 """Share of the items of two systems that both must have."""
@@ -131,7 +132,7 @@ def item_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
     if ids is None:
         return None
     if len(ids) != n_items:
-        raise InputError(f"{len(ids)} ids for {n_items} items")
+        raise InputError(f"{count_noun(len(ids), 'id')} for {count_noun(n_items, 'item')}")
     return Texts.of(ids).compact()
 
 
@@ -139,7 +140,9 @@ def item_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dic
     """Return grouping columns as texts, one an item."""
     for name, column in (groups or {}).items():
         if len(column) != n_items:
-            raise InputError(f"column {name!r} has {len(column)} values for {n_items} items")
+            raise InputError(
+                f"column {name!r} has {count_noun(len(column), 'value')} for {count_noun(n_items, 'item')}"
+            )
     return {name: Factor.of(column) for name, column in (groups or {}).items()}
 
 

@@ -146,7 +146,7 @@ def test_errors_of_mqm_weigh_what_they_should(tmp_path):
         (MIXED.replace("-1.5", "good"), "line 2, column 'mqm_avg_score': found 'good'"),
         (MIXED.replace("x\tNone 2", "x\tNone"), "line 4: found 2 fields, expected 3"),
         (MIXED.replace("x\tNone 2", ""), "line 4: found 0 fields, expected 3"),
-        ("system seg_id mqm_score\nx 1 None\ny 1 None\n", "none of 1 items has a rating"),
+        ("system seg_id mqm_score\nx 1 None\ny 1 None\n", "none of 1 item has a rating"),
         ("system seg_id mqm_score da_score\nx 1 1 1\n", "which column is the score, mqm_score or da_score"),
         ("", "is empty"),
     ],
@@ -225,7 +225,7 @@ def test_what_a_judge_gave_no_grade_is_missing_and_no_grade_of_minus_one(tmp_pat
     path = write(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     counts = read(path)
     assert scores_of(counts) == {"x": 9, "y": 7}
-    assert counts.notices[0].endswith("2 grades are -1 (the judge gave none) and taken as missing")
+    assert counts.notices[0].endswith("2 grades of -1 (the judge gave none) taken as missing")
     mqm = write(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
     assert scores_of(read(mqm, format="ratings")) == {"x": -1, "y": 0}
 
@@ -247,8 +247,8 @@ def test_appraise_is_read_by_language_without_its_controls(tmp_path, header):
     assert counts.groups["tgt"] == ("deu", "ces")
     assert counts.field("score").tolist() == [[80, 60], [20, 40]]
     assert [note.split(": ", 1)[1] for note in counts.notices] == [
-        "1 rows are controls of quality (type is BAD, not TGT) and left out",
-        "1 ratings are of whole documents (isdoc) and left out",
+        "1 row of quality controls (type is BAD, not TGT) left out",
+        "1 rating of whole documents (isdoc) left out",
     ]
 
 

@@ -52,6 +52,7 @@ from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, 
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import in_numbers
 from sigdask.metrics import is_lower_better
+from sigdask.writing import count_noun
 
 NAMES = {
     "system": (*SYSTEM_NAMES, "mt_system"),
@@ -225,7 +226,7 @@ class Ratings:
         rated: set[Key] = set().union(*self.cells.values())
         items: dict[Key, str] = {item: item for item in self.items if item in rated}
         if not items:
-            raise InputError(f"none of {len(self.items):,} items has a rating")
+            raise InputError(f"none of {count_noun(len(self.items), 'item')} has a rating")
         absent = len(self.items) - len(items)
         summaries, said = summary_keys(items, self.cells.values())
         items = {item: name for item, name in items.items() if item not in summaries}
@@ -234,7 +235,9 @@ class Ratings:
             notes.append(f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, several = repeated(self.cells)
         if n_ratings:
-            notes.append(FirstLine(f"{n_ratings:,} ratings of {several:,} outputs rated more than once are averaged"))
+            notes.append(
+                FirstLine(f"{n_ratings:,} ratings of {count_noun(several, 'output')} rated more than once are averaged")
+            )
         groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
         columns = {self.column: Column(self.cells)}
         return averaged(columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes)

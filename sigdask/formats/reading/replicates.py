@@ -19,7 +19,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options, Source
-from sigdask.writing import some
+from sigdask.writing import count_noun, some
 
 if TYPE_CHECKING:
     from sigdask.formats.reading.tables import Table
@@ -297,7 +297,8 @@ def _numbered(table: Table, id_name: str, items: Factor, within: Factor | None) 
     many = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     samples.sizes[table.path] = sizes
     samples.notes[table.path] = (
-        f"{table.path}: {many} replicates of each of {n_items:,} items ({table.n_rows:,} rows), averaged as one unit"
+        f"{table.path}: {many} replicates of each of {count_noun(n_items, 'item')} ({table.n_rows:,} rows), "
+        "averaged as one unit"
     )
     place = np.empty(len(cells), np.int64)
     place[np.argsort(cell, kind="stable")] = np.arange(len(cells)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
