@@ -203,6 +203,9 @@ def test_less_is_better_where_the_name_of_a_column_says_so(tmp_path, name, besid
         (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = called("compare", "fast.jsonl", "slow.jsonl", "-m", name, cwd=tmp_path)
     assert f"fast is better than slow on {name} (lower is better)" in done.stdout
+    if not beside:
+        asked = called("compare", "fast.jsonl", "slow.jsonl", "-m", "mean", cwd=tmp_path)
+        assert f"name one of the columns of scores: {name}" in asked.stderr
 
 
 @pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology"])
