@@ -162,6 +162,17 @@ def listed(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     return between.join(names[:most]) + more
 
 
+def count_noun(n: int, noun: str) -> str:
+    """Write a number and a noun in the singular or plural.
+
+    Examples
+    --------
+    >>> count_noun(1, "item"), count_noun(0, "trial"), count_noun(1234, "comparison")
+    ('1 item', '0 trials', '1,234 comparisons')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def some(items: Sequence[str], noun: str = "item") -> str:
     """Count things and name the first of them.
 
@@ -170,7 +181,7 @@ def some(items: Sequence[str], noun: str = "item") -> str:
     >>> some(["a", "b", "c", "d", "e"])
     "5 items ('a', 'b', 'c' and 2 more)"
     """
-    return f"{len(items):,} {noun}{'s' * (len(items) > 1)} ({listed([*map(repr, items)])})"
+    return f"{count_noun(len(items), noun)} ({listed([*map(repr, items)])})"
 
 
 def printable(text: str, keep: str = "") -> str:

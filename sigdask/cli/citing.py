@@ -16,7 +16,7 @@ from sigdask.cli.declaring import grouped, option
 from sigdask.cli.output.progress import Steps, progress
 from sigdask.cli.output.showing import be_quiet, note, say
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.writing import printable
+from sigdask.writing import count_noun, printable
 
 if TYPE_CHECKING:
     from sigdask.comparison.repeated.again import Outcome, Repeated
@@ -66,7 +66,9 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
     expected = _expected(options["expect"], recorded)
     with progress(quiet=options["quiet"]) as steps:
         counts, format_ = read_systems({**options, **_asked(recorded), "systems": systems}, steps)
-        note(f"read as {format_}: {counts.n_systems} systems, {counts.of_one.n_items:,} items")
+        note(
+            f"read as {format_}: {count_noun(counts.n_systems, 'system')}, {count_noun(counts.of_one.n_items, 'item')}"
+        )
         outcome = repeat(recorded, counts, _comparing(options, steps))
     is_expected = expected is None or all(_is_printed(expected, one.now.p_value) for one in outcome.found)
     for line in _lines(outcome, expected if not is_expected else None):

@@ -32,6 +32,7 @@ from sigdask.cli.output.showing import (
     write_text,
 )
 from sigdask.errors import InputError, RefusedFileError, UnfinishedError
+from sigdask.writing import count_noun
 
 if TYPE_CHECKING:
     from sigdask.clusters import Cluster
@@ -203,7 +204,10 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
     counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
-    note(f"read as {format_}: {counts.n_systems} systems{times}, {counts.of_one.n_items:,} items")
+    note(
+        f"read as {format_}: {count_noun(counts.n_systems, 'system')}{times}, "
+        f"{count_noun(counts.of_one.n_items, 'item')}"
+    )
     if not options["metrics"]:
         note(f"metric: {', '.join(metrics)} (choose with --metric)")
     try:

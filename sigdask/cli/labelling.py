@@ -14,6 +14,7 @@ from sigdask.cli.output.progress import progress
 from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import PERMUTING
+from sigdask.writing import count_noun
 
 if TYPE_CHECKING:
     from sigdask.counts import Counts
@@ -130,5 +131,5 @@ def _read(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
         raise InputError("no labelling given beside --gold; name a file")
     within = () if options["within"] is None else (options["within"],)
     counts, format_ = read_systems({**UNUSED, **options, "systems": files, "gold": gold, "unit": within}, steps)
-    note(f"read as {format_}: {counts.n_systems} labelling{'s' * (counts.n_systems > 1)}, {counts.n_items:,} items")
+    note(f"read as {format_}: {count_noun(counts.n_systems, 'labelling')}, {count_noun(counts.n_items, 'item')}")
     return counts, reference

@@ -27,7 +27,7 @@ from sigdask.cli.output.showing import (
 )
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import PRINTED, HowPrinted
-from sigdask.writing import printable
+from sigdask.writing import count_noun, printable
 
 if TYPE_CHECKING:
     from sigdask.overnight import Outcome
@@ -275,7 +275,8 @@ def _tell(outcome: Outcome, json_file: str | None, tables: _PaperTables, *, ever
     for one in unwritten:
         LOG.error(str(one))
     note(
-        f"{outcome.n_counted:,} trials counted, {outcome.n_changed:,} results new or otherwise; kept in {outcome.where}"
+        f"{count_noun(outcome.n_counted, 'trial')} counted, {count_noun(outcome.n_changed, 'result')} new or otherwise"
+        f"; kept in {outcome.where}"
     )
     for problem in outcome.problems:
         LOG.error(problem)

@@ -12,6 +12,7 @@ from sigdask.cli.declaring import TABLES, grouped, option, whole
 from sigdask.cli.output.progress import Steps, progress
 from sigdask.cli.output.showing import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.writing import count_noun
 
 if TYPE_CHECKING:
     from sigdask.comparison.power.answers import Powers
@@ -104,7 +105,7 @@ def _found(options: dict[str, Any], steps: Steps) -> Powers:
     from sigdask import api
 
     counts, format_ = read_systems({**options, "by": None}, steps)
-    note(f"read as {format_}: {counts.n_systems} systems, {counts.of_one.n_items:,} items")
+    note(f"read as {format_}: {count_noun(counts.n_systems, 'system')}, {count_noun(counts.of_one.n_items, 'item')}")
     if not options["metrics"]:
         note(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
     for warning in counts.notices:

@@ -9,7 +9,7 @@ import click
 from sigdask.cli.output.showing import say
 from sigdask.cli.planning import store_and_plan
 from sigdask.errors import DamagedError
-from sigdask.writing import printable
+from sigdask.writing import count_noun, printable
 
 if TYPE_CHECKING:
     from sigdask.store.mending import Condition
@@ -33,11 +33,16 @@ def check(where: str, store: str | None, *, everything: bool) -> int:
 
     found = mending.check(store_and_plan(where, store, None)[0])
     if not found.faults:
-        say(printable(f"store {found.where}: {found.n_rows:,} rows, none of them damaged"))
+        say(printable(f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged"))
         return 0
     _list(found, everything=everything)
     remedy = f"`sigdask store repair {found.where}` takes out what is damaged: the next run counts that again, no more"
-    say(printable(f"store {found.where}: {len(found.faults):,} faults in {found.n_rows:,} rows. {remedy}"))
+    say(
+        printable(
+            f"store {found.where}: {count_noun(len(found.faults), 'fault')} in {count_noun(found.n_rows, 'row')}. "
+            f"{remedy}"
+        )
+    )
     return DamagedError.exit_status
 
 
@@ -59,7 +64,11 @@ def repair(where: str, store: str | None, *, everything: bool) -> None:
             printable(f"store {found.where}: {n:,} damaged rows were taken out of {found.n_rows:,}; run the plan again")
         )
     else:
-        say(printable(f"store {found.where}: {found.n_rows:,} rows, none of them damaged; nothing was changed"))
+        say(
+            printable(
+                f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged; nothing was changed"
+            )
+        )
 
 
 def _list(found: Condition, *, everything: bool) -> None:

@@ -15,6 +15,7 @@ from sigdask.randomization.skewed import SHARE
 from sigdask.statistics.bounds import MAX_TRIALS, trials_to_decide
 from sigdask.statistics.multiplicity import OF_P_VALUES, cost, trials_needed
 from sigdask.statistics.rounding import p_text
+from sigdask.writing import count_noun
 
 FEW_UNITS = 20
 
@@ -52,14 +53,15 @@ def _few_trials(made: Adjustment, found: Table) -> Iterable[Note]:
         needed = trials_needed(cost(made.method, len(found)), alpha)
         if (least := int(sampled.min())) < needed:
             text = (
-                f"{least:,} trials cannot bring a single p of {len(found):,} to {alpha:g} after {made.method}: "
+                f"{count_noun(least, 'trial')} cannot bring a single p of {len(found):,} to {alpha:g} "
+                f"after {made.method}: "
                 f"it takes {needed:,} (--trials {needed})"
             )
             yield Note("few-trials", text, {"n_trials": least, "needed": needed, "alpha": alpha})
         return
     needed = trials_needed(1, alpha)
     if made.family is not None and not made.family.enumerated and 0 < made.n_trials < needed:
-        text = f"{made.n_trials:,} trials cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
+        text = f"{count_noun(made.n_trials, 'trial')} cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
         yield Note("few-trials", text, {"n_trials": made.n_trials, "needed": needed, "alpha": alpha})
     elif len(sampled) and (most := int(sampled.max())) < needed:
         text = f"the trials asked for cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
@@ -86,7 +88,7 @@ def _few_units(made: Adjustment, found: Table) -> Iterable[Note]:
             finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
             after = "" if made.method == "none" else f" after {made.method}"
             reach = f"; {alpha:g} cannot be reached{after}{_share(n_hopeless, n_few)}: more units are needed{finer}"
-        number = _plural(low, "unit") if low == high else f"{low} to {high} units"
+        number = count_noun(low, "unit") if low == high else f"{low} to {high} units"
         text = f"only {number} ({unit}){_share(n_few, len(found))}: a test of so few says little{reach}"
         numbers: dict[str, Plain] = {"unit": unit, "fewest": low, "most": high, "alpha": alpha}
         numbers |= {"n_comparisons": n_few, "n_unreachable": n_hopeless, "of": len(found)}
@@ -100,11 +102,7 @@ def least_p(found: Table) -> Floats:
 
 
 def _share(some: int, whole: int) -> str:
-    return "" if some == whole else f" in {some:,} of {_plural(whole, 'comparison')}"
-
-
-def _plural(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return "" if some == whole else f" in {some:,} of {count_noun(whole, 'comparison')}"
 
 
 def _undecided(made: Adjustment, found: Table) -> Iterable[Note]:
@@ -117,7 +115,7 @@ def _undecided(made: Adjustment, found: Table) -> Iterable[Note]:
     if n := int(np.count_nonzero(straddling)):
         middle = found.p_adjusted[straddling].tolist()
         needed = sorted(trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
-        remedy = f"; about {needed:,} trials would decide {'it' if n == 1 else 'half of them'}"
+        remedy = f"; about {count_noun(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
         counted = made.family is not None and needed < MAX_TRIALS
         text = (
             f"{n:,} of {len(found):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error "

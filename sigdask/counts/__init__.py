@@ -26,6 +26,7 @@ from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing
+from sigdask.writing import count_noun
 
 
 @known_as("Outputs", "systems gold", apart_from="asked")
@@ -242,7 +243,7 @@ class Counts:
         read = ScoreMatrix.of(scores)
         n_items, present = len(read.values), read.present
         if present is not None:
-            check_common(present, tuple(scores), min_items, missing)
+            check_common(present, tuple(scores), min_items, missing, ids)
         if missing == "error" and present is not None:
             item, system = np.argwhere(~present)[0]
             where = repr(ids[item]) if ids is not None else f"at position {item + 1}"
@@ -487,7 +488,7 @@ def _same_parts(first: Counts, other: Counts, r: int) -> None:
         raise InputError(f"replicates 1 and {r} hold different systems: {listed}; each needs all, in the same order")
     if other.n_items != first.n_items:
         raise InputError(
-            f"replicate {r} of the systems has {other.n_items} items, replicate 1 has {first.n_items}; "
+            f"replicate {r} of the systems has {count_noun(other.n_items, 'item')}, replicate 1 has {first.n_items}; "
             "replicates are compared item by item"
         )
     if first.ids == other.ids:

@@ -13,6 +13,7 @@ from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
+from sigdask.writing import count_noun
 
 LEAST_COMMON = 0.05
 """Share of the items of two systems that both must have."""
@@ -60,7 +61,11 @@ def canonical_column(names: Sequence[str]) -> Texts:
 
 
 def check_common(
-    has: NDArray[np.bool_], systems: Sequence[str], min_items: int | None, missing: Missing | None = None
+    has: NDArray[np.bool_],
+    systems: Sequence[str],
+    min_items: int | None,
+    missing: Missing | None = None,
+    ids: Sequence[str] | None = None,
 ) -> None:
     """Refuse systems that hardly have an item in common: their ids are then hardly those of the same items.
 
@@ -74,6 +79,8 @@ def check_common(
         Items in common that are enough, whatever their share.
     missing : {"error", "pairwise", "zero"}, or None
         What an absent item means. Under "pairwise" two systems without any common item are left out by a note.
+    ids : sequence of str, optional
+        Of the items; the error shows one of each system.
 
     Raises
     ------
@@ -104,10 +111,20 @@ def check_common(
     more = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
     least = int(common[few].min())
     remedy = f" Then --min-items {least} compares them on so few" if least else ""
+    fewest = f"{100 * LEAST_COMMON:.0f} %" + (
+        "" if min_items is None else f" and than the {min_items:,} of --min-items"
+    )
     raise InputError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer than "
-        f"{100 * LEAST_COMMON:.0f} %{more}: are the ids of both those of the same items?{remedy}"
+        f"{fewest}{more}{_examples(has, ids, a, b, systems)}: are the ids of both those of the same items?{remedy}"
     )
+
+
+def _examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, b: int, systems: Sequence[str]) -> str:
+    """Name an item that one of two systems alone has, for each."""
+    alone = [(has[:, k] & ~has[:, other], systems[k]) for k, other in ((a, b), (b, a))]
+    shown = [f"{ids[int(np.argmax(own))]!r} of {name!r}" for own, name in alone if ids is not None and own.any()]
+    return f" (such as {' and '.join(shown)} alone)" if shown else ""
 
 
 def item_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
@@ -115,7 +132,7 @@ def item_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
     if ids is None:
         return None
     if len(ids) != n_items:
-        raise InputError(f"{len(ids)} ids for {n_items} items")
+        raise InputError(f"{count_noun(len(ids), 'id')} for {count_noun(n_items, 'item')}")
     return Texts.of(ids).compact()
 
 
@@ -123,7 +140,9 @@ def item_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dic
     """Return grouping columns as texts, one an item."""
     for name, column in (groups or {}).items():
         if len(column) != n_items:
-            raise InputError(f"column {name!r} has {len(column)} values for {n_items} items")
+            raise InputError(
+                f"column {name!r} has {count_noun(len(column), 'value')} for {count_noun(n_items, 'item')}"
+            )
     return {name: Factor.of(column) for name, column in (groups or {}).items()}
 
 

@@ -21,6 +21,7 @@ from sigdask.engine.tasks import Task, TrialRange, partition, seconds_per_trial,
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
 from sigdask.randomization.jobs import Job, total_trials
 from sigdask.randomization.tallies import Tally
+from sigdask.writing import count_noun
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
@@ -112,7 +113,9 @@ def _count_on(
         ahead.report(progress, done, n_trials, pace)
     for job, total in zip(jobs, totals, strict=True):
         if total.n_trials != job.n_trials:
-            raise UnfinishedError(f"{total.n_trials:,} of {job.n_trials:,} trials of {job.label} were counted")
+            raise UnfinishedError(
+                f"{total.n_trials:,} of {count_noun(job.n_trials, 'trial')} of {job.label} were counted"
+            )
     return totals
 
 

@@ -20,6 +20,7 @@ from sigdask.formats.places.unpacking import unpacking_at_most
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.aggregated import check_folder
 from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
+from sigdask.formats.reading.numbers import MISSING, PERCENT_SIGNS, is_percent
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
 from sigdask.formats.reading.tables import Table, read_table, reading_once
@@ -299,6 +300,8 @@ def _detected(sources: Sequence[Source], gold: Path | None, options: Options) ->
         if sniff(sources, gold, options):
             return name
     table = _table(sources[0].path, options)
+    if options.system_column is not None:
+        table.column(options.system_column)
     if gold is not None:
         lists = len(table.columns) == 1 and _is_list(_table(gold, options), table)
         return "responses" if lists else "labels"
@@ -346,13 +349,13 @@ def _table(path: Path, options: Options) -> Table:
 def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> str:
     """Say what format a table without a gold file is in."""
     from sigdask.formats.measured.metrics import share_metrics
-    from sigdask.formats.reading.tables import SCORE_NAMES, SYSTEM_NAMES
+    from sigdask.formats.reading.tables import SCORE_NAMES
     from sigdask.formats.tables.bookkeeping import check_gold_beside, check_rows, without_bookkeeping
     from sigdask.formats.tables.label_sets import holds_lists
     from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
     from sigdask.formats.tables.notation import in_numbers
 
-    system = options.system_column or table.conventional(SYSTEM_NAMES)
+    system = table.system_name(options)
     if system and (options.score_column or table.conventional(SCORE_NAMES)) and table.id_name(options):
         return "long"
     named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
@@ -363,13 +366,18 @@ def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> st
         return "labels"  # whose reader asks for gold labels
     if gold_among(table, options) or holds_lists(table, table.conventional(GOLD_NAMES)):
         return "labels"
-    check_rows(table, options)
+    check_rows(table, options, alone=len(sources) == 1)
     if len(sources) == 1:
         check_gold_beside(table, options)
-    table = in_numbers(without_bookkeeping(table, options), options)
+    table = in_numbers(without_bookkeeping(table, options, costs=len(sources) == 1), options)
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
         return "metrics" if share_metrics(sources, table, options) else "wide"
+    percent = next((name for name in columns if name not in table.nested and is_percent(table.columns[name])), None)
+    if percent is not None:
+        of_column = f", column {percent!r}" if percent else ""
+        cell = next(cell for cell in table.columns[percent] if cell not in MISSING)
+        raise InputError(f"{table.path}{of_column}: found {cell!r}, {PERCENT_SIGNS}")
     found = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
     raise InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{found}); give --format "

@@ -23,7 +23,7 @@ from sigdask.errors import InputError, missing_extra
 from sigdask.formats.reading.columns.typed import Typed
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
-from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, table_at_hand
+from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, Table, table_at_hand
 
 FRAME = Path("data frame")
 """What a data frame is called in messages, in the place of a file."""
@@ -204,6 +204,8 @@ def _check_scores(table: Table, options: Options) -> None:
 def _in_python(text: str) -> str:
     """Name options of the command line as arguments of `as_counts`."""
     text = re.sub(r"--id (\S+)\+COLUMN", "a column that joins both", text)
+    text = text.replace(" (or say --system-column)", "")
+    text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
     return re.sub(r"--(id|missing)\b", lambda found: "ids=" if found[1] == "id" else "missing=", text)
@@ -281,7 +283,9 @@ def _usual_ids(columns: Mapping[str, Array]) -> str | None:
     InputError
         Ids are repeated: rows of one item are no items of their own.
     """
-    usual = [name for name, own in columns.items() if name.lower() in ID_NAMES and own.dtype.kind in "iuO"]
+    of_inputs = [name for name in columns if name.lower() in INPUT_IDS and _holds_texts(columns[name])]
+    usual = [name for name in columns if name.lower() in {*ID_NAMES} - INPUT_IDS and columns[name].dtype.kind in "iuO"]
+    usual = usual or of_inputs
     unique = [name for name in usual if len(set(columns[name].tolist())) == len(columns[name])]
     if usual and not unique:
         rows: dict[Any, int] = {}

@@ -16,7 +16,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ID_NAMES, Table, read_table
-from sigdask.writing import some
+from sigdask.writing import count_noun, some
 
 GROUP, DOCUMENT = "group", "document"
 """What a column without a name is called, of --groups and of --documents."""
@@ -120,7 +120,8 @@ class GroupFile:
                     return {DOCUMENT: both, "domain": first}
                 return found
         raise InputError(
-            f"{self.path}: {self.table.n_rows:,} rows, but there are {n_items:,} items; without ids each has a row, in "
+            f"{self.path}: {count_noun(self.table.n_rows, 'row')} for {count_noun(n_items, 'item')}; "
+            "without ids each has a row, in "
             "their order"
         )
 

@@ -74,8 +74,10 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 """Name to where its factory stands and what it is."""
 
-LOWER_IS_BETTER = ("wer", "cer", "ter", "perplexity", "loss", "error", "edit", "cost", "last",
-                   "metricx")  # fmt: skip
+LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplexity", "ppl", "nll", "loss", "losses",
+                             "error", "errors", "mse", "rmse", "mae", "brier", "edit", "edits", "distance", "cost",
+                             "costs", "price", "latency", "time", "runtime", "duration", "elapsed", "last",
+                             "metricx"})  # fmt: skip
 """Parts of the names of columns of scores of which less is better."""
 
 
@@ -166,9 +168,19 @@ def _unknown(name: str, known: Iterable[str]) -> InputError:
 
 def of_column(column: str) -> Metric:
     """Return the mean of a column of scores; its name says whether less is better."""
-    lower = any(part in LOWER_IS_BETTER for part in re.split(r"[^a-z]+", column.lower()))
-    better = "lower" if lower else "higher"
+    better = "lower" if is_lower_better(column) else "higher"
     return ratios.mean(Spec(column, "mean", column, {"better": better}))
+
+
+def is_lower_better(column: str) -> bool:
+    """Whether the name of a column of scores says that less is better.
+
+    Examples
+    --------
+    >>> [is_lower_better(name) for name in ("latency_ms", "HTER", "timeliness", "accuracy")]
+    [True, True, False, False]
+    """
+    return not LOWER_IS_BETTER.isdisjoint(re.split(r"[^a-z]+", column.lower()))
 
 
 def _is_address(name: str) -> bool:

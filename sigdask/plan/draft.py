@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from sigdask.plan.found import Laid, Survey
+from sigdask.writing import count_noun
 
 MORE = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
 """Metrics to what else is often asked for."""
@@ -98,7 +99,9 @@ def _test_set(one: Laid) -> Iterator[str]:
 
 def _systems(one: Laid) -> str:
     counts = one.counts
-    return f"{counts.n_systems} systems, {counts.of_one.n_items:,} items, read as {one.format}"
+    return (
+        f"{count_noun(counts.n_systems, 'system')}, {count_noun(counts.of_one.n_items, 'item')}, read as {one.format}"
+    )
 
 
 def _quoted(text: str) -> str:

@@ -10,7 +10,7 @@ from sigdask.plan.model import CANDIDATE, Cost, Gate
 from sigdask.report.layout import lay_out
 from sigdask.statistics.online_fdr import levels
 from sigdask.statistics.rounding import low_text
-from sigdask.writing import duration, printable
+from sigdask.writing import count_noun, duration, printable
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
@@ -66,7 +66,7 @@ def _levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
         if not isinstance(rule, NotWorse):
             continue
         level = level_of_run(rule, n, n_shared, gate.fdr, gate.runs_per_year)
-        over = f"{n:,} comparison{'' if n == 1 else 's'}"
+        over = count_noun(n, "comparison")
         least = level / n if n and rule.adjust != "plan" else level
         first = f" ({low_text(least)} for the smallest p)" if least < level else ""
         if gate.fdr == "none":
@@ -86,8 +86,8 @@ def _levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
             smallest = max(2.0 ** (1 - min(c.n_units, 1000)), 1 / (c.n_trials + 1) if c.n_trials else 0.0)
             if c.n_gated and c.n_gated[k] and smallest > (level if rule.adjust == "plan" else least):
                 yield (
-                    f"warning: {name_of(rule)} can hardly fail on {c.test_set}: with {c.n_units:,} units"
-                    f"{f' and {c.n_trials:,} trials' if c.n_trials else ''} no p is below "
+                    f"warning: {name_of(rule)} can hardly fail on {c.test_set}: with {count_noun(c.n_units, 'unit')}"
+                    f"{' and ' + count_noun(c.n_trials, 'trial') if c.n_trials else ''} no p is below "
                     f"{smallest:.2g}, or half of it one-sided"
                 )
 
@@ -111,7 +111,9 @@ def _summary(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops: 
     total = sum(c.total for c in costs)
     taken = duration(seconds / (n_threads or 1))
     time = f"at most {taken.removeprefix('< ')}" if stops else f"about {taken}"
-    yield printable(f"{name}: {_sets(costs)}, {n:,} comparisons, {total:,} trials, {time} on {where}")
+    yield printable(
+        f"{name}: {_sets(costs)}, {count_noun(n, 'comparison')}, {count_noun(total, 'trial')}, {time} on {where}"
+    )
     yield "(trials are summed over comparisons; what the store has already is not counted again)"
 
 
@@ -119,6 +121,6 @@ def _sets(costs: Sequence[Cost]) -> str:
     """Count test sets, and lists of candidates where there are such."""
     n_lists = sum(c.unit == CANDIDATE for c in costs)
     n = len(costs) - n_lists
-    sets = [f"{n:,} test set{'s' if n != 1 else ''}"] if n or not n_lists else []
+    sets = [count_noun(n, "test set")] if n or not n_lists else []
     lists = [f"{n_lists:,} list{'s' if n_lists != 1 else ''} of candidates"] if n_lists else []
     return " and ".join([*sets, *lists])

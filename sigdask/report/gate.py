@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
 from sigdask.gate.rules import POWER
 from sigdask.statistics.rounding import high_text, low_text
-from sigdask.writing import listed, printable
+from sigdask.writing import count_noun, listed, printable
 
 MOST_PASSED = 5
 """Comparisons that passed which are listed, of a rule that passed; failures all are."""
@@ -43,7 +43,7 @@ def _unseen(verdict: GateVerdict) -> str:
 
 
 def _comparisons(n: int) -> str:
-    return f"{n:,} comparison{'' if n == 1 else 's'}"
+    return count_noun(n, "comparison")
 
 
 def _why(verdict: GateVerdict) -> str:

@@ -10,7 +10,7 @@ from sigdask.comparison.results import made_by
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.report.layout import lay_out
 from sigdask.statistics.rounding import limits_text, p_equals, score_text
-from sigdask.writing import printable
+from sigdask.writing import count_noun, printable
 
 SENTENCES = 12
 """Tests up to which each is told in words."""
@@ -54,7 +54,7 @@ def _table(found: Independences, width: int | None) -> str:
 
 
 def _how(one: Independence) -> str:
-    return "exact" if one.method == "exact" else f"{one.n_trials:,} trials"
+    return "exact" if one.method == "exact" else count_noun(one.n_trials or 0, "trial")
 
 
 def _sentences(one: Independence, alpha: float) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _sentences(one: Independence, alpha: float) -> Iterator[str]:
     yield printable(
         f"{one.metric}: {one.a} against {one.b}, {score_text(one.score)}, where independent labels score "
         f"{score_text(one.expected + 0.0)}; {p_equals(one.p_value, alpha)} ({known}; {SIDES[one.alternative]}; "
-        f"{one.n_items:,} item{'s' * (one.n_items > 1)}{where}){_adjusted(one, alpha)}: {verdict}{at}."
+        f"{count_noun(one.n_items, 'item')}{where}){_adjusted(one, alpha)}: {verdict}{at}."
     )
     if one.exact is not None and one.method != "exact":
         yield f"    exact {p_equals(one.exact.p_lo, alpha)} ({one.exact.method})"

@@ -38,7 +38,7 @@ from sigdask.report.terminal import render, warnings
 from sigdask.statistics.rounding import p_equals, score_text
 from sigdask.store import Progress, Run
 from sigdask.store.views import Change, Changes, Report, Status
-from sigdask.writing import Lines, clock, duration, json_parts, plain, printable
+from sigdask.writing import Lines, clock, count_noun, duration, json_parts, plain, printable
 
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
@@ -86,7 +86,10 @@ def status_text(status: Status, now: float, *, width: int | None = None) -> str:
     lines = [printable(head), printable(when, keep="\n")]
     if rows:
         lines += ["", lay_out(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
-        lines += ["", f"{status.have:,} of {status.wanted:,} trials ({percent(status.have, status.wanted)})"]
+        lines += [
+            "",
+            f"{status.have:,} of {count_noun(status.wanted, 'trial')} ({percent(status.have, status.wanted)})",
+        ]
     if status.state == "running":
         lines.append(f"{status.rate:,.0f} trials a second; {_time_left(status)}")
     elif status.state in {"killed", "stopped", "failed"}:
@@ -131,7 +134,8 @@ def _latest(runs: Sequence[tuple[Run, int]]) -> Iterator[str]:
     often = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
     if often and n_alarms < n_failed:
         often += f", {n_alarms} of them for outputs that had not failed before"
-    yield f"plan {run.plan}, run {run.number}: {run.state}{_why(run)}{gate}, {changed:,} results changed{often}"
+    results = count_noun(changed, "result")
+    yield f"plan {run.plan}, run {run.number}: {run.state}{_why(run)}{gate}, {results} changed{often}"
     if verdict is not None:
         yield from (f"    ! {reason['text']}" for reason in islice(reasons(verdict), MOST_REASONS))
 
@@ -172,7 +176,8 @@ def report_text(report: Report, *, everything: bool = False, verbose: bool = Fal
         lines += [printable(f"== {name} =="), text, ""]
     lines += list(_looks(run))
     if report.n_incomplete:
-        lines += [f"{report.n_incomplete:,} results lack some of their trials; their bounds are valid as they are.", ""]
+        lacking = count_noun(report.n_incomplete, "result")
+        lines += [f"Some trials of {lacking} are missing; the bounds are valid as they are.", ""]
     if report.before is not None:
         lines.append(changes_text(report.changes, report.alpha, everything=everything))
     return "\n".join(lines)
@@ -389,7 +394,8 @@ def _side(r: Result | None, alpha: float) -> str:
 def _looks(run: Run) -> Iterator[str]:
     for name, n in run.details.get("second_looks", {}).items():
         yield printable(
-            f"second look: {n:,} comparisons of {name} had a result with fewer trials before; their p is a later look"
+            f"second look: {count_noun(n, 'comparison')} of {name} had a result with fewer trials before; "
+            "their p is a later look"
         )
 
 

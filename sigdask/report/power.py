@@ -9,7 +9,7 @@ from statistics import median
 from sigdask.comparison.power.answers import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, Powers
 from sigdask.report.layout import lay_out
 from sigdask.statistics.power.crossing import Estimate
-from sigdask.writing import listed, printable
+from sigdask.writing import count_noun, listed, printable
 
 SHOWN = 40
 """Pairs that are shown unless all are asked for."""
@@ -83,7 +83,7 @@ def _many(own: Sequence[Power]) -> Iterator[str]:
     ]
     if first.wanted_difference is not None and units:
         yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {held} you need"
-        yield f"{_range(units, ',.0f', first.unit)} ({len(units):,} of {len(own):,} pairs);"
+        yield f"{_range(units, ',.0f', first.unit)} ({len(units):,} of {count_noun(len(own), 'pair')});"
     found = [
         one.detectable.value
         for one in own

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sigdask.rankings.found import AverageDifference, Difference, Evaluation, Precision, SampledPrecision, Validation
 from sigdask.report.layout import lay_out
 from sigdask.statistics.rounding import p_text
-from sigdask.writing import listed, printable
+from sigdask.writing import count_noun, listed, printable
 
 COLUMNS = 7
 """Values of n that are shown of a curve, unless all are asked for."""
@@ -203,7 +203,7 @@ def _how(found: Evaluation) -> Iterator[str]:
     if found.differences:
         yield (
             f"together: each candidate's two ranks exchanged at all n jointly, sizes of lists vary; max-T, step-down, "
-            f"{found.n_trials:,} trials, seed {found.seed}"
+            f"{count_noun(found.n_trials, 'trial')}, seed {found.seed}"
         )
         yield "Fisher: on candidates that one list alone has, sizes of lists fixed; another model, of each n for itself"
     if found.validation:

@@ -15,6 +15,7 @@ from scipy import special
 
 from sigdask.statistics.hypergeometric import lower_sums
 from sigdask.statistics.rounding import p_equals
+from sigdask.writing import count_noun
 
 ALARM = 1e-4
 
@@ -154,7 +155,7 @@ def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
 
 def of_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
     """Say what two runs counted, and what Fisher's p is."""
-    return f"{k1:,} and {k2:,} of {n_trials:,} trials; agreement {agreement} (Fisher)"
+    return f"{k1:,} and {k2:,} of {count_noun(n_trials, 'trial')}; agreement {agreement} (Fisher)"
 
 
 def of_arrangements(known: str, n_extreme: int, n_trials: int) -> str:
@@ -164,4 +165,4 @@ def of_arrangements(known: str, n_extreme: int, n_trials: int) -> str:
 
 def of_trials(known: str, n_extreme: int, n_trials: int, fit: str) -> str:
     """Say what a sample was held against, and what p its count has if that is true."""
-    return f"{known}; {n_extreme:,} of {n_trials:,} trials fit it with {fit} (binomial)"
+    return f"{known}; {n_extreme:,} of {count_noun(n_trials, 'trial')} fit it with {fit} (binomial)"

@@ -328,3 +328,11 @@ def test_a_page_is_written_beside_json_on_standard_output_and_refused_before_cou
     done = run("compare", tmp_path / "t.csv", "--html", tmp_path / "no" / "page.html")
     assert (done.returncode, done.stdout) == (2, "")
     assert "--html" in done.stderr
+
+
+def test_one_thing_is_no_plural(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\na,1,2\n")
+    done = run("compare", "t.csv", "--method", "randomization", "--trials", "1", "--verbose", cwd=tmp_path)
+    assert "2 systems, 1 item\n" in done.stderr
+    said = done.stdout + done.stderr + run("power", "t.csv", "--trials", "1", cwd=tmp_path).stderr
+    assert not re.search(r"(?<![\d.,])1 (trials|comparisons|items|systems|units|files|rows)\b", said)

@@ -10,7 +10,7 @@ import pytest
 from command import called
 
 from sigdask.errors import RefusedFileError
-from sigdask.formats import read
+from sigdask.formats import Options, read
 
 BLEU = {"name": "BLEU", "score": 20.8, "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.4.3",
         "verbose_score": "54.4/26.6/14.9/8.7 (BP = 1.000)", "nrefs": "1", "version": "2.4.3"}  # fmt: skip
@@ -64,6 +64,13 @@ TEXTS = {
     "processed 46435 tokens with 5648 phrases; found: 5600 phrases; correct: 5000.\naccuracy: 97%;\n": "tagged files",
     "model,accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\nhuge,0.51,0.45\n": "a row an item",
     "system\tscore\nbase\t0.31\nlarge\t0.41\n": "a row an item",
+    "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "--id 'name'",
+    "Method\tBLEU\tCOMET\nbase\t31.2\t0.71\nlarge\t33.1\t0.74\n": "--id 'Method'",
+    ",accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\n": "a row for each system",
+    "id,model,accuracy,f1\n1,base,0.31,0.25\n2,large,0.41,0.35\n": "a row an item",
+    "model_name,en,de\nbase,45.3%,31 %\nlarge,47.1%,33 %\n": "a row an item",
+    "rank,model,average,arc\n1,large,70.5,71\n2,base,65.0,60\n": "a row an item",
+    "#,Team,EN,DE\n1,large,70.5,71\n2,base,65.0,60\n": "a row for each Team",
 }
 
 
@@ -88,6 +95,17 @@ def test_the_command_line_says_it_alone_and_leaves_with_2(tmp_path: Path) -> Non
     assert result.returncode == 2
     assert result.stderr.count("error") == 1
     assert "--format" not in result.stderr
+
+
+def test_names_of_items_are_no_systems_beside_columns_of_systems(tmp_path: Path) -> None:
+    rows = "".join(f"{name},{k / 7},{k / 9}\n" for k, name in enumerate(["north", "south", "east"], start=1))
+    (path := tmp_path / "t.csv").write_text(f"name,new,old\n{rows}")
+    assert read(path, options=Options(id_column="name")).systems == ("new", "old")
+    path.write_text(f"name,accuracy,f1\n{rows}")
+    assert read(path, options=Options(id_column="name")).n_items == 3
+    (other := tmp_path / "u.csv").write_text(f"id,accuracy,f1\n{rows}")
+    (path := tmp_path / "v.csv").write_text(f"id,accuracy,f1\n{rows}")
+    assert read(path, other).suggested == ("accuracy", "f1")
 
 
 def test_scores_by_item_are_no_averages(tmp_path: Path) -> None:

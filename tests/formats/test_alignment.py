@@ -140,3 +140,25 @@ def test_when_or_in_which_order_a_word_was_done_is_no_part_of_its_id(tmp_path, w
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
     assert counts.field("items").sum() == 40
     assert not any(char in counts.ids[0] for char in "0123456789")
+
+
+def test_ids_that_differ_are_counted_shown_and_have_a_remedy(tmp_path):
+    for name in "ab":
+        rows = "".join(f"{'q' if k < 4 else name}{k},{k}\n" for k in range(10))
+        (tmp_path / f"{name}.csv").write_text(f"id,score\n{rows}")
+    with pytest.raises(InputError) as error:
+        read(tmp_path / "a.csv", tmp_path / "b.csv")
+    for part in ("6 ids ('a4', 'a5', 'a6' and 3 more) missing", "4 of 16 ids are in both", "'b4' is in", "write their ids alike",
+                 "--align position"):  # fmt: skip
+        assert part in str(error.value)
+
+
+def test_too_few_items_in_common_show_an_item_of_each_and_what_was_asked(tmp_path):
+    rows = "".join(f"{name},{name if k else 'q'}{k},{k}\n" for name in "ab" for k in range(30))
+    (tmp_path / "t.csv").write_text(f"system,item,score\n{rows}")
+    with pytest.raises(InputError, match=r"fewer than 5 % \(such as 'a1' of 'a' and 'b1' of 'b' alone\)"):
+        read(tmp_path / "t.csv", options=Options(missing="pairwise"))
+    with pytest.raises(
+        InputError, match=r"fewer than 5 % and than the 40 of --min-items .*Then --min-items 1 compares"
+    ):
+        read(tmp_path / "t.csv", options=Options(missing="pairwise", min_items=40))

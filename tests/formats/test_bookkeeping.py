@@ -10,7 +10,12 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats import read
 
 N = 30
-STEP_NAMES = ["Step", "epoch", "global_step", "train/global_step", "trainer/global_step", "_step", "iteration"]
+STEP_NAMES = ["Step", "epoch", "global_step", "train/global_step", "trainer/global_step", "_step", "iteration",
+              "tokens_seen", "samples_seen", "consumed_samples", "train_tokens", "step_num", "tokens", "num_samples",
+              "updates"]  # fmt: skip
+COSTS = ["cost", "cost_usd", "total_cost", "price", "latency", "latency_ms", "runtime", "duration", "elapsed", "time",
+         "elapsed_ms", "total_time", "inference_time", "tokens", "num_tokens", "output_tokens", "prompt_tokens",
+         "tokens_per_second", "gpu_memory_mb"]  # fmt: skip
 
 
 def _score(k: int, by: int) -> str:
@@ -207,6 +212,58 @@ def test_the_columns_of_a_long_table_may_be_named(tmp_path: Path) -> None:
 def test_what_a_system_took_is_no_system(tmp_path: Path) -> None:
     costs = {"a_latency": [_score(k, 5) for k in range(N)], "b_confidence": [_score(k, 7) for k in range(N)]}
     assert read(_with(tmp_path / "t.csv", **costs)).systems == ("a", "b")
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_what_an_item_took_is_no_system_and_the_first_line_names_it(tmp_path: Path, name: str) -> None:
+    path = _with(tmp_path / "t.csv", **{name: [f"{k * 29 % 31 * 11.7:.2f}" for k in range(N)]})
+    result = called("compare", path, cwd=tmp_path)
+    assert result.stdout.startswith(f"left out as no scores of systems: 1 column ({name!r})")
+    assert read(path).systems == ("a", "b")
+    assert read(path, format=f"wide:systems=a+{name}").systems == ("a", name)
+    labels = {"gold": [str(k % 2) for k in range(N)], "a": ["1"] * N, "b": [str(k % 3 % 2) for k in range(N)]}
+    path = _write(
+        tmp_path / "u.csv", {"id": [f"q{k}" for k in range(N)], **labels, name: [str(k + 7) for k in range(N)]}
+    )
+    assert read(path).systems == ("a", "b")
+
+
+def test_costs_are_metrics_where_each_file_is_a_system(tmp_path: Path) -> None:
+    for system, by in (("a", 3), ("b", 7)):
+        columns = {"id": [f"q{k}" for k in range(N)], "acc": [str(k * by % 5 % 2) for k in range(N)]}
+        _write(tmp_path / f"{system}.csv", {**columns, "latency": [_score(k, by) for k in range(N)]})
+    assert read(tmp_path / "a.csv", tmp_path / "b.csv").suggested == ("acc", "latency")
+
+
+RUNS = [
+    ("run", "run2"),
+    ("run1", "run"),
+    ("model", "model_2"),
+    ("system", "baseline"),
+    ("easy", "hard"),
+    ("base", "easy"),
+]
+
+
+@pytest.mark.parametrize("names", RUNS, ids="-".join)
+@pytest.mark.parametrize("ids", [True, False])
+def test_systems_may_be_called_like_other_columns(tmp_path: Path, names: tuple[str, str], ids: bool) -> None:
+    own = {"id": [f"q{k}" for k in range(N)]} if ids else {}
+    scores = {name: [_score(k, by) for k in range(N)] for name, by in zip(names, (37, 41), strict=True)}
+    counts = read(_write(tmp_path / "t.csv", {**own, **scores}))
+    assert (counts.systems, counts.n_items) == (names, N)
+    assert not counts.notices
+    right = {name: [str(k // by % 2) for k in range(N)] for name, by in zip(names, (1, 3), strict=True)}
+    assert read(_write(tmp_path / "u.csv", {**own, **right})).systems == names
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_step_of_0_and_1_in_no_order_is_a_system_with_a_note(tmp_path: Path, ids: bool) -> None:
+    own = {"id": [f"q{k}" for k in range(N)]} if ids else {}
+    columns = {**own, "step": [str(k % 3 % 2) for k in range(N)], "base": [str(k % 2) for k in range(N)]}
+    counts = read(_write(tmp_path / "t.csv", columns))
+    assert counts.systems == ("step", "base")
+    assert "column 'step' holds 0 and 1 alone: taken for a system's scores" in counts.notices[0]
 
 
 def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_items_without_ids_have_a_row_each(tmp_path, text):
     assert counts.group("document").codes.tolist() == [0, 0, 1]
     assert ("domain" in counts.groups) is ("news" in text)
     (tmp_path / "docs").write_text("d1\nd2\n")
-    with pytest.raises(InputError, match="docs: 2 rows, but there are 3 items; without ids each has a row"):
+    with pytest.raises(InputError, match="docs: 2 rows for 3 items; without ids each has a row"):
         read(tmp_path / "a", tmp_path / "b", options=Options(documents=tmp_path / "docs"))
 
 

@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from command import called
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
+from sigdask.metrics import is_lower_better
 
 SCORES = {"a": {"bleu": [0.25, 0.5, 0.75], "f1": [1, 0.5, 0]}, "b": {"bleu": [0.5, 0.5, 0.125], "f1": [0, 0.5, 1]}}
 
@@ -187,3 +189,39 @@ def test_what_comet_prints_of_segments_is_read(tmp_path):
     counts = read(tmp_path / "log")
     assert counts.systems == ("x", "y")
     np.testing.assert_array_equal(counts.field("score[COMET]").T, list(COMET.values()))
+
+
+LOWER = ["latency", "latency_ms", "time", "runtime", "cost", "perplexity", "ppl", "nll", "loss", "error", "WER", "TER",
+         "HTER", "MER", "mse", "rmse", "mae", "brier_score", "duration", "elapsed", "edit_distance"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOWER)
+@pytest.mark.parametrize("beside", [True, False])
+def test_less_is_better_where_the_name_of_a_column_says_so(tmp_path, name, beside):
+    for system, by in (("fast", 0.5), ("slow", 1.0)):
+        rows = ({"id": k, name: by * (k + 1), **({"acc": k % 2} if beside else {})} for k in range(12))
+        (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = called("compare", "fast.jsonl", "slow.jsonl", "-m", name, cwd=tmp_path)
+    assert f"fast is better than slow on {name} (lower is better)" in done.stdout
+    if not beside:
+        asked = called("compare", "fast.jsonl", "slow.jsonl", "-m", "mean", cwd=tmp_path)
+        assert f"name one of the columns of scores: {name}" in asked.stderr
+
+
+@pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology"])
+def test_a_name_that_does_not_say_so_changes_nothing(name):
+    assert not is_lower_better(name)
+
+
+@pytest.mark.parametrize("beside", [{"reference": ""}, {}, {"id": 1, "reference": ""}])
+def test_metricx_without_references_is_read(tmp_path, beside):
+    for system, by in (("a", 3), ("b", 5)):
+        rows = [
+            {"source": f"s {k}", "hypothesis": f"h {k} {system}", "prediction": k * by % 11 / 2 + 0.25}
+            | {name: f"i{k}" if name == "id" else text for name, text in beside.items()}
+            for k in range(11)
+        ]
+        (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert (counts.systems, counts.suggested) == (("a", "b"), ("MetricX",))
+    assert not any("reference" in warning for warning in counts.notices)

@@ -162,7 +162,7 @@ def test_an_inspect_run_that_failed_tonight_does_not_give_way_to_last_night(tmp_
     for model in ("a", "b"):
         inspect(tmp_path / f"2024-05-01T02-00-00+00-00_t_{model}.json", "CCC", model)
     inspect(tmp_path / "2024-05-02T02-00-00+00-00_t_a.json", "C", "a", status="error")
-    with pytest.raises(InputError, match=r"1 items and the one before, .* 3, and its run did not come to its end"):
+    with pytest.raises(InputError, match=r"1 item and the one before, .* 3, and its run did not come to its end"):
         read(tmp_path)
     inspect(tmp_path / "2024-05-02T03-00-00+00-00_t_a.json", "CCI", "a")  # tried again
     assert means(read(tmp_path), "match")["a"] == pytest.approx(2 / 3)

@@ -144,3 +144,29 @@ def test_json_arrays_of_numbers_or_labels_are_lists(tmp_path):
     assert counts.field("correct").tolist() == [[1, 0], [1, 1], [0, 0]]
     with pytest.raises(InputError, match=r"bad.json, value 2: found \{'score': 1\}, expected a single value"):
         read(written(tmp_path / "bad.json", '[1, {"score": 1}]'), two)
+
+
+PERCENT = {
+    "id,a,b\nq1,45.3%,41%\nq2,44 %,40%\n": "column 'a': found '45.3%'",
+    "id,a,b\nq1,0.4,41%\nq2,0.3,40%\n": "column 'b': found '41%'",
+    "system,item,score\na,q1,45.3%\nb,q1,40%\n": "column 'score': found '45.3%'",
+    "45.3%\n41%\n40%\n": "found '45.3%'",
+}
+
+
+@pytest.mark.parametrize("text", PERCENT)
+def test_percent_signs_are_named_and_are_to_be_removed(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match="remove the percent signs in all columns and files") as error:
+        read(tmp_path / "t.csv")
+    assert PERCENT[text] in str(error.value)
+
+
+def test_one_column_of_scores_says_which_columns_there_are_and_what_may_be_done(tmp_path):
+    rows = "".join(f"{system},{k},{k * 7 % 5 / 5}\n" for system in "ab" for k in range(20))
+    (tmp_path / "t.csv").write_text(f"mt,item,quality\n{rows}")
+    with pytest.raises(InputError, match=r"columns: mt, item, quality. Are systems named in 'mt'\?.*--system-column"):
+        read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("id,acc,latency\n" + "".join(f"q{k},{k % 2},{k * 7 % 5}\n" for k in range(20)))
+    with pytest.raises(InputError, match=r"found only 'acc'.*left out as no scores of systems: 1 column \('latency'\)"):
+        read(tmp_path / "t.csv")

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from command import called
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -145,7 +146,7 @@ def test_errors_of_mqm_weigh_what_they_should(tmp_path):
         (MIXED.replace("-1.5", "good"), "line 2, column 'mqm_avg_score': found 'good'"),
         (MIXED.replace("x\tNone 2", "x\tNone"), "line 4: found 2 fields, expected 3"),
         (MIXED.replace("x\tNone 2", ""), "line 4: found 0 fields, expected 3"),
-        ("system seg_id mqm_score\nx 1 None\ny 1 None\n", "none of 1 items has a rating"),
+        ("system seg_id mqm_score\nx 1 None\ny 1 None\n", "none of 1 item has a rating"),
         ("system seg_id mqm_score da_score\nx 1 1 1\n", "which column is the score, mqm_score or da_score"),
         ("", "is empty"),
     ],
@@ -224,7 +225,7 @@ def test_what_a_judge_gave_no_grade_is_missing_and_no_grade_of_minus_one(tmp_pat
     path = write(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     counts = read(path)
     assert scores_of(counts) == {"x": 9, "y": 7}
-    assert counts.notices[0].endswith("2 grades are -1 (the judge gave none) and taken as missing")
+    assert counts.notices[0].endswith("2 grades of -1 (the judge gave none) taken as missing")
     mqm = write(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
     assert scores_of(read(mqm, format="ratings")) == {"x": -1, "y": 0}
 
@@ -246,8 +247,8 @@ def test_appraise_is_read_by_language_without_its_controls(tmp_path, header):
     assert counts.groups["tgt"] == ("deu", "ces")
     assert counts.field("score").tolist() == [[80, 60], [20, 40]]
     assert [note.split(": ", 1)[1] for note in counts.notices] == [
-        "1 rows are controls of quality (type is BAD, not TGT) and left out",
-        "1 ratings are of whole documents (isdoc) and left out",
+        "1 row of quality controls (type is BAD, not TGT) left out",
+        "1 rating of whole documents (isdoc) left out",
     ]
 
 
@@ -255,3 +256,59 @@ def test_texts_called_src_and_tgt_are_no_languages(tmp_path):
     rows = ["x\t1\tYes\tJa doch\t1", "y\t1\tYes\tJa\t0", "x\t2\tNo way\tNein\t1", "y\t2\tNo way\tNie\t1"]
     path = write(tmp_path / "t.tsv", "system\tseg_id\tsrc\ttgt\tda_score\n" + "\n".join(rows) + "\n")
     assert read(path, format="ratings").ids == ("1", "2")
+
+
+def _rated(columns, systems="AB", n_items=12, raters="xy"):
+    """Rows of system, segment, score and rater, of which B's scores are lower."""
+    rows = [
+        f"{system},{item},{(item * 7 + 3 * (rater == 'y')) % 11 / 20 + 0.4 * (system == 'A'):.2f},{rater}"
+        for system in systems for item in range(n_items) for rater in raters
+    ]  # fmt: skip
+    return "\n".join([columns, *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "columns", ["System,Seg,HTER,annotator", "model,segment_id,ter,rater", "model,item,latency_ms_score,judge"]
+)
+def test_rows_with_a_metric_for_a_score_are_ratings_and_less_may_be_better(tmp_path, columns):
+    (tmp_path / "t.csv").write_text(_rated(columns))
+    done = called("compare", "t.csv", cwd=tmp_path)
+    assert "read as ratings: 2 systems, 12 items" in done.stderr
+    assert "48 ratings of 24 outputs rated more than once are averaged" in done.stdout
+    name = columns.split(",")[2]
+    assert f"B is better than A on {name} (lower is better)" in done.stdout
+
+
+def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
+    (tmp_path / "t.csv").write_text(_rated("System,Seg,bleu,annotator"))
+    first = called("compare", "t.csv", cwd=tmp_path).stdout.splitlines()[0]
+    assert "'bleu' is compared (--score-column chooses another column)" in first
+    text = _rated("System,Seg,HTER,annotator").replace("annotator", "annotator,bleu").replace("x\n", "x,1\n")
+    (tmp_path / "t.csv").write_text(text.replace("y\n", "y,2\n"))
+    with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--score-column"):
+        read(tmp_path / "t.csv")
+    named = called("compare", "t.csv", "--score-column", "HTER", cwd=tmp_path)
+    assert "HTER (lower is better)" in named.stdout
+
+
+def test_without_a_rater_repeated_segments_of_a_metric_are_an_error(tmp_path):
+    (tmp_path / "t.csv").write_text(_rated("System,Seg,HTER,pass"))
+    with pytest.raises(InputError, match="raters=mean averages them"):
+        read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(_rated("System,Seg,HTER,pass", raters="x"))
+    assert read(tmp_path / "t.csv").suggested == ("HTER",)
+
+
+def test_a_column_of_scores_called_system_is_no_name_of_systems(tmp_path):
+    rows = "".join(f"{k},{k * 7 % 11 / 11:.3f},{k * 5 % 11 / 11:.3f}\n" for k in range(11))
+    (tmp_path / "t.csv").write_text(f"seg_id,system,bleu\n{rows}")
+    assert read(tmp_path / "t.csv").systems == ("system", "bleu")
+
+
+@pytest.mark.parametrize("header", ["system,item,score", "System,Seg,HTER", "id,a,b", "System,Seg,HTER,annotator"])
+def test_a_system_column_that_is_not_there_lists_those_that_are(tmp_path, header):
+    n_more = header.count(",") - 2
+    rows = "".join(f"{s},{k},{k % 5}{',x' * n_more}\n" for s in range(2) for k in range(9))
+    (tmp_path / "t.csv").write_text(f"{header}\n{rows}")
+    with pytest.raises(InputError, match=f"columns: {', '.join(header.split(','))}"):
+        read(tmp_path / "t.csv", options=Options(system_column="mt"))

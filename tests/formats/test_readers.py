@@ -159,7 +159,7 @@ def test_ids_that_do_not_fit_are_named(files, one, message):
 
 def test_different_numbers_of_rows_by_position_are_an_error(files):
     files(gold="P\nQ\n", one="P\n", two="P\nQ\n")
-    with pytest.raises(InputError, match="one: 1 rows, but gold has 2"):
+    with pytest.raises(InputError, match="one: 1 row, but gold has 2"):
         read("one", "two", gold="gold", format="labels")
 
 

@@ -93,6 +93,37 @@ def test_rows_of_a_long_table_are_samples_within_each_system(tmp_path):
     assert result.p_value == pytest.approx(float(exact_p(differences(4, 2))), rel=1e-12)
 
 
+ID_COLUMNS = ["problem", "problem_id", "question", "question_id", "prompt", "prompt_id", "task", "task_id"]
+
+
+@pytest.mark.parametrize("ids", [[*"abcdefg"], [*"3456789"]])
+@pytest.mark.parametrize("name", ID_COLUMNS)
+def test_repeated_problems_questions_prompts_and_tasks_are_replicates(tmp_path, name, ids):
+    rows = [
+        f"{item},{x},{y}\n"
+        for item, *own in zip(ids, PASSED["x"], PASSED["y"], strict=True)
+        for x, y in zip(*own, strict=True)
+    ]
+    (tmp_path / "t.csv").write_text(f"{name},x,y\n" + "".join(rows))
+    counts = read(tmp_path / "t.csv")
+    assert (counts.systems, counts.of_one.n_items) == (("x", "y"), 7)
+    assert "4 replicates of each of 7 items" in counts.scope[0]
+    assert p_of(counts, "mean").p_value == pytest.approx(float(exact_p(differences())), rel=1e-12)
+    (tmp_path / "t.csv").write_text(f"{name},x,y\n" + "".join(rows[:-1]))
+    with pytest.raises(InputError, match="not all equally often"):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("name", ["problem", "question", "prompt", "task"])
+def test_a_column_of_scores_or_one_text_is_no_column_of_ids(tmp_path, name):
+    (tmp_path / "t.csv").write_text(f"{name},tuned\n0.5,0.25\n0.25,0.75\n0.5,1\n")
+    assert read(tmp_path / "t.csv").systems == (name, "tuned")
+    (tmp_path / "t.csv").write_text(f"{name},x,y\nSort it.,1,0\nSort it.,0,0\nSort it.,0,1\n")
+    assert read(tmp_path / "t.csv", format="wide", options=Options(ignore=(name,))).n_items == 3
+    (tmp_path / "t.csv").write_text(f"id,{name},x,y\na,P,1,0\nb,P,0,0\nc,Q,0,1\nd,Q,1,1\n")
+    assert list(read(tmp_path / "t.csv").ids) == [*"abcd"]
+
+
 TABLE = "a,1,2\nb,2,3\nc,3,1\n"
 
 

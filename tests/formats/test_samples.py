@@ -204,7 +204,7 @@ def test_a_sample_one_system_lacks_is_what_missing_says(tmp_path):
 def test_documents_that_differ_are_told(tmp_path):
     a = write(tmp_path / "a.jsonl", [sample(0, acc=1), sample(1, acc=1)])
     b = write(tmp_path / "b.jsonl", [sample(0, acc=1), sample(1, subject="law", acc=1)])
-    assert any("1 samples differ in their input" in w for w in read(a, b).notices)
+    assert any("the input of 1 sample differs" in w for w in read(a, b).notices)
     joined = write(tmp_path / "c.jsonl", [sample(0, acc=1), sample(0, subject="law", acc=1)])
     with pytest.raises(InputError, match=r"c.jsonl, line 2: sample '0' has another input than an earlier one"):
         read(a, joined)
@@ -222,7 +222,7 @@ def test_plain_records_need_an_id_and_a_number(tmp_path):
     counts = read(a, b, format="samples", options=Options(id_column="key"))
     assert scores_of(counts, "correct") == {"a": 0.5, "b": 1}
     texts = write(tmp_path / "c.jsonl", [{"id": 1, "answer": "x"}])
-    with pytest.raises(InputError, match="no metric in 1 samples"):
+    with pytest.raises(InputError, match="no metric in 1 sample"):
         read(texts, texts.with_name("c.jsonl"), format="samples")
 
 

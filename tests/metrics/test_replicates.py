@@ -218,7 +218,7 @@ def test_replicates_that_do_not_fit_are_errors(tmp_path):
         read(f"x={a}", f"x={a}", f"y={a}", f"y={b}")
     with pytest.raises(InputError, match=r"item 'j' is in one of the replicates 1 and 2 alone"):
         read(f"x={a}", f"x={b}", f"y={a}", f"y={b}")
-    with pytest.raises(InputError, match=r"replicate 2 of the systems has 1 items, replicate 1 has 2"):
+    with pytest.raises(InputError, match=r"replicate 2 of the systems has 1 item, replicate 1 has 2"):
         read(f"x={a}", f"x={c}", f"y={a}", f"y={c}")
     with pytest.raises(InputError, match=r"replicates = 'all': must be one of together, each"):
         read(f"x={a}", f"y={a}", format="wide:replicates=all")

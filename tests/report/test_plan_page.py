@@ -291,7 +291,7 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
     assert found.exit_code == 0, found.output
     first, why, blank, head, _, *rows = found.output.splitlines()
     assert first == (
-        "plan nightly <b>, run 4: finished, gate FAILED, 1 results changed; the gate failed in 1 of these 4 runs"
+        "plan nightly <b>, run 4: finished, gate FAILED, 1 result changed; the gate failed in 1 of these 4 runs"
     )
     assert why.startswith(f"    ! {HOSTILE} is significantly worse than base by mean")
     assert blank == ""

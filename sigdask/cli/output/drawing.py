@@ -10,7 +10,7 @@ import click
 
 from sigdask.cli.output.showing import note
 from sigdask.errors import InputError, missing_extra
-from sigdask.writing import listed, printable
+from sigdask.writing import count_noun, listed, printable
 
 if TYPE_CHECKING:
     from sigdask.comparison.presented.drawn import Picture
@@ -68,6 +68,6 @@ def write_figures(folder: str | None, formats: str, found: Iterable[Picture]) ->
         note(printable(f"--figures {folder}: nothing that was found can be drawn"))
         return
     names = listed([path.name for path in written], most=SHOWN)
-    note(printable(f"{len(written):,} files in {folder}: {names}"))
+    note(printable(f"{count_noun(len(written), 'file')} in {folder}: {names}"))
     if n_left:
         note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")

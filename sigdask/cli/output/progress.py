@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 from sigdask.cli.output.logs import are_json, columns
 from sigdask.cli.output.showing import note
 from sigdask.cli.output.streams import Harmless, exactly
-from sigdask.writing import duration
+from sigdask.writing import count_noun, duration
 
 if TYPE_CHECKING:
     from sigdask.engine.ahead import Ahead
@@ -326,7 +326,7 @@ def announced(ahead: Ahead) -> str:
     if fewer is None:
         return text
     less = duration(ahead.with_trials(fewer))
-    return f"{text}; {fewer:,} trials a comparison instead of {ahead.trials:,} would take about {less}"
+    return f"{text}; {count_noun(fewer, 'trial')} a comparison instead of {ahead.trials:,} would take about {less}"
 
 
 def short(n: int) -> str:

@@ -22,7 +22,7 @@ from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.statistics import exact
 from sigdask.statistics.exact import Chosen, Limits, Problem, Refused
 from sigdask.statistics.exact.found import LARGEST
-from sigdask.writing import duration
+from sigdask.writing import count_noun, duration
 
 Integers = NDArray[np.int64]
 
@@ -170,7 +170,7 @@ class _Asked:
         longest = self.comparisons.label(int(self.some[place]))
         metric = self.comparisons.metrics[int(self.comparisons.metric[self.some[place]])].name
         raise InputError(
-            f"method exact: the exact p-values of {len(found):,} comparisons by {metric} would take "
+            f"method exact: the exact p-values of {count_noun(len(found), 'comparison')} by {metric} would take "
             f"{_duration(float(total[-1]))} of one core together (the longest, {longest}, "
             f"{_duration(panel.chosen.seconds)}), and the limit is {duration(limit)}; {RAISE}; {REMEDY}"
         )

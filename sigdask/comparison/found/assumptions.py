@@ -194,7 +194,7 @@ def deciding_text(n_deciding: int, n_units: int, unit: str) -> str:
     >>> deciding_text(2, 20, "item"), deciding_text(1, 1200, "topic")
     ('2 of 20 items decide', '1 of 1,200 topics decides')
     """
-    return f"{n_deciding:,} of {n_units:,} {plural(unit)} decide{'s' if n_deciding == 1 else ''}"
+    return f"{n_deciding:,} of {n_units:,} {plural(unit, n_units)} decide{'s' if n_deciding == 1 else ''}"
 
 
 def short_doubt(found: Iterable[Assumption], n_units: int, unit: str) -> str:
@@ -205,16 +205,17 @@ def short_doubt(found: Iterable[Assumption], n_units: int, unit: str) -> str:
     return "skewed differences" if kinds else ""
 
 
-def plural(unit: str) -> str:
-    """Return the plural of a unit's name; "units" of names that are no words."""
-    return f"{unit}s" if unit.isalpha() and not unit.endswith("s") else "units"
+def plural(unit: str, n: int = 2) -> str:
+    """Return the plural of a unit's name, unless there is one; "units" of names that are no words."""
+    name = unit if unit.isalpha() and not unit.endswith("s") else "unit"
+    return name if n == 1 else f"{name}s"
 
 
 def _one_sign(own: Assumptions, row: int, n_units: int, unit: str) -> Assumption:
     rate, size = float(own.unseen_rate[row]), float(own.cancelling_size[row])
     each = "" if np.isnan(size) else f", and {size:.3g} lost on each of them would cancel the difference"
     detail = (
-        f"none of {n_units:,} {plural(unit)} favours the other system; up to {100 * rate:.3g} % of all may "
+        f"none of {n_units:,} {plural(unit, n_units)} favours the other system; up to {100 * rate:.3g} % of all may "
         f"({100 * CONFIDENCE:g} % bound){each}"
     )
     known = None if np.isnan(size) else size

@@ -14,6 +14,7 @@ from sigdask.comparison.notes import Note
 from sigdask.statistics.bounds import trials_to_decide
 from sigdask.statistics.crosscheck import KNOWN_DIGITS, of_arrangements, of_runs, of_trials
 from sigdask.statistics.rounding import limits_text, p_equals, rounded_up
+from sigdask.writing import count_noun
 
 if TYPE_CHECKING:
     from sigdask.comparison.table import Checked, Table, Tested
@@ -138,7 +139,9 @@ def _undecided(table: Table) -> Said:
 def undecided(low: float, high: float, rate: float, alpha: float) -> Note:
     """Say that the interval of p holds alpha, and what would decide."""
     needed = trials_to_decide(rate, alpha)
-    remedy = f"about {needed:,} trials would decide" if needed else "no number of trials is likely to decide"
+    remedy = (
+        f"about {count_noun(needed, 'trial')} would decide" if needed else "no number of trials is likely to decide"
+    )
     text = f"undecided at {alpha:g}: the 99 % interval of p is {limits_text(low, high, alpha)}; {remedy}"
     return Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed})
 
@@ -151,4 +154,7 @@ def _stop_unknown(table: Table) -> Said:
 def _second_look(table: Table) -> Said:
     for row in np.flatnonzero(table.seen_with).tolist():
         seen = int(table.seen_with[row])
-        yield row, Note("second-look", f"second look: p was first had with {seen:,} trials", {"n_trials": seen})
+        yield (
+            row,
+            Note("second-look", f"second look: p was first had with {count_noun(seen, 'trial')}", {"n_trials": seen}),
+        )

@@ -31,6 +31,7 @@ from sigdask.statistics.bounds import trials_to_decide
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.matchings import Numbers
 from sigdask.statistics.multiplicity import OF_P_VALUES
+from sigdask.writing import count_noun
 
 
 def independence(
@@ -246,7 +247,7 @@ class Asked:
             return ["every arrangement scores the same: p says nothing"]
         if low <= alpha < high:
             needed = trials_to_decide(p, alpha)
-            more = "more trials than can be run" if needed is None else f"about {needed:,} trials"
+            more = "more trials than can be run" if needed is None else f"about {count_noun(needed, 'trial')}"
             return [f"undecided at {alpha:g}: {more} would decide"]
         return []
 

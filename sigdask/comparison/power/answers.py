@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from sigdask.statistics.power.crossing import Estimate
-from sigdask.writing import json_parts, plain
+from sigdask.writing import count_noun, json_parts, plain
 
 if TYPE_CHECKING:
     from sigdask.comparison.presented.paper import PaperTable
@@ -176,7 +176,7 @@ class Powers(Sequence[Power]):
             + (f"{one.n_asked} find {one.detectable.value:.3g}" if one.detectable else str(one.note))
             for one in self.found
         )
-        return "\n".join([f"Powers: {len(self)} comparisons, alpha {self.alpha:g}", *lines])
+        return "\n".join([f"Powers: {count_noun(len(self), 'comparison')}, alpha {self.alpha:g}", *lines])
 
     def _repr_html_(self) -> str:
         from sigdask.comparison.presented import notebook

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sigdask.comparison.found.result import Result
 from sigdask.statistics.rounding import p_text, signed
+from sigdask.writing import count_noun
 
 MOST_LETTERS = 20
 
@@ -35,7 +36,7 @@ def how(result: Result) -> str:
     early = "stopped after " if result.stopped is not None and result.stopped.is_early else ""
     if result.method == "exact":
         return "exact"
-    return "bounds" if is_bounded(result) else f"{early}{result.n_trials:,} trials"
+    return "bounds" if is_bounded(result) else f"{early}{count_noun(result.n_trials, 'trial')}"
 
 
 def is_bounded(result: Result) -> bool:

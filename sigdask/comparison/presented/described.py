@@ -14,6 +14,7 @@ from sigdask.comparison.presented.words import ADJUSTED, BOOTSTRAP_T, counted_as
 from sigdask.comparison.results import Results, made_by
 from sigdask.comparison.table import Coded, Table, Value
 from sigdask.randomization.shuffles import SCHEME
+from sigdask.writing import count_noun
 
 SIDED = {"two-sided": "two-sided", "greater": "one-sided (A > B)", "less": "one-sided (A < B)"}
 
@@ -75,7 +76,7 @@ def _how_p(table: Table) -> str:
     sampled = table.n_trials[~table.exact & ~bounded]
     parts = []
     if n_exact:
-        parts.append("exact p" if n_exact == n else f"exact p of {n_exact:,} of {n:,} comparisons")
+        parts.append("exact p" if n_exact == n else f"exact p of {n_exact:,} of {count_noun(n, 'comparison')}")
     if bounded.any():
         parts.append(f"exact p between limits of {np.count_nonzero(bounded):,}")
     if len(sampled):
@@ -106,7 +107,7 @@ def _significant(results: Results) -> str:
         )
     return (
         f"adjusted p at most {results.alpha:g}, by {ADJUSTED[family.adjust]} over "
-        f"{family.n_comparisons:,} comparisons{counted}{larger}"
+        f"{count_noun(family.n_comparisons, 'comparison')}{counted}{larger}"
     )
 
 

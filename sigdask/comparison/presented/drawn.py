@@ -17,7 +17,7 @@ from sigdask.comparison.opened.null import Null
 from sigdask.comparison.table import Table
 from sigdask.errors import InputError
 from sigdask.statistics.rounding import limits_text, p_equals
-from sigdask.writing import listed
+from sigdask.writing import count_noun, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -159,7 +159,7 @@ def null(table: Table, row: int, found: Null) -> Figure:
     """Draw the null distribution of one comparison."""
     own, bars = table.take(slice(row, row + 1)), found.histogram
     edges = np.asarray(bars.low + bars.width * np.arange(len(bars.counts) + 1), np.float64)
-    made_of = "all arrangements" if found.is_whole else f"{found.n_trials:,} trials"
+    made_of = "all arrangements" if found.is_whole else count_noun(found.n_trials, "trial")
     return figures.null_distribution(
         edges, bars.counts, found.observed, alternative=own.alternative[0],
         title=f"{own.a[0]} − {own.b[0]}: {_title(own)}",

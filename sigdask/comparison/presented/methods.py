@@ -19,7 +19,7 @@ from sigdask.comparison.presented.latex import DEFINED, UNKNOWN, escaped
 from sigdask.comparison.presented.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.comparison.presented.sources import bibtex, named
 from sigdask.comparison.results import Results, made_by
-from sigdask.writing import listed
+from sigdask.writing import count_noun, listed
 
 SIDED = {
     "two-sided": "two-sided",
@@ -294,7 +294,8 @@ def _sentences(facts: Facts) -> Iterator[str]:
         yield f"{which} by {ADJUSTING[how]}."
     if facts.n_larger:
         yield (
-            f"Where the differences of units are skewed, in {facts.n_larger:,} comparisons, the adjusted p is the "
+            f"Where the differences of units are skewed, in {count_noun(facts.n_larger, 'comparison')}, "
+            "the adjusted p is the "
             f"larger of this and that of {ADJUSTING['bootstrap-t']}, of {facts.n_resamples:,} resamples."
         )
     if facts.alpha is not None:
@@ -335,7 +336,7 @@ def _how_p(facts: Facts) -> Iterator[str]:
     keys = ",".join(_distinct(COMPUTED[name] for name in facts.computed if name in COMPUTED))
     cited = f" [[{keys}]]" if keys else ""
     if facts.n_exact:
-        which = "The p-values" if not facts.n_sampled else f"The p-values of {facts.n_exact:,} comparisons"
+        which = "The p-values" if not facts.n_sampled else f"The p-values of {count_noun(facts.n_exact, 'comparison')}"
         yield f"{which} are exact, over all possible exchanges{cited}, and {sided}."
     if facts.n_sampled and any(rule != "confidence-sequence" for rule, _ in facts.stops or (("", None),)):
         which = "The others are" if facts.n_exact else f"The p-values are {sided}, and"

@@ -13,7 +13,7 @@ from sigdask.comparison.presented.layouts import NONE, SIGNIFICANT, UNDECIDED, n
 from sigdask.comparison.presented.paper import Column, PaperTable, Section
 from sigdask.comparison.results import made_by
 from sigdask.statistics.letters import best
-from sigdask.writing import listed
+from sigdask.writing import count_noun, listed
 
 if TYPE_CHECKING:
     from sigdask.comparison.found.ranking import Ranking
@@ -82,7 +82,10 @@ def _by_average(found: Evaluation) -> Iterator[PaperTable]:
         ),
     )  # fmt: skip
     method = (
-        f"Ranks are exchanged at random, {found.n_trials:,} trials; p adjusted by step-down max-T over all pairs.",
+        (
+            f"Ranks are exchanged at random, {count_noun(found.n_trials, 'trial')}; p adjusted by step-down max-T over "
+            "all pairs."
+        ),
         f"sigdask {made_by()}, seed {found.seed}.",
     )
     legend = ("Better in bold.", f"{SIGNIFICANT}: significant at {found.alpha:g}.")
@@ -119,7 +122,7 @@ def of_independences(found: Independences) -> PaperTable:
     n_exact = sum(one.method == "exact" for one in found)
     sides = " and ".join(dict.fromkeys(one.alternative for one in found))
     method = (
-        f"Label permutation, {sides}; exact p of {n_exact:,} of {len(found):,} tests{sampled}.",
+        f"Label permutation, {sides}; exact p of {n_exact:,} of {count_noun(len(found), 'test')}{sampled}.",
         f"sigdask {made_by()}, seed {found.seed}.",
     )
     how = f"p adjusted by {ADJUSTING[found.adjust]}" if found.adjust != "none" else "not adjusted"

@@ -13,7 +13,7 @@ from sigdask.comparison.table import Table
 from sigdask.randomization.shuffles import SCHEME
 from sigdask.statistics.bounds import interval
 from sigdask.statistics.rounding import limits_text, p_equals, score_text, signed
-from sigdask.writing import printable
+from sigdask.writing import count_noun, printable
 
 BOOTSTRAP_T = "the step-down studentised bootstrap"
 ADJUSTED = {
@@ -44,7 +44,7 @@ def standing(r: Result, alpha: float) -> str:
     adjusted = "" if r.p_adjusted is None else f"; adjusted {p_equals(r.p_adjusted, alpha)}"
     return (
         f"{better} {words} {other}, {score_text(own)} against {score_text(against)}{aside}; {_p(r, alpha)} "
-        f"({_known(r, alpha)}; {sided}; {r.n_discordant:,} of {r.n_units:,} units discordant){adjusted}: "
+        f"({_known(r, alpha)}; {sided}; {r.n_discordant:,} of {count_noun(r.n_units, 'unit')} discordant){adjusted}: "
         f"{verdict}{'' if r.decision(alpha) is None else f' at {alpha:g}'}."
     )
 
@@ -101,7 +101,7 @@ def beside_text(b: Beside, alpha: float) -> str:
         return f"{p_equals(b.p_value, alpha)} (exact)"
     low, high = map(float, interval(b.n_extreme, b.n_trials))
     limits = limits_text(low, high, alpha)
-    return f"{p_equals(b.p_value, alpha)} (99 % interval {limits}; {b.n_trials:,} trials)"
+    return f"{p_equals(b.p_value, alpha)} (99 % interval {limits}; {count_noun(b.n_trials, 'trial')})"
 
 
 def citation(results: Results) -> str:

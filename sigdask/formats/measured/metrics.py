@@ -28,6 +28,7 @@ from sigdask.formats.reading.tables import Table, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, without_bookkeeping
 from sigdask.formats.tables.notation import in_numbers, score_table
 from sigdask.formats.tables.scores import further_groups, no_gold
+from sigdask.metrics import is_lower_better
 from sigdask.writing import some
 
 
@@ -71,7 +72,8 @@ def _of_metricx(table: Table) -> Table:
     if not table.is_numeric("prediction"):
         return table
     names = {"prediction": "MetricX"}
-    return replace(table, columns={names.get(name, name): cells for name, cells in table.columns.items()})
+    columns = {name: cells for name, cells in table.columns.items() if name != "reference" or any(cells)}
+    return replace(table, columns={names.get(name, name): cells for name, cells in columns.items()})
 
 
 def _check_sources(in_place: Sequence[tuple[Table, Order]]) -> None:
@@ -149,7 +151,7 @@ def metrics_of(table: Table, options: Options) -> list[str]:
 def _told(named: dict[str, Table], shared: Sequence[str], options: Options) -> Iterator[str]:
     """Say what is taken for metrics where names do not tell, and what is left out."""
     first = next(iter(named.values()))
-    if not all(map(is_metric, shared)):
+    if not all(is_metric(name) or is_lower_better(name) for name in shared):
         what = some(shared, "column")
         yield f"{first.path}: {what} stand{'s' * (len(shared) == 1)} in every file: metrics, and a system a file"
     if options.score_column is not None:
@@ -165,16 +167,19 @@ def _told(named: dict[str, Table], shared: Sequence[str], options: Options) -> I
 def share_metrics(sources: Sequence[Source], first: Table, options: Options) -> bool:
     """Whether files have columns of the same names, which are metrics then, and systems are files.
 
-    Files that were given names may as well hold several systems each: there, names must be those of metrics.
+    Files that were given names may as well hold several systems each: there, names must be those of metrics. A single
+    column is a system's scores, unless its name says that less is better.
     """
     mine = metrics_of(first, options)
-    if len(sources) < 2 or not mine or not first.header or len(_columns(first, options)) < 2:
+    if len(sources) < 2 or not mine or not first.header:
         return False
-    tables = [first, *(score_table(source, options) for source in sources[1:])]
+    if len(_columns(first, options)) < 2 and not all(map(is_lower_better, mine)):
+        return False
+    tables = [first, *(score_table(source, options, costs=False) for source in sources[1:])]
     alike = all(set(table.columns) == set(first.columns) for table in tables)
     if any(source.name for source in sources) or not alike:
         shared = set(mine).intersection(*(metrics_of(table, options) for table in tables[1:]))
-        return bool(shared) and all(map(is_metric, shared if alike else mine))
+        return bool(shared) and all(is_metric(name) or is_lower_better(name) for name in (shared if alike else mine))
     return True
 
 

@@ -43,14 +43,19 @@ from sigdask.formats.ratings.rows import (
     kind_of,
     start_of,
 )
+from sigdask.formats.reading.aggregated import is_metric
 from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, repeated
+from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import summary_keys
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table
+from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import in_numbers
+from sigdask.metrics import is_lower_better
+from sigdask.writing import count_noun
 
 NAMES = {
-    "system": (*SYSTEM_NAMES, "system_id", "systemid", "sys", "mt_system"),
+    "system": (*SYSTEM_NAMES, "mt_system"),
     "item": ("globalsegid", "global_seg_id", "seg_id", "segid", "segment_id", "segmentid", "seg", "sid", "docsegid",
              "itemid", *ID_NAMES, "question_id"),
     "score": SCORE_NAMES,
@@ -90,6 +95,9 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     weights = _weights(options)
     tables = [_table(source, options, len(sources)) for source in sources]
     found = Ratings(options, _id_parts(tables))
+    scores = {table.names.get("score", "") for table in tables}
+    if len(scores) == 1 and is_lower_better(name := next(iter(scores))):
+        found.column = name
     homes: dict[tuple[str, ...], Path] = {}
     for table in tables:
         within = (table.cells(part) for part in found.parts if part in PARTS)
@@ -108,10 +116,15 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return False
     try:
         header = header_of(sources[0].path)
+        named = _named(header, options)
+        if "system" not in named or "item" not in named:
+            return False
+        if "score" not in named and any(map(is_metric, header)):
+            rows = start_of(sources[0].path)[1:]
+            named = _named(header, options, rows)
+            if "score" not in named and "rater" in named and _metrics(header, rows, named):
+                return True  # whose reader asks for the score
     except InputError:
-        return False
-    named = _named(header, options)
-    if "system" not in named or "item" not in named:
         return False
     if ("severity" in named and "category" in named) or (
         kind_of(sources[0].path) == "loose" and is_bare(sources[0].path)
@@ -167,6 +180,7 @@ class Ratings:
     items: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[str, ...] | None = None
     lines: dict[tuple[str, str], tuple[Path, int]] = field(default_factory=dict)
+    column: str = ""
 
     def add_scores(self, table: RatingTable) -> None:
         """Add rows of scores; a row without one says that the item is there."""
@@ -212,7 +226,7 @@ class Ratings:
         rated: set[Key] = set().union(*self.cells.values())
         items: dict[Key, str] = {item: item for item in self.items if item in rated}
         if not items:
-            raise InputError(f"none of {len(self.items):,} items has a rating")
+            raise InputError(f"none of {count_noun(len(self.items), 'item')} has a rating")
         absent = len(self.items) - len(items)
         summaries, said = summary_keys(items, self.cells.values())
         items = {item: name for item, name in items.items() if item not in summaries}
@@ -221,9 +235,11 @@ class Ratings:
             notes.append(f"{absent:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, several = repeated(self.cells)
         if n_ratings:
-            notes.append(FirstLine(f"{n_ratings:,} ratings of {several:,} outputs rated more than once are averaged"))
+            notes.append(
+                FirstLine(f"{n_ratings:,} ratings of {count_noun(several, 'output')} rated more than once are averaged")
+            )
         groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
-        columns = {"": Column(self.cells)}
+        columns = {self.column: Column(self.cells)}
         return averaged(columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes)
 
     def _groups_of(self, table: RatingTable) -> Iterable[tuple[str, ...]]:
@@ -284,7 +300,7 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     """Read the columns of a file that matter, and no others: the texts of ratings are large."""
     path = source.path
     header, *rows = start_of(path)
-    named = _named(header, options)
+    named = _named(header, options, rows)
     for what in ("src", "tgt"):
         if what in named and not are_languages([row[header.index(named[what])] for row in rows]):
             del named[what]  # a text
@@ -293,7 +309,7 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     if "system" not in named and n_sources > 1:
         system = source.system
     if "score" not in named and not ("severity" in named and "category" in named):
-        raise absent(path, header, "score", "--score-column", _scores(header))
+        raise absent(path, header, "score", "--score-column", _scores(header) or _metrics(header, rows, named))
     for what, option in (("system", "--system-column"), ("item", "--id")):
         if what not in named and (what, system) != ("system", system or ""):
             raise absent(path, header, what, option, [])
@@ -301,14 +317,16 @@ def _table(source: Source, options: Options, n_sources: int) -> RatingTable:
     table, notes = cleaned(columns_of(path, wanted), header, named)
     if "score" in named:
         table = in_numbers(table, options, [named["score"]])
+        if options.score_column is None and named["score"] in _metrics(header, rows, named):
+            notes.append(FirstLine(f"{path}: {named['score']!r} is compared (--score-column chooses another column)"))
     if source.name is not None and "system" in named and len(set(table.columns[named["system"]])) == 1:
         del named["system"]
         system = source.name
     return RatingTable(path, table, named, system, [*notes, *table.notes])
 
 
-def _named(header: Sequence[str], options: Options) -> dict[str, str]:
-    """Find what each column is for."""
+def _named(header: Sequence[str], options: Options, rows: Sequence[Sequence[str]] = ()) -> dict[str, str]:
+    """Find what each column is for, by its name; the score also by being the only column called like a metric."""
     lowered = {name.lower().replace(" ", "_").replace("-", "_"): name for name in reversed(header)}
     named = {}
     asked = {"system": options.system_column, "item": options.id_column, "score": options.score_column}
@@ -318,7 +336,23 @@ def _named(header: Sequence[str], options: Options) -> dict[str, str]:
             named[what] = chosen
     if "score" not in named and len(found := _scores(header)) == 1:
         named["score"] = found[0]
+    if "score" not in named and not found and len(metrics := _metrics(header, rows, named)) == 1:
+        named["score"] = metrics[0]
     return named
+
+
+def _metrics(header: Sequence[str], rows: Sequence[Sequence[str]], named: Mapping[str, str]) -> list[str]:
+    """Return the columns of numbers that are called like metrics, where systems and items are named in the rows."""
+    if not {named.get("system"), named.get("item")} <= {*header} or not {*GOLD_NAMES}.isdisjoint(
+        name.lower() for name in header
+    ):
+        return []
+    systems = [row[header.index(named["system"])] for row in rows]
+    if len({*systems}) == len(systems) or all(map(is_number, systems)):
+        return []  # averages of systems, or a system's scores
+    aside = {*_scores(header), *SCORE_NAMES, *(name for what, name in named.items() if what != "score")}
+    cells = {name: [row[k] for row in rows] for k, name in enumerate(header) if is_metric(name) and name not in aside}
+    return [name for name, own in cells.items() if all(is_number(cell) or cell in MISSING for cell in own)]
 
 
 def _scores(header: Sequence[str]) -> list[str]:

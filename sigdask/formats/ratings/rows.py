@@ -18,6 +18,7 @@ from sigdask.formats.reading.options import twice
 from sigdask.formats.reading.records import is_json, record_rows
 from sigdask.formats.reading.rows import Row, delimited_rows, delimiter_of, ragged
 from sigdask.formats.reading.tables import Table, read_table, table_of
+from sigdask.writing import count_noun
 
 CONTROLLED = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
 """Appraise's types of items."""
@@ -251,7 +252,7 @@ def without_grades(table: Table, score: str) -> tuple[Table, list[str]]:
     if not n_failed:
         return table, []
     kept = ["" if cell in failed else cell for cell in cells]
-    note = f"{table.path}: {n_failed:,} grades are -1 (the judge gave none) and taken as missing"
+    note = f"{table.path}: {count_noun(n_failed, 'grade')} of -1 (the judge gave none) taken as missing"
     return replace(table, columns={**table.columns, score: kept}), [note]
 
 
@@ -262,7 +263,7 @@ def without_controls(table: Table, type_: str) -> tuple[Table, list[str]]:
     if all(keep) or not any(keep):
         return table, []
     others = ", ".join(sorted({cell for cell, kept in zip(types, keep, strict=True) if not kept}))
-    return _kept(table, keep, f"rows are controls of quality ({type_} is {others}, not {TARGET})")
+    return _kept(table, keep, "row", f"of quality controls ({type_} is {others}, not {TARGET})")
 
 
 def without_documents(table: Table, whole: str) -> tuple[Table, list[str]]:
@@ -273,11 +274,11 @@ def without_documents(table: Table, whole: str) -> tuple[Table, list[str]]:
     keep = [cell in FALSE for cell in cells]
     if all(keep) or not any(keep):
         return table, []
-    return _kept(table, keep, f"ratings are of whole documents ({whole})")
+    return _kept(table, keep, "rating", f"of whole documents ({whole})")
 
 
-def _kept(table: Table, keep: Sequence[bool], why: str) -> tuple[Table, list[str]]:
-    note = f"{table.path}: {len(keep) - sum(keep):,} {why} and left out"
+def _kept(table: Table, keep: Sequence[bool], noun: str, why: str) -> tuple[Table, list[str]]:
+    note = f"{table.path}: {count_noun(len(keep) - sum(keep), noun)} {why} left out"
     columns = {
         name: [cell for cell, kept in zip(column, keep, strict=True) if kept] for name, column in table.columns.items()
     }

@@ -16,8 +16,9 @@ from sigdask.errors import RefusedFileError
 METRIC_WORDS = frozenset({"bleu", "sacrebleu", "chrf", "ter", "comet", "cometkiwi", "xcomet", "metricx", "bleurt",
                           "bertscore",
                           "meteor", "rouge", "rougel", "rougelsum", "f1", "em", "exact", "acc", "accuracy",
-                          "precision", "recall", "map", "mrr", "ndcg", "wer", "cer", "mer", "score", "correct", "loss",
-                          "perplexity", "ppl", "mse", "mae", "iou", "dice", "auc"})  # fmt: skip
+                          "precision", "recall", "map", "mrr", "ndcg", "wer", "cer", "mer", "hter", "wil", "score",
+                          "correct", "loss", "nll", "perplexity", "ppl", "mse", "rmse", "mae", "brier", "iou", "dice",
+                          "auc"})  # fmt: skip
 """What metrics are called, numbers behind them aside."""
 
 RUN_WORDS = frozenset({"runtime", "epoch", "samples", "steps", "step", "time", "seconds", "support"})
@@ -25,6 +26,9 @@ RUN_WORDS = frozenset({"runtime", "epoch", "samples", "steps", "step", "time", "
 
 STEP = re.compile(
     r"([\w-]+[/.])*_?((global|train|trainer)[_ ]?)?(steps?|epochs?|iter(ation)?s?|num_updates)"
+    r"([_ ](num|number|no|idx|index))?"
+    r"|(num_|n_|total_)?(tokens|words|samples|examples|sequences|batches)_(seen|processed|trained|consumed)"
+    r"|(consumed|seen|train|trained|training)_(tokens|words|samples|examples|sequences|batches)"
     r"|relative time \(.*\)|wall time",
     re.IGNORECASE,
 )
@@ -109,9 +113,10 @@ def training_curve(path: Path, step: str) -> RefusedFileError:
     return RefusedFileError(f"{path}: {CURVE.format(step=step)}")
 
 
-def leaderboard(path: Path, column: str) -> RefusedFileError:
+def leaderboard(path: Path, column: str, more: str = "") -> RefusedFileError:
     """Return the error for a table with a row for each system."""
-    return _averages(path, f"a table with a row for each {column}", "write a row an item and a column a system")
+    of = "system" if column == "index" else column
+    return _averages(path, f"a table with a row for each {of}", f"write a row an item and a column a system{more}")
 
 
 def report_table(path: Path) -> RefusedFileError:

@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import Table
-from sigdask.writing import some
+from sigdask.writing import count_noun, some
 
 Order = NDArray[np.intp] | slice
 """The rows of a table in the order of items; a slice of all where they stand so."""
@@ -81,7 +81,8 @@ def _by_position(first: Table, table: Table, options: Options, warnings: list[st
     """Return rows as they stand, or in the order of the texts that both tables have beside their labels or scores."""
     if table.n_rows != first.n_rows:
         raise InputError(
-            f"{table.path}: {table.n_rows} rows, but {first.path} has {first.n_rows}; rows are aligned by position"
+            f"{table.path}: {count_noun(table.n_rows, 'row')}, but {first.path} has {first.n_rows}; "
+            "rows are aligned by position"
         )
     name = _text_column(first, table)
     if name is None or options.align == "position":
@@ -171,9 +172,15 @@ def _by_id(first: Table, ids: Texts, table: Table, own: Texts) -> Order:
     missing = [item for item in ids if item not in place]
     known = set(ids)
     extra = [item for item in own if item not in known]
+    n_shared = len(ids) - len(missing)
     hint = _otherwise_written(missing, extra)
+    if not hint and missing and extra:
+        hint = f"; {extra[0]!r} is in {table.path} alone. Give both files the same items, and write their ids alike"
+    elif not hint:
+        hint = ". Give both files the same items"
     if len(own) == len(ids):
         hint += ". Do rows correspond as they stand? Then --align position"
+    hint = f" ({n_shared:,} of {len({*ids, *own}):,} ids are in both){hint}"
     if missing:
         raise InputError(f"{table.path}: {some(missing, 'id')} missing, which {first.path} has{hint}")
     raise InputError(

@@ -154,7 +154,7 @@ def of_matrices(
         found = ~np.isnan(matrix)
         has = np.asarray(found.any(axis=1))
         lacking = ~found & has.reshape(-1, 1)
-        check_common(found[has], systems, options.min_items, missing)
+        check_common(found, systems, options.min_items, missing, ids)
         if missing == "error" and lacking.any():
             raise _missing(name, ~lacking, systems, ids)
         held[name] = found if missing == "pairwise" else np.repeat(has.reshape(-1, 1), len(systems), axis=1)

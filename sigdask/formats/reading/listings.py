@@ -24,7 +24,7 @@ from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.records import IsRecord, id_names, id_of, read_records
 from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.reading.rows import as_text
-from sigdask.writing import some
+from sigdask.writing import count_noun, some
 
 T = TypeVar("T")
 KeyOf = Callable[[Mapping[str, Any]], str | None]
@@ -233,7 +233,7 @@ def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, noth
     if all(listing.complete for listing in translated.values()):
         names = (*translated, str(gold.path))
         has = np.column_stack([present, [item in gold.items for item in ids]])
-        check_common(has, names, options.min_items, options.missing)
+        check_common(has, names, options.min_items, options.missing, ids)
     return Aligned(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],
@@ -266,7 +266,8 @@ def _by_position(gold: Listing, systems: Mapping[str, Listing]) -> Aligned:
     for listing in systems.values():
         if len(listing.items) != len(ids):
             raise InputError(
-                f"{listing.path}: {len(listing.items)} items, but {gold.path} has {len(ids)}; without ids in every "
+                f"{listing.path}: {count_noun(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; "
+                "without ids in every "
                 "file they are aligned by position"
             )
     return Aligned(

@@ -15,6 +15,11 @@ from sigdask.formats.reading.columns.typed import Typed
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})
 
 
+PERCENT_SIGNS = (
+    "a number with a percent sign; remove the percent signs in all columns and files, so that all have one scale"
+)
+
+
 class NotANumberError(ValueError):
     """A cell that is no finite number.
 
@@ -27,6 +32,24 @@ class NotANumberError(ValueError):
     def __init__(self, index: int, message: str) -> None:
         super().__init__(message)
         self.index = index
+
+
+def is_percent(cells: Sequence[str]) -> bool:
+    """Whether cells are numbers with percent signs, or missing.
+
+    Examples
+    --------
+    >>> is_percent(["45.3%", "", "7 %"]), is_percent(["45.3%", "high"]), is_percent(["", "NA"])
+    (True, False, False)
+    """
+    found = False
+    for cell in cells:
+        if cell in MISSING:
+            continue
+        if not cell.endswith("%") or cell == "%" or not is_number(cell[:-1].rstrip()):
+            return False
+        found = True
+    return found
 
 
 def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
@@ -120,6 +143,8 @@ def _number(cell: str, index: int) -> float:
     try:
         value = float(cell)
     except ValueError:
+        if is_percent([cell]):
+            raise NotANumberError(index, f"found {cell!r}, {PERCENT_SIGNS}") from None
         raise NotANumberError(
             index,
             f"found {cell!r}, expected a number; correct it or, where the column is no system, name it with --id, "

@@ -19,7 +19,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options, Source
-from sigdask.writing import some
+from sigdask.writing import count_noun, some
 
 if TYPE_CHECKING:
     from sigdask.formats.reading.tables import Table
@@ -40,6 +40,9 @@ INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premis
 
 ROW_IDS = frozenset({"index", "idx"})
 """Names of ids that may be numbers of rows."""
+
+GROUP_IDS = frozenset({"task", "prompt", "question", "problem"})
+"""Names of ids that may be groups of items as well."""
 
 REMEDY = (
     "give each item an id of its own. Are they samples of one item? Then give each sample a file, under one name "
@@ -264,6 +267,8 @@ def _refused(table: Table, id_name: str, items: Factor, row: int, why: str, with
     cells = _cells(items, within)
     first = int(np.argmax(cells == cells[row]))
     position = "" if within is not None else " Is each row an item of its own? Then --align position."
+    if position and id_name.lower() in GROUP_IDS:
+        position = f" Is it a group of items? Then --unit {id_name}.{position}"
     item = repr(items[row]) if within is None else f"{items[row]!r} of system {within[row]!r}"
     return repeated_id(
         f"{table.path}, line {table.lines[row]}",
@@ -292,7 +297,8 @@ def _numbered(table: Table, id_name: str, items: Factor, within: Factor | None) 
     many = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     samples.sizes[table.path] = sizes
     samples.notes[table.path] = (
-        f"{table.path}: {many} replicates of each of {n_items:,} items ({table.n_rows:,} rows), averaged as one unit"
+        f"{table.path}: {many} replicates of each of {count_noun(n_items, 'item')} ({table.n_rows:,} rows), "
+        "averaged as one unit"
     )
     place = np.empty(len(cells), np.int64)
     place[np.argsort(cell, kind="stable")] = np.arange(len(cells)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)

@@ -35,8 +35,13 @@ INDEX = "index"
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "response", "seg_id", INDEX, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id", "question_id",
-            "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id")  # fmt: skip
+            "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
+            "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
+            "question", "problem", "prompt", "task")  # fmt: skip
 """Conventional names of an id column, compared without case."""
+
+INPUT_IDS = frozenset({"question", "problem", "prompt", "task"})
+"""Names of these that are ids only where no other id column is there, and where the cells are no scores."""
 
 SAMPLE_NAMES = frozenset({"sample_id", "sample", "sample_index", "sample_idx", "completion_id", "completion_index",
                           "attempt", "generation", "repeat", "trial", "rep", "seed", "epoch", "run"})  # fmt: skip
@@ -58,7 +63,7 @@ FEWEST_COUNTED = 10
 """Rows from which on a first column that counts them holds their numbers, whatever its name."""
 
 HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
-                          "text", "sentence"})  # fmt: skip
+                          "text", "sentence"}) - INPUT_IDS  # fmt: skip
 """Names that stand in headers alone."""
 
 NUMBER = re.compile(r"[+-]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][+-]?[0-9]+)?")
@@ -71,7 +76,7 @@ KINDS = {"float": "float32", "halffloat": "float16"}
 LOOKED_AT = 10_000
 """Rows looked at to tell whether the first is a header."""
 
-SYSTEM_NAMES = ("system", "model", "run")
+SYSTEM_NAMES = ("system", "model", "run", "system_name", "system_id", "systemid", "sys", "model_name", "model_id")
 
 SCORE_NAMES = ("score", "value", "rating")
 
@@ -165,12 +170,37 @@ class Table:
         known = self.id_names(options)
         return next(iter((*self._finest(known), *self.row_columns())), None)
 
+    def system_name(self, options: Options) -> str | None:
+        """Return the column of the systems' names: the one asked for, or one with a conventional name.
+
+        Real numbers are scores of a system that is called so, and so are numbers in `run` beside `run2`.
+        """
+        if options.system_column in self.columns:
+            return options.system_column
+        name = self.conventional(SYSTEM_NAMES)
+        if name is None or not self.is_numeric(name):
+            return name
+        values, numbered = self.numbers(name), re.compile(rf"{re.escape(name)}[ _-]?\d+", re.IGNORECASE)
+        is_score = (values != np.floor(values)).any() or any(map(numbered.fullmatch, self.columns))
+        return None if is_score else name
+
     def id_names(self, options: Options) -> list[str]:
         """Return the columns with conventional names of ids; numbers of rows and of samples are none."""
         aside = {*options.ignore, *self.row_columns()}
         names = [name for name in self.columns if name.lower() in ID_NAMES and name not in aside]
         names = [name for name in names if name not in options.groups or self._are_unique(name)]
-        return [name for name in names if name.lower() not in SAMPLE_NAMES] or names
+        names = [name for name in names if name.lower() not in SAMPLE_NAMES] or names
+        of_inputs = [name for name in names if name.lower() in INPUT_IDS]
+        return [name for name in names if name not in of_inputs] or [*filter(self._may_be_ids, of_inputs)]
+
+    def _may_be_ids(self, name: str) -> bool:
+        """Whether cells tell items apart and are no scores: neither numbers with decimals nor 0 and 1 alone."""
+        if name in self.nested or len(Factor.of(self.columns[name]).levels) < 2:
+            return False
+        if not self.is_numeric(name):
+            return True
+        values = self.numbers(name)
+        return bool((values == np.floor(values)).all() and not np.isin(values, (0, 1)).all())
 
     def _are_unique(self, name: str) -> bool:
         return Texts.of(self.columns[name]).are_unique
@@ -414,7 +444,7 @@ def _has_header(names: Sequence[str], below: Sequence[Texts]) -> bool:
 def _one_column(path: Path, first: str) -> Table:
     if MARKUP.match(first):
         raise InputError(f"{path}: found {first[:40]!r}, a page or document of HTML or XML, expected one row an item")
-    named = first.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"}
+    named = first.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS
     if (columns := plain_columns(path, None)) is not None and len(columns[0]) > 1:
         lines: Sequence[str] = columns[0]
         if named:

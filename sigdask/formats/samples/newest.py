@@ -14,7 +14,7 @@ from sigdask.formats.reading.options import Options
 from sigdask.formats.samples import harness
 from sigdask.formats.samples.log_dates import undated
 from sigdask.formats.samples.sample import Log
-from sigdask.writing import listed
+from sigdask.writing import count_noun, listed
 
 LOGS = ("newest", "all")
 """What the option `logs` takes."""
@@ -132,7 +132,8 @@ def _check_size(last: Log, before: Log, options: Options) -> None:
     if n < n_before:
         end = "" if last.is_whole else ", and its run did not come to its end"
         raise InputError(
-            f"{last.path}: the newest log of system {last.system!r} has {n:,} items and the one before, {before.path}, "
+            f"{last.path}: the newest log of system {last.system!r} has {count_noun(n, 'item')} "
+            f"and the one before, {before.path}, "
             f"{n_before:,}{end}; run it again, or remove the one that is not to be compared; {ALL}"
         )
 

@@ -32,6 +32,7 @@ from sigdask.formats.samples.newest import LOGS, chosen
 from sigdask.formats.samples.sample import Log, Sample
 from sigdask.formats.samples.told import FromLogs
 from sigdask.formats.tables.bookkeeping import CLOCK
+from sigdask.writing import count_noun
 
 REPEATS = ("mean", "error")
 
@@ -107,7 +108,7 @@ class Gathered:
         columns = self._columns()
         if not columns:
             odd = f"; {self._odd()}" if self.odd else ""
-            raise InputError(f"no metric in {len(self.groups):,} samples{odd}")
+            raise InputError(f"no metric in {count_noun(len(self.groups), 'sample')}{odd}")
         scored: set[Key] = set().union(*(own for column in columns.values() for own in column.cells.values()))
         values = [own for column in columns.values() for own in column.cells.values()]
         summaries, said = summary_keys({place: place[1] for place in self.groups if place in scored}, values)
@@ -197,7 +198,8 @@ class Gathered:
             n_values, n_repeated = repeated(column.cells)
             if n_values:
                 yield FirstLine(
-                    f"{name}: {n_values:,} values of {n_repeated:,} samples taken more than once are averaged"
+                    f"{name}: {n_values:,} values of {count_noun(n_repeated, 'sample')} taken more than once "
+                    "are averaged"
                 )
             if (n_own := len(set().union(*column.cells.values()))) < n_items:
                 yield f"{name} is on {n_own:,} of {n_items:,} samples"
@@ -205,4 +207,4 @@ class Gathered:
             yield f"left out: {self._odd()}"
         unlike = sum(len(set(seen.values())) > 1 for seen in self.inputs.values())
         if unlike:
-            yield f"{unlike:,} samples differ in their input between systems although their ids are the same"
+            yield f"the input of {count_noun(unlike, 'sample')} differs between systems although ids are the same"

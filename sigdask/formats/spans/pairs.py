@@ -26,7 +26,7 @@ from sigdask.formats.reading.listings import named
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import repeated_id
 from sigdask.formats.spans.pair_counts import morph_fields
-from sigdask.writing import some
+from sigdask.writing import count_noun, some
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
@@ -303,7 +303,9 @@ def _order(right: Words, file: Words, keys: tuple[int, ...], options: Options, w
         if options.align == "id" and not (file.words and right.words):
             raise InputError(f"{file.path}: has no words to align by")
         if len(own) != len(expected):
-            raise InputError(f"{file.path}: {len(own)} rows, but {right.path} has {len(expected)}; aligned by position")
+            raise InputError(
+                f"{file.path}: {count_noun(len(own), 'row')}, but {right.path} has {len(expected)}; aligned by position"
+            )
         if file.words and right.words and (n := sum(a != b for a, b in zip(own, expected, strict=True))):
             warnings.append(
                 f"{file.path}: {n:,} of {len(own):,} words are not those of {right.path}; by position all the same"

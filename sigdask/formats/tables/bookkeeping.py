@@ -17,10 +17,11 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.aggregated import STEP, leaderboard, report_table, training_curve
-from sigdask.formats.reading.numbers import MISSING, is_number
+from sigdask.formats.reading.aggregated import STEP, is_metric, leaderboard, report_table, training_curve
+from sigdask.formats.reading.numbers import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table
+from sigdask.formats.reading.summaries import is_summary
+from sigdask.formats.reading.tables import ID_NAMES, INDEX, SCORE_NAMES, SYSTEM_NAMES, Table
 from sigdask.writing import some
 
 CLOCK = re.compile(
@@ -36,6 +37,29 @@ COUNTER = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that count or number something."""
+
+COST = re.compile(
+    r"((total|mean|avg|average|num|n|input|output|prompt|completion|generated|generation|reasoning|inference|response|"
+    r"request|wall|api|cpu|gpu|user|eval|decode|decoding|cached)[_ .-])*"
+    r"(costs?|price|usd|latency|run_?time|duration|elapsed|time|tokens?|throughput)"
+    r"([_ .-](usd|eur|cents|s|sec|secs|seconds|ms|us|ns|min|minutes|hours|total|count|in|out|used|generated))*"
+    r"|(tokens|words|samples)_per_(s|sec|second)|(peak|max|gpu)_(memory|mem|vram)([_ ](mb|gb|bytes))?",
+    re.IGNORECASE,
+)
+"""Names of columns that say what an item took, where they stand beside columns of scores."""
+
+AMOUNT = re.compile(r"((num|n|total)_)?(tokens?|words|samples|examples|sequences|batch(es)?|updates?)", re.IGNORECASE)
+"""Names of a first column that counts what a model was trained on, where it rises in every row."""
+
+ENTRY_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission", "entry",
+                         "checkpoint", "architecture", "algorithm", "classifier", "llm", "engine", "models", "systems",
+                         "run_name", "run_id", "experiment", "config"})  # fmt: skip
+"""Columns that may name systems, where each row holds the averages of one."""
+
+MOST_ENTRIES = 50
+"""Rows that may be systems where the name of their column does not say so."""
+
+RANK = re.compile(r"#|ranks?|ranking|place|pos(ition)?", re.IGNORECASE)
 
 SETTING = re.compile(
     r"(random_)?seed|temperature|top_[pk]|lr|learning_rate|batch_size|num_beams|beam(_size)?|max_(new_)?tokens|version|"
@@ -67,8 +91,17 @@ GOLD_LIKE = frozenset({"label", "labels", "target", "truth"})
 """Columns that hold gold labels, where others hold labels or predictions."""
 
 
-def check_rows(table: Table, options: Options) -> None:
+def check_rows(table: Table, options: Options, *, alone: bool = False) -> None:
     """Refuse a table whose rows are no items: averages of systems or classes, steps of training.
+
+    Parameters
+    ----------
+    table : Table
+        As it was read.
+    options : Options
+        Which columns the user named.
+    alone : bool
+        Whether it is the only file, and its format is to be told: its rows may then be systems by other names.
 
     Raises
     ------
@@ -78,25 +111,71 @@ def check_rows(table: Table, options: Options) -> None:
     names = {name.lower() for name in table.columns}
     if {"precision", "recall", "f1-score", "support"} <= names:
         raise report_table(table.path)
-    system = options.system_column if options.system_column in table.columns else table.conventional(SYSTEM_NAMES)
+    system = table.system_name(options)
     if system is not None and system not in (*options.groups, *options.ignore):
         _check_one_score(table, options, system)
-    if options.id_column is not None or "systems" in options.own or _has_ids(table):
+    if options.id_column is not None or "systems" in options.own:
+        return
+    if alone:
+        _check_no_averages(table, options)
+    if _has_ids(table):
         return
     systems = None if system is None or system in table.nested else Factor.of(table.columns[system])
-    step = next((name for name in table.columns if STEP.fullmatch(name) and _grows(table, name, systems)), None)
+    step = _step(table, systems)
     if step is not None and step not in (*options.groups, *options.ignore):
         raise training_curve(table.path, step)
     if systems is None or system in options.ignore or not table.header:
         return
-    others = [name for name in table.others(system, *options.groups, *options.ignore) if table.is_numeric(name)]
+    others = [name for name in table.others(system, *options.groups, *options.ignore) if _holds_scores(table, name)]
     if others and len(systems.levels) == table.n_rows > 1:
         raise leaderboard(table.path, system or "")
-    if others and table.conventional(SCORE_NAMES) and len(systems.levels) > 1:
+    if others and (table.conventional(SCORE_NAMES) or all(map(is_metric, others))) and len(systems.levels) > 1:
         raise InputError(
             f"{table.path}: rows of system, item and score need a column that says which item each is of; columns: "
             f"{', '.join(table.columns)}; name it with --id"
         )
+
+
+def _step(table: Table, systems: Factor | None) -> str | None:
+    """Return the column that counts steps of training; None where rows are no points of a curve."""
+    first = next(iter(table.columns))
+    if AMOUNT.fullmatch(first) and _grows(table, first, None, always=True):
+        return first
+    return next((name for name in table.columns if STEP.fullmatch(name) and _grows(table, name, systems)), None)
+
+
+def _check_no_averages(table: Table, options: Options) -> None:
+    """Refuse a table with one row of averages for each system, whatever the column of systems is called.
+
+    Beside other columns than metrics, a name is that of an item as well as of a system, unless systems are ranked.
+    """
+    aside = {*options.groups, *options.ignore, *table.nested}
+    names = [name for name in table.columns if table.header and name not in aside and not _holds_scores(table, name)]
+    for name in names:
+        is_system, is_index = name.lower() in SYSTEM_NAMES, name == INDEX
+        if not (is_system or is_index or name.lower() in ENTRY_NAMES):
+            continue
+        numbers = [other for other in table.others(name, *aside) if _holds_scores(table, other)]
+        scores = [other for other in numbers if other.lower() not in ID_NAMES and not RANK.fullmatch(other)]
+        if not scores or not len(Factor.of(table.columns[name]).levels) == table.n_rows > 1:
+            continue
+        if is_system:
+            raise leaderboard(table.path, name)
+        if table.n_rows <= (FEWEST - 1 if is_index else MOST_ENTRIES) and _are_of_entries(numbers, scores):
+            raise leaderboard(table.path, name, f". If rows are items, say --id {name!r}")
+
+
+def _are_of_entries(numbers: Sequence[str], scores: Sequence[str]) -> bool:
+    """Whether columns of numbers are averages by their names: several metrics, or scores beside a rank."""
+    if any(map(RANK.fullmatch, numbers)):
+        return True
+    metrics = [name for name in scores if not (COST.fullmatch(name) or COUNTER.fullmatch(name))]
+    return len(scores) > 1 and bool(metrics) and all(is_metric(name) or is_summary(name) for name in metrics)
+
+
+def _holds_scores(table: Table, name: str) -> bool:
+    """Whether a column holds numbers, with percent signs or without."""
+    return table.is_numeric(name) or (name not in table.nested and is_percent(table.columns[name]))
 
 
 def _check_one_score(table: Table, options: Options, system: str) -> None:
@@ -119,8 +198,8 @@ def _has_ids(table: Table) -> bool:
     return any(name.lower() in ID_NAMES and name not in table.row_columns() for name in table.columns)
 
 
-def _grows(table: Table, name: str, systems: Factor | None) -> bool:
-    """Whether numbers never fall from row to row (of a system), and rise again and again."""
+def _grows(table: Table, name: str, systems: Factor | None, *, always: bool = False) -> bool:
+    """Whether numbers never fall from row to row (of a system), and rise again and again, or always."""
     if not table.is_numeric(name) or table.n_rows < 3:
         return False
     values = table.numbers(name)
@@ -131,7 +210,8 @@ def _grows(table: Table, name: str, systems: Factor | None) -> bool:
         steps = np.diff(values[order])[np.diff(systems.codes[order]) == 0]
     else:
         steps = np.diff(values)
-    return bool(len(steps) and (steps >= 0).all() and 3 * np.count_nonzero(steps) >= len(steps))
+    needed = len(steps) if always else len(steps) / 3
+    return bool(len(steps) and (steps >= 0).all() and np.count_nonzero(steps) >= needed)
 
 
 def check_gold_beside(table: Table, options: Options) -> None:
@@ -195,16 +275,28 @@ def chosen_systems(table: Table, options: Options, columns: Sequence[str]) -> li
     return names
 
 
-def without_bookkeeping(table: Table, options: Options) -> Table:
-    """Leave out the columns of a table of scores that are no scores; a notice names them."""
+def without_bookkeeping(table: Table, options: Options, *, costs: bool = False) -> Table:
+    """Leave out the columns of a table of scores that are no scores; a notice names them.
+
+    What items cost is left out too where that is asked: of columns that are systems, not metrics.
+    """
     if "systems" in options.own:
         return table
     columns = table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested)
     asked = {*options.metrics, options.score_column}
     found = {name: why for name, why in _beside_scores(table, columns).items() if name not in asked}
+    systems = [name for name in found if name.lower() == "step" and _are_right_or_wrong(table, name)]
+    found = {name: why for name, why in found.items() if name not in systems}
+    if costs:
+        found = {name: COSTS for name in columns if COST.fullmatch(name) and name not in asked} | found
     if not any(table.is_numeric(name) for name in columns if name not in found):
         return table
-    notes = [*table.notes, *_constants(table, [name for name in columns if name not in found])]
+    taken = (
+        f"{table.path}: column {name!r} holds 0 and 1 alone: taken for a system's scores; if it is none, --ignore "
+        f"{name!r}"
+        for name in systems
+    )
+    notes = [*table.notes, *map(FirstLine, taken), *_constants(table, [name for name in columns if name not in found])]
     return _without(replace(table, notes=notes), found, "scores")
 
 
@@ -226,12 +318,21 @@ def without_label_bookkeeping(table: Table, options: Options, gold: str, columns
             found[name] = CONSTANT
         elif not known and _are_dates(column):
             found[name] = TIME
+        elif not known and COST.fullmatch(name) and table.is_numeric(name):
+            found[name] = COSTS
         elif options.is_detected and is_real_valued(column) and not is_real_valued(right):
             found[name] = "real numbers"
     return table if len(found) == len(columns) else _without(table, found, "labels")
 
 
+def _are_right_or_wrong(table: Table, name: str) -> bool:
+    """Whether a column holds 0 and 1 in no order: the scores of a system rather than steps."""
+    values = table.numbers(name) if table.is_numeric(name) else np.array([])
+    return bool(np.isin(values, (0, 1)).all() and (np.diff(values) < 0).any())
+
+
 CONSTANT, TIME, COUNTS = "the same in every row", "times", "counters"
+COSTS = "costs and times of items"
 
 
 def _without(table: Table, found: Mapping[str, str], what: str) -> Table:

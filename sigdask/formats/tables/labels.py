@@ -33,7 +33,7 @@ from sigdask.formats.tables.label_sets import (
     separator,
     without_texts,
 )
-from sigdask.writing import some
+from sigdask.writing import count_noun, some
 
 BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
 """Of gold labels that stand beside predictions."""
@@ -190,7 +190,7 @@ def _counts(
     if (mark := _no_label(gold, predictions.values(), options)) is not None:
         kept = ~gold.are(mark)
         n_left_out = len(gold) - int(np.count_nonzero(kept))
-        warnings = [*warnings, f"{first.path}: gold {mark!r} on {n_left_out:,} items is no label: left out"]
+        warnings = [*warnings, f"{first.path}: gold {mark!r} on {count_noun(n_left_out, 'item')} is no label: left out"]
         lines, gold, ids = lines[kept], gold[kept], None if ids is None else ids[kept]
         predictions, groups = ({name: own[kept] for name, own in d.items()} for d in (predictions, groups))
     _check_filled(first, gold, predictions, ids, lines, "every item needs one")
@@ -302,7 +302,8 @@ def gold_beside(table: Table) -> str | None:
         named = table.conventional(GOLD_NAMES)
         if named is not None and named not in table.nested and table.is_numeric(answer):
             texts = Factor.of(table.columns[named])
-            if 2 * len(texts.levels) > len(texts) and not table.is_numeric(named):
+            is_empty = list(texts.levels) == [""]  # as without references
+            if is_empty or (2 * len(texts.levels) > len(texts) and not table.is_numeric(named)):
                 return None  # references beside the scores of a metric (MetricX)
     return named
 

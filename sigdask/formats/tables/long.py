@@ -16,12 +16,14 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts, joined
 from sigdask.errors import InputError
+from sigdask.formats.reading.averages import of_matrices
 from sigdask.formats.reading.options import Options, Source, systems_inside
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import summary_items
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, read_table
 from sigdask.formats.tables.notation import in_numbers
 from sigdask.formats.tables.scores import no_gold
+from sigdask.metrics import is_lower_better
 from sigdask.writing import some
 
 
@@ -37,17 +39,25 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     kept = np.ones(len(items), np.bool_)
     kept[list(dropped)] = False
     first = rows.items.met[1][rows.items.met[0]][kept]
+    ids = items[kept] if dropped else items
+    groups = {name: column[first] for name, column in zip(options.groups, rows.groups, strict=True)}
+    warnings = [
+        *(note for part in parts for note in part.table.notes),
+        *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
+    ]
+    if options.score_column is not None and is_lower_better(options.score_column):
+        matrix = np.column_stack([column[kept] for column in scores.values()]).astype(np.float64)
+        return of_matrices(
+            {options.score_column: matrix}, [*scores], ids, groups=groups, options=options, warnings=warnings
+        )
     return Counts.from_scores(
         {name: column[kept] for name, column in scores.items()} if dropped else scores,
-        ids=items[kept] if dropped else items,
-        groups={name: column[first] for name, column in zip(options.groups, rows.groups, strict=True)},
+        ids=ids,
+        groups=groups,
         name=options.name,
         missing=options.missing_policy,
         min_items=options.min_items,
-        warnings=[
-            *(note for part in parts for note in part.table.notes),
-            *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
-        ],
+        warnings=warnings,
     )
 
 

@@ -21,11 +21,11 @@ from sigdask.formats.tables.truths import as_numbers, truths
 from sigdask.writing import some
 
 
-def score_table(source: Source, options: Options) -> Table:
-    """Read a table of scores: in numbers, without bookkeeping and without the rows that sum up the others."""
+def score_table(source: Source, options: Options, *, costs: bool = True) -> Table:
+    """Read a table of scores: in numbers, without bookkeeping (and costs) and rows that sum up the others."""
     table = read_table(source.path, options.ignore, options.decimal)
     check_rows(table, options)
-    return without_summaries(in_numbers(without_bookkeeping(table, options), options), options)
+    return without_summaries(in_numbers(without_bookkeeping(table, options, costs=costs), options), options)
 
 
 def in_numbers(table: Table, options: Options, columns: Sequence[str] | None = None) -> Table:

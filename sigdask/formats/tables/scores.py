@@ -19,7 +19,7 @@ from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, twice
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns
-from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header
+from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header, read_table
 from sigdask.formats.tables.bookkeeping import GOLD_LIKE, chosen_systems
 from sigdask.formats.tables.notation import score_table
 
@@ -64,6 +64,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
             if homes.setdefault(name, table.path) != table.path:
                 raise twice(table.path, name, homes[name])
             found[name or source.system] = table, column, order
+    if len(found) < 2 and len(sources) == 1:
+        raise _alone(tables[0], next(iter(found)), texts, options)
     scores = Columns(found)
     groups = group_columns(tables[0], options)
     warnings += [
@@ -82,6 +84,18 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         missing=options.missing_policy,
         min_items=options.min_items,
         warnings=warnings,
+    )
+
+
+def _alone(table: Table, name: str, groups: Sequence[str], options: Options) -> InputError:
+    """Return the error for a table with one column of scores: what its other columns are, and what may be done."""
+    left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
+    columns = ", ".join(read_table(table.path, options.ignore, options.decimal).columns)
+    which = " or ".join(map(repr, groups))
+    way = f" Are systems named in {which}? Then call that column 'system' (or say --system-column)." if groups else ""
+    return InputError(
+        f"{table.path}: a comparison needs two systems or more, found only {name!r}; columns: {columns}{left_out}.{way}"
+        " Give the scores of two systems at least"
     )
 
 

@@ -47,7 +47,7 @@ def text_counts(
     """
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
-    check_common(present, tuple(systems), options.min_items, options.missing)
+    check_common(present, tuple(systems), options.min_items, options.missing, ids)
     if options.missing_policy == "error" and not present.all():
         raise _missing(systems, present, ids)
     if options.missing_policy == "zero":

@@ -77,7 +77,7 @@ def settle(
     everything = np.arange(len(topics))
     if has.all():
         return Settled(everything, None)
-    check_common(has[has.any(axis=1)], systems, options.min_items, "pairwise" if policy == "pairwise" else None)
+    check_common(has, systems, options.min_items, "pairwise" if policy == "pairwise" else None, topics)
     gap = _gap(has, topics, systems)
     if policy == "error":
         raise InputError(

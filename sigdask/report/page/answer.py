@@ -12,6 +12,7 @@ from sigdask.comparison.presented.verdict import Verdict, of
 from sigdask.comparison.results import Results
 from sigdask.comparison.table import Table
 from sigdask.report.terminal.remarks import borderline
+from sigdask.writing import count_noun
 
 MOST_HEADLINES, MOST_SETS = 3, 200
 """Test sets whose sentence stands in the card at once, and when it is opened."""
@@ -80,6 +81,6 @@ def _counts(table: Table, causes: Sequence[str]) -> Iterator[str]:
     n, decision = len(table), table.decision
     kinds = {"significantly different": 1, "not significantly different": 0, "undecided": -1}
     said = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]
-    yield f"{n:,} comparison{'' if n == 1 else 's'}" + (f": {', '.join(said)} at {table.alpha:g}" if said else "")
+    yield count_noun(n, "comparison") + (f": {', '.join(said)} at {table.alpha:g}" if said else "")
     if causes:
         yield f"{len(causes):,} {borderline(causes)}"

@@ -26,6 +26,7 @@ from sigdask.comparison.table import Table
 from sigdask.report import classical
 from sigdask.report.page.frame import Part
 from sigdask.statistics.rounding import p_equals, signed
+from sigdask.writing import count_noun
 
 SIDES = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """What is extreme under each alternative."""
@@ -131,7 +132,11 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
 
 
 def _null(null: Null, alternative: str) -> dict[str, Any]:
-    drawn = f"all {null.n_trials:,} arrangements" if null.is_whole else f"the first {null.n_trials:,} shuffles"
+    drawn = (
+        f"all {count_noun(null.n_trials, 'arrangement')}"
+        if null.is_whole
+        else f"the first {count_noun(null.n_trials, 'shuffle')}"
+    )
     words = (
         f"The differences of {drawn}: {null.n_extreme:,} {'is' if null.n_extreme == 1 else 'are'} at least "
         f"{SIDES[alternative]} as the observed one, {signed(null.observed)}."

@@ -20,7 +20,7 @@ from sigdask.report import classical
 from sigdask.report.terminal import details, ranked, remarks, tables, together
 from sigdask.report.terminal.remarks import MOST_ALARMS, warnings
 from sigdask.report.trials import stopping_text, trials_text
-from sigdask.writing import printable
+from sigdask.writing import count_noun, printable
 
 __all__ = ["MOST_ALARMS", "render", "warnings"]
 
@@ -96,7 +96,7 @@ def _rest(results: Results, found: Verdict, n_shown: int) -> Iterator[str]:
     n = found.n_comparisons
     if n_shown == n:
         return
-    text = f"{n:,} comparisons: {found.n_significant:,} significant at {results.alpha:g}"
+    text = f"{count_noun(n, 'comparison')}: {found.n_significant:,} significant at {results.alpha:g}"
     text += f", {found.n_undecided:,} undecided" if found.n_undecided else ""
     n_not = n - found.n_significant - found.n_undecided
     text += f", {n_not:,} not significant" if n_not else ""

@@ -9,7 +9,7 @@ from sigdask.comparison.found.result import Result
 from sigdask.comparison.presented.words import beside_text, size_text, standing
 from sigdask.statistics.classical.correlation import inflation
 from sigdask.statistics.rounding import p_equals
-from sigdask.writing import printable
+from sigdask.writing import count_noun, printable
 
 
 def text(told: Sequence[Result], alpha: float) -> list[str]:
@@ -35,7 +35,9 @@ def _lines(r: Result, alpha: float) -> Iterator[str]:
             f"(F test {p_equals(d.p_value)})"
         )
     for b in r.beside:
-        yield printable(f"    by {b.unit} ({b.n_units:,} units) instead of {r.unit}: {beside_text(b, alpha)}")
+        yield printable(
+            f"    by {b.unit} ({count_noun(b.n_units, 'unit')}) instead of {r.unit}: {beside_text(b, alpha)}"
+        )
     for doubt in r.assumptions:
         yield printable(f"    {doubt.severity}: {doubt.detail}")
     for note in r.warnings:

@@ -8,6 +8,7 @@ from sigdask.comparison.presented.cells import p_cell
 from sigdask.comparison.results import ResultAcrossSets, Results
 from sigdask.report.layout import lay_out
 from sigdask.statistics.rounding import p_equals, signed
+from sigdask.writing import count_noun
 
 SHOWN = 40
 """Verdicts that are shown unless all are asked for."""
@@ -28,7 +29,7 @@ def text(results: Results, width: int | None, *, everything: bool) -> list[str]:
             v.a, v.b, v.metric, signed(v.difference), p_cell(v.p_value, alpha),
             *([p_cell(v.p_adjusted, alpha)] if adjusted else []),
             _replicated(v.greater_in, v.n_sets, v.p_greater), _replicated(v.less_in, v.n_sets, v.p_less),
-            "exact" if v.method == "exact" else f"{v.n_trials:,} trials",
+            "exact" if v.method == "exact" else count_noun(v.n_trials, "trial"),
         ]
         for v in verdicts
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from sigdask.comparison.presented.answering.contests import ALL, BASELINE, PAIR
 from sigdask.comparison.presented.answering.told import Told, joined
-from sigdask.writing import listed
+from sigdask.writing import count_noun, listed
 
 MOST_TOLD = 6
 """Groups (metrics, subsets, test sets) that are told one by one; more are counted."""
@@ -233,7 +233,7 @@ def _counted(told: Told, rows: np.ndarray, where: str) -> str:
         return told.sentence(int(rows[0]))
     better, worse, _, undecided = _outcomes(told, rows)
     n = len(better) + len(worse)
-    said = f"{n:,} of {len(rows):,} comparisons{where} {'is' if n == 1 else 'are'} significant"
+    said = f"{n:,} of {count_noun(len(rows), 'comparison')}{where} {'is' if n == 1 else 'are'} significant"
     if n == 0:
-        said = f"None of {len(rows):,} comparisons{where} is significant"
+        said = f"None of {count_noun(len(rows), 'comparison')}{where} is significant"
     return said + (_rest(("undecided", undecided)) if undecided else "")

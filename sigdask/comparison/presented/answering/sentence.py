@@ -130,7 +130,7 @@ def doubt(r: Result, alpha: float, *, points: bool) -> str:
         return ""
     size = sign.cancelling_size
     lost = "" if size is None else f", and {amount(size, points=points)} lost on each would cancel it"
-    none = f"with none of {r.n_units:,} {plural(r.unit)} against it"
+    none = f"with none of {r.n_units:,} {plural(r.unit, r.n_units)} against it"
     return f", {none} (at 95 % confidence up to {100 * sign.unseen_rate:.2g} % may be{lost})"
 
 

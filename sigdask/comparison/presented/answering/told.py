@@ -15,6 +15,7 @@ from sigdask.comparison.presented.answering.sentence import chance, doubt, lead,
 from sigdask.comparison.results import ResultAcrossSets, Results
 from sigdask.comparison.table import Table
 from sigdask.statistics.rounding import p_equals
+from sigdask.writing import count_noun
 
 
 class Told(Protocol):
@@ -210,7 +211,7 @@ class Together:
         v, alpha = self.found[row], self.table.alpha
         if v.p_adjusted is not None:
             return f"adjusted {p_equals(v.p_adjusted, alpha)}"
-        how = "exact" if v.method == "exact" else f"{v.n_trials:,} trials"
+        how = "exact" if v.method == "exact" else count_noun(v.n_trials, "trial")
         return f"{p_equals(v.p_value, alpha)} ({how})"
 
 
