@@ -89,7 +89,7 @@ def test_csv_holds_a_row_a_measure_and_n(run):
     [
         (TABLE.replace("\t", ","), (), "c.csv"),
         (TABLE.replace("\t", ";").replace("9.5", "9,5"), (), "semicolons.csv"),
-        (gzip.compress(TABLE.encode()), (), "c.tsv.gz"),
+        (gzip.compress(TABLE.encode(), mtime=0), (), "c.tsv.gz"),
         ("\ufeff" + TABLE.replace("\n", "\r\n"), (), "windows.tsv"),
         (TABLE.replace("\t1\t", "\tTRUE\t").replace("\t0\t", "\tFALSE\t"), (), "words.tsv"),
         (TABLE.replace("\t1\t", "\tidiom\t").replace("\t0\t", "\tnone\t"), ("--positive", "idiom"), "labels.tsv"),
