@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.cases import CASES
 from benchmarks.floor import floor, scheduler_cost
 from benchmarks.measure import measure
-from sigdask.engine.tasks import task_seconds
+from sigdask.execution.tasks import task_seconds
 
 HERE = Path(__file__).parent
 BY_HAND = HERE / "results-scheduler.md"

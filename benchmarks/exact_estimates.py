@@ -1,7 +1,7 @@
 """Estimates of what exact p-values take, held against the CPU time: `python -m benchmarks.exact_estimates`.
 
 A line a method and problem: the estimate, the time that the process took, and their ratio. The constants of
-`sigdask.statistics.exact.found.COSTS` come from these. Only ways of 0.02 to `MOST` estimated seconds are tried.
+`sigdask.statistics.exact.result.COSTS` come from these. Only ways of 0.02 to `MOST` estimated seconds are tried.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import dask
 import numpy as np
 
 from benchmarks.simulated import Waited
-from sigdask.clusters.settings import settings
+from sigdask.execution.clusters.settings import settings
 
 ONE_PROCESS = {
     "distributed.admin.tick.interval": "60s",

@@ -8,7 +8,7 @@ import numpy as np
 
 from sigdask.randomization.kernels.exceedances import count_linear
 from sigdask.randomization.kernels.sums import add_planes, add_tables
-from sigdask.randomization.shuffles import swap_words
+from sigdask.randomization.stream.shuffles import swap_words
 
 N = 4096
 
@@ -45,7 +45,7 @@ def floor() -> dict:
 
 def scheduler_cost() -> float:
     """Seconds of the scheduler for one task that does nothing, two workers on loopback."""
-    from sigdask.clusters import connect
+    from sigdask.execution.clusters import connect
 
     with connect("local", workers=2) as cluster:
         cluster.client.gather(cluster.client.map(_nothing, range(100), pure=False))

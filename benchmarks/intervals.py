@@ -11,10 +11,10 @@ MEANS = 10**4
 
 
 def _alone(counts, metric, n_resamples):
-    from sigdask.comparison.exchange import Exchange
-    from sigdask.comparison.intervals.sought import Sought
-    from sigdask.comparison.request import Sureness, Wanted
-    from sigdask.engine import count_jobs
+    from sigdask.analysis.comparison.intervals.plan import Sought
+    from sigdask.analysis.comparison.jobs import Exchange
+    from sigdask.analysis.comparison.spec import Sureness, Wanted
+    from sigdask.execution import count_jobs
 
     wanted = Wanted(metrics=[metric]).bind(counts)  # extraction is not timed
     exchange = Exchange.of(counts, wanted, second_run=False)

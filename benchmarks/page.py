@@ -52,9 +52,9 @@ def main() -> None:
 def made(file: Path, n_sets: int, n_systems: int, options: dict) -> tuple[int, float]:
     """Write a page; return how many comparisons it has, and the CPU seconds."""
     from sigdask.api import compare_sets
-    from sigdask.comparison.results import Results
     from sigdask.counts import Counts
     from sigdask.report.page import page
+    from sigdask.report.presentable import Results
 
     rng = np.random.default_rng(0)
     data = [

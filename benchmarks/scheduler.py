@@ -17,10 +17,10 @@ import numpy as np
 import psutil
 
 from benchmarks.simulated import Waited
-from sigdask.clusters import connect
-from sigdask.clusters.settings import environment
-from sigdask.engine import run_tasks
-from sigdask.engine.tasks import partition
+from sigdask.execution import run_tasks
+from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.settings import environment
+from sigdask.execution.tasks import partition
 from sigdask.randomization.jobs import Job
 
 N_FARMS = 2
@@ -87,7 +87,15 @@ def cluster_of(n_workers, seconds):
         env = {**environ, **environment()}
         port = _free_port()
         address = f"tcp://127.0.0.1:{port}"
-        at = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--preload", "sigdask.clusters.hung"]
+        at = [
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--no-dashboard",
+            "--preload",
+            "sigdask.execution.clusters.hung_workers",
+        ]
         scheduler = stack.enter_context(
             _process(["-m", "distributed.cli.dask_scheduler", *at], env=env, stderr=subprocess.DEVNULL)
         )

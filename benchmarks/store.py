@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sigdask.overnight import run
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import driver
+from sigdask.nightly.store import Kept, Progress, open_store, status
 from sigdask.randomization.panels.digests import packed
-from sigdask.store import Kept, Progress, open_store, views
 
 BATCH = 5000
 
@@ -36,21 +36,21 @@ def throughput(where, n):
             seconds = time.perf_counter() - start
             print(f"trials {first:,} to {stop:,}: {n / seconds:,.0f} tallies a second in batches of {BATCH:,}")
     start = time.perf_counter()
-    views.status(where, "million")
+    status.status(where, "million")
     print(f"status of {n:,} comparisons: {time.perf_counter() - start:.3f} s")
 
 
 def share(seconds):
     """The share of a run that goes into keeping, with one busy table of 60 systems."""
     spent = [0.0]
-    commit = run.Store.commit
+    commit = driver.Store.commit
 
     def timed(self, *arguments):
         start = time.perf_counter()
         commit(self, *arguments)
         spent[0] += time.perf_counter() - start
 
-    run.Store.commit = timed
+    driver.Store.commit = timed
     with tempfile.TemporaryDirectory() as folder:
         scores = np.random.default_rng(0).random((200, 60)).round(4)
         header = ",".join(f"s{k}" for k in range(60))
@@ -59,7 +59,7 @@ def share(seconds):
             'trials = 1099511627776\nadjust = "none"\n[[test_set]]\nname = "x"\nsystems = "x.csv"\n'
         )
         start = time.perf_counter()
-        outcome = run.run_plan(load_plan(Path(folder) / "x.toml"), deadline=time.time() + seconds)
+        outcome = driver.run_plan(load_plan(Path(folder) / "x.toml"), deadline=time.time() + seconds)
         whole = time.perf_counter() - start
     print(f"1,770 pairs for {whole:.0f} s: {outcome.n_counted:,} trials, {spent[0] / whole:.1%} of the time kept them")
 

@@ -17,14 +17,15 @@ import click
 from numpydoc.docscrape import NumpyDocString
 
 import sigdask
-from sigdask import errors, figures, rankings
+from sigdask import api, errors
 from sigdask.cli import commands as all_commands
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.found.schema import text as results_schema
-from sigdask.comparison.results import made_by
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
-from sigdask.plan import schema
+from sigdask.nightly.plan import schema
+from sigdask.report import plots
+from sigdask.results.comparisons import made_by
+from sigdask.results.record import Result
+from sigdask.results.schema import text as results_schema
 
 PLACE = re.compile(r"<!-- from code: ([a-z-]+) -->")
 
@@ -230,12 +231,12 @@ def python() -> str:
 
 def python_rankings() -> str:
     """Return the public names of rankings."""
-    return "\n\n".join(documented("sigdask.rankings", rankings.__all__))
+    return "\n\n".join(documented("sigdask.api", api.OF_RANKINGS))
 
 
 def python_figures() -> str:
     """Return the public names of figures."""
-    return "\n\n".join(documented("sigdask.figures", [n for n in figures.__all__ if callable(getattr(figures, n))]))
+    return "\n\n".join(documented("sigdask.report.plots", [n for n in plots.__all__ if callable(getattr(plots, n))]))
 
 
 def documented(module: str, names: Sequence[str]) -> Iterator[str]:

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from sigdask.analysis.comparison.jobs import Exchange
+from sigdask.analysis.comparison.spec import Wanted
 from sigdask.api import compare_all
-from sigdask.comparison.exchange import Exchange
-from sigdask.comparison.request import Wanted
-from sigdask.comparison.table import DISAGREES
 from sigdask.counts import Counts
 from sigdask.formats import Options, parse_map, read
 from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.results.table import DISAGREES
 
 PAGE = Path(__file__).parent / "statistics.md"
 DATA = Path(__file__).parents[2] / "shared" / "data"

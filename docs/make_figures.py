@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sigdask.figures.histogram import Histogram
+from sigdask.report.plots.histogram import Histogram
 
 HERE = Path(__file__).parent
 FIGURE, PAGE = HERE / "figures" / "normality.svg", HERE / "statistics.md"
@@ -106,7 +106,7 @@ def table(found: list[Shape]) -> Iterator[str]:
 
 def draw(found: list[Shape], path: Path) -> None:
     """Draw histograms beside the normal densities of the same mean and deviation; the counts stand in the file."""
-    from sigdask.figures import histograms, rendered
+    from sigdask.report.plots import histograms, rendered
 
     listed = json.dumps({one.name: {"edges": one.edges, "counts": one.counts} for one in found})
     figure = histograms({f"{one.name}: skewness {one.skewness:+.2f}": _histogram(one) for one in found})

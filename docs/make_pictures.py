@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sigdask
-from sigdask import figures
-from sigdask.comparison.presented import verdict
 from sigdask.examples.yeh2000 import COUNTS
 from sigdask.formats import Options
+from sigdask.report import plots
+from sigdask.report.summary import verdict
 
 HERE = Path(__file__).parent
 FOREST, CHANCE = HERE / "figures" / "forest.svg", HERE / "figures" / "chance.svg"
@@ -73,7 +73,7 @@ def forest() -> Picture:
         if one.interval
     ]
     alt = f"Forest plot of differences of BLEU with 95 % intervals: {'; '.join(found)}"
-    return Picture(FOREST, alt, figures.rendered(translations().plot_forest(), "svg", json.dumps(found)))
+    return Picture(FOREST, alt, plots.rendered(translations().plot_forest(), "svg", json.dumps(found)))
 
 
 @cache
@@ -92,13 +92,13 @@ def chance() -> Picture:
         f"Histogram of differences of F1 in {EXCHANGES:,} random exchanges: a hill about 0; {n_extreme:,} of them, "
         f"{share}, lie as far out as the observed {observed:+.4f}, on either side"
     )
-    figure = figures.null_distribution(
+    figure = plots.null_distribution(
         edges, counts, observed,
         score="difference of F1 after a random exchange of answers",
         beside=f"observed {observed:+.4f}; outside: {share}",
     )  # fmt: skip
     said = {"counts": counts.tolist(), "observed": observed, "n_extreme": n_extreme, "of": EXCHANGES}
-    return Picture(CHANCE, alt, figures.rendered(figure, "svg", json.dumps(said)))
+    return Picture(CHANCE, alt, plots.rendered(figure, "svg", json.dumps(said)))
 
 
 def _f1(given: NDArray[np.int64], gold: NDArray[np.int64]) -> NDArray[np.float64]:

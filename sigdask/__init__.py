@@ -7,20 +7,24 @@ whole night's comparisons are a plan: `load_plan` and `run_plan`.
 
 from __future__ import annotations
 
+import sys
+import warnings
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sigdask.api import compare, compare_all, compare_sets, power
-    from sigdask.comparison.found.result import Result
-    from sigdask.comparison.labelling.asking import independence, independence_all
-    from sigdask.comparison.results import Results
+    from sigdask.api import compare, compare_all, compare_sets, independence, independence_all, power
     from sigdask.counts import Counts
     from sigdask.errors import InputError, SigdaskError, UnfinishedError
     from sigdask.formats import read
     from sigdask.formats.frames import as_counts
     from sigdask.metrics import black_box, metric
-    from sigdask.overnight import run_plan
-    from sigdask.plan import Plan, load_plan
+    from sigdask.nightly.plan import Plan, load_plan
+    from sigdask.nightly.run import run_plan
+    from sigdask.report.presentable import Results
+    from sigdask.results.record import Result
 
 __all__ = [
     "Counts",
@@ -47,9 +51,9 @@ __all__ = [
 _HOMES = {
     "Counts": "counts",
     "InputError": "errors",
-    "Plan": "plan",
-    "Result": "comparison.found.result",
-    "Results": "comparison.results",
+    "Plan": "nightly.plan",
+    "Result": "results.record",
+    "Results": "report.presentable",
     "SigdaskError": "errors",
     "UnfinishedError": "errors",
     "as_counts": "formats.frames",
@@ -57,13 +61,13 @@ _HOMES = {
     "compare": "api",
     "compare_all": "api",
     "compare_sets": "api",
-    "independence": "comparison.labelling.asking",
-    "independence_all": "comparison.labelling.asking",
-    "load_plan": "plan",
+    "independence": "api",
+    "independence_all": "api",
+    "load_plan": "nightly.plan",
     "metric": "metrics",
     "power": "api",
     "read": "formats",
-    "run_plan": "overnight",
+    "run_plan": "nightly.run",
 }
 
 _NAMING = frozenset({
@@ -72,13 +76,57 @@ _NAMING = frozenset({
 """Functions whose errors name options as Python does, and not as the command line."""
 
 
+_MOVED = {
+    "clusters": "execution.clusters",
+    "clusters.hung": "execution.clusters.hung_workers",
+    "comparison.presented.signature": "results.signature",
+    "engine": "execution",
+    "figures": "report.plots",
+    "gate": "nightly.gate",
+    "overnight": "nightly.run",
+    "plan": "nightly.plan",
+    "rankings": "api",
+    "store": "nightly.store",
+}
+"""Modules that have other names since 0.3; the old names go with 0.4."""
+
+
+class _MovedModules:
+    """Imports modules by the names that they had in 0.2, with a DeprecationWarning."""
+
+    @staticmethod
+    def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        """Return how to import a module that moved, None for any other."""
+        old, rest = name.removeprefix("sigdask."), ""
+        while old and old not in _MOVED:
+            old, _, last = old.rpartition(".")
+            rest = f".{last}{rest}"
+        if not old or not name.startswith("sigdask."):
+            return None
+        return ModuleSpec(name, _MovedModules, origin=f"sigdask.{_MOVED[old]}{rest}")  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(_: ModuleSpec) -> None:
+        """Leave the making to Python."""
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Put the module of the new name in the place of the old one's."""
+        spec = module.__spec__
+        assert spec is not None
+        assert spec.origin is not None
+        warnings.warn(f"{spec.name} is {spec.origin} now; the old name goes with 0.4", DeprecationWarning, stacklevel=2)
+        sys.modules[spec.name] = import_module(spec.origin)
+
+
+sys.meta_path.insert(0, _MovedModules)
+
+
 def __getattr__(name: str) -> Any:
     """Import public names when they are used, so that importing sigdask costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
-    import importlib
-
-    found = getattr(importlib.import_module(f"sigdask.{_HOMES[name]}"), name)
+    found = getattr(import_module(f"sigdask.{_HOMES[name]}"), name)
     if name in _NAMING:
         from sigdask.options import naming_options
 

@@ -8,31 +8,62 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from numpy.typing import NDArray
 
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.request import AnyMetric, Sureness, Wanted
-from sigdask.comparison.results import Results
-from sigdask.comparison.stopping.beside import adjustment_beside, check_beside
-from sigdask.comparison.stopping.counted import Looked
-from sigdask.comparison.stopping.early import Early
-from sigdask.comparison.stopping.rounds import Rounds, count_rounds
-from sigdask.comparison.study import Study, prepare
+from sigdask.analysis import candidate_rankings
+from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
+from sigdask.analysis.comparison.spec import AnyMetric, Sureness, Wanted
+from sigdask.analysis.comparison.stopping.compatibility import adjustment_beside, check_beside
+from sigdask.analysis.comparison.stopping.counted import Looked
+from sigdask.analysis.comparison.stopping.early import Early
+from sigdask.analysis.comparison.stopping.rounds import Rounds, count_rounds
+from sigdask.analysis.comparison.study import Study, prepare
+from sigdask.analysis.details.details import opened
+from sigdask.analysis.details.select import chosen
+from sigdask.analysis.independence import test
+from sigdask.analysis.power.find import How, find_powers
+from sigdask.analysis.power.search import Sought
 from sigdask.counts import Counts
+from sigdask.counts.candidates import Candidates
 from sigdask.counts.checks import foreign_labels
 from sigdask.counts.factors import Factor
-from sigdask.engine import Progress, count_jobs, reached
-from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError
+from sigdask.execution import Progress, count_jobs, reached
+from sigdask.execution.extract import Spread
 from sigdask.formats.frames import as_counts
 from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracted
 from sigdask.options import OPTIONS, POWER, Adjust, Alternative, HowCompared, WhatCompared, filled
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
+from sigdask.report.presentable import Evaluation, Independences, Powers, Results, presented, presenting
+from sigdask.report.summary import verdict
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.record import Result
 from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import Stopping, named
 
 if TYPE_CHECKING:
-    from sigdask.comparison.opened.opening import Opened
-    from sigdask.comparison.power.answers import Powers
+    from sigdask.analysis.details.details import Opened
+
+__all__ = [
+    "Candidates",
+    "Evaluation",
+    "RepeatedSamples",
+    "compare",
+    "compare_all",
+    "compare_opened",
+    "compare_sets",
+    "evaluate",
+    "independence",
+    "independence_all",
+    "power",
+    "validate",
+]
+
+independence = test.independence
+independence_all = presenting(test.independence_all, Independences)
+evaluate = presenting(candidate_rankings.evaluate, Evaluation)
+
+OF_RANKINGS = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
+"""Names for rankings of candidates; `sigdask` has the others."""
 
 
 def compare(
@@ -219,7 +250,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
         As `--cluster` takes it; or a client or a cluster of dask's (LocalCluster, SLURMCluster, KubeCluster, ...),
         which is left running. "auto" and "current" take the active client or the scheduler of dask's settings.
     workers, progress, blocks_per_task
-        As in `sigdask.engine.count_jobs`.
+        As in `sigdask.execution.count_jobs`.
     cache : bool
         Keep what metrics take from whole outputs (n-gram counts, edit distances, measures of topics) in the cache
         folder, and look there before it is made: `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
@@ -242,10 +273,6 @@ def compare_opened(
     All where they are few, else the close ones: null distribution, how p came about, the units that decide. What is
     compared is at hand here; of results alone it would have to be read and counted again.
     """
-    from sigdask.comparison.opened.chosen import chosen
-    from sigdask.comparison.opened.opening import opened
-    from sigdask.comparison.presented import verdict
-
     every = filled(options)
     rule = _rule(every)
     study = _study(test_sets, every, rule)
@@ -285,7 +312,8 @@ def _study(test_sets: Sequence[Counts | Any], every: WhatCompared, rule: Stoppin
 
 def _results(study: Study, every: WhatCompared, rule: Stopping | None) -> Results:
     """Count and judge."""
-    return study.results(_count(study.jobs, every)) if rule is None else _stopped(study, rule, every)
+    found = study.results(_count(study.jobs, every)) if rule is None else _stopped(study, rule, every)
+    return presented(found, Results)
 
 
 def power(
@@ -354,9 +382,6 @@ def power(
     >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
     ('exact', 100, 249.0, 0.164)
     """
-    from sigdask.comparison.power.find import How, find_powers
-    from sigdask.comparison.power.search import Sought
-
     given = {"alternative": alternative, "alpha": alpha, "seed": seed, "workers": workers}
     for name, value in given.items():
         OPTIONS[name].check(name, value)
@@ -375,10 +400,11 @@ def power(
     every = filled({"cluster": cluster, "workers": workers, "progress": progress, "cache": cache})
     [ready] = extracted([(test_set, wanted.found(test_set))], _source(every))
     with reached(cluster, workers) as connected:
-        return find_powers(
+        found = find_powers(
             ready.counts, wanted, Sought(power, difference, units),
             How(alternative, alpha, adjust, samples), lambda jobs: _count(jobs, {**every, "cluster": connected}),
         )  # fmt: skip
+    return presented(found, Powers)
 
 
 def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
@@ -391,7 +417,7 @@ def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
     )
 
 
-def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> Results:
+def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> ComparisonResults:
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
     jobs = study.jobs
     whole = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops

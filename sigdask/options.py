@@ -335,7 +335,7 @@ RANKED_TRIALS = 10_000
 
 
 class HowRanked(TypedDict, total=False):
-    """What is asked of rankings; typed keyword arguments of `sigdask.rankings.evaluate`."""
+    """What is asked of rankings; typed keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
 
     n: Annotated[
         int | Sequence[int] | str | None,

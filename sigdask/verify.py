@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from sigdask.api import compare, compare_all
-from sigdask.clusters import connect
-from sigdask.comparison.results import Results
 from sigdask.counts import Counts
+from sigdask.execution.clusters import connect
 from sigdask.formats import read
-from sigdask.machine.folders import own_folder
+from sigdask.io.folders import own_folder
 from sigdask.options import Alternative, Method
-from sigdask.randomization.shuffles import philox, stream_key, swap_bits
+from sigdask.randomization.stream.shuffles import philox, stream_key, swap_bits
+from sigdask.report.presentable import Results
 from sigdask.statistics.crosscheck import ALARM, count_fits
 from sigdask.statistics.rounding import p_equals
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from sigdask.cli import main
 from sigdask.cli.output import progress
-from sigdask.machine import addresses
+from sigdask.io import addresses
 
 
 def called(*arguments, cwd, columns=None):

@@ -8,9 +8,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from sigdask.comparison.found import schema
-from sigdask.comparison.results import Results
-from sigdask.report import plans
+from sigdask.nightly.report import text as plans
+from sigdask.report.presentable import Results
+from sigdask.results import schema
 
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"

@@ -1,15 +1,15 @@
 """Gates of results that tests have one by one."""
 
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
-from sigdask.gate import evidence
-from sigdask.gate import judge as of_table
-from sigdask.overnight import gate
+from sigdask.nightly.gate import evidence
+from sigdask.nightly.gate import judge as of_table
+from sigdask.nightly.run import gate
+from sigdask.report.presentable import Results
+from sigdask.results.rows import table_from_results
 
 
 def columns(results):
     """Return the table of results, however they are had."""
-    return results.table if isinstance(results, Results) else Table.of(results, 0.05)
+    return results.table if isinstance(results, Results) else table_from_results(results, 0.05)
 
 
 def judge(rules, results, *args, **options):

@@ -13,13 +13,13 @@ from sigdask.metrics import METRICS, black_box, find, metric, replicates
 from sigdask.metrics.agreement import cohen
 from sigdask.metrics.base import BoundMetric, Metric
 from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
-from sigdask.randomization.max_t import Family
+from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.build import build, joint
 from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_sets
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.tukey import Relabelling
 
 OWN = '''"""A user's metrics, of which neither name nor text may change here."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import text
 
-from sigdask.store import reading
+from sigdask.nightly.store import reading
 
 TALLIES = (
     "SELECT digest, run, min(first), max(stop), sum(stop - first), sum(greater), sum(less), sum(two_sided), count(*) "

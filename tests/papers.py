@@ -8,8 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from sigdask.api import compare_all
-from sigdask.comparison.presented.sources import SOURCES, bibtex
 from sigdask.counts import Counts
+from sigdask.report.methods.sources import SOURCES, bibtex
 
 HOSTILE = (
     "a|b", "**bold**", "`code`", "<script>alert(1)</script>", "[link](x)", "&amp;", "a\\|b", "$x^2$", "50 % of #1_&{}",

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from sigdask.clusters import connect
-from sigdask.engine import count_jobs
-from sigdask.engine.packing import _packed, unpacked
-from sigdask.machine import addresses
+from sigdask.execution import count_jobs
+from sigdask.execution.clusters import connect
+from sigdask.execution.packing import _packed, unpacked
+from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.outputs import OutputsPanel

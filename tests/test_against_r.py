@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from panel_of import rng_of
 
-from sigdask.api import compare, compare_all
-from sigdask.comparison.comparisons import bind
-from sigdask.comparison.labelling.asking import independence
-from sigdask.comparison.request import Wanted
+from sigdask.analysis.comparison.pairs import bind
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.api import compare, compare_all, independence
 from sigdask.formats import Options, parse_map, read
 from sigdask.randomization.panels.build import Sharing
 from sigdask.randomization.panels.sums import Units

@@ -13,11 +13,11 @@ from panel_of import rng_of
 
 import sigdask
 from sigdask.api import compare, compare_all
-from sigdask.comparison.found.columns import FRAMES
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.results.export import FRAMES
 
 RNG = rng_of(0)
 IDS = [f"i{k}" for k in range(120)]

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from sigdask.comparison.notes import Kind
 from sigdask.formats import FORMATS
+from sigdask.results.messages.notes import Kind
 
 PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
 NOT_SYSTEMS = {

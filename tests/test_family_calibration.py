@@ -7,12 +7,12 @@ from scipy import stats
 
 from benchmarks.calibration import families as simulated
 from benchmarks.calibration.compared import MEAN
-from sigdask.comparison.adjustment import joint_p_values
-from sigdask.engine import count_jobs
+from sigdask.analysis.comparison.adjust import joint_p_values
+from sigdask.execution import count_jobs
+from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.max_t import Family
 from sigdask.randomization.panels.families import Member
-from sigdask.randomization.tukey import Relabelling
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 pytestmark = pytest.mark.slow

@@ -19,14 +19,14 @@ import sigdask
 from sigdask.errors import InputError
 from sigdask.identity import identity_of, known_as
 from sigdask.metrics import METRICS, find
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
-from sigdask.randomization.max_t import Family
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.digests import digest
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.tukey import Relabelling
 
 KEPT = Path(__file__).parent / "data" / "kept"
 GOLDEN = json.loads((KEPT / "digests_0_1_0.json").read_text())

@@ -1,9 +1,13 @@
-"""The rooms: imports go downwards, and heavy packages are imported when they are used."""
+"""The folders: imports go downwards, and heavy packages are imported when they are used."""
 
+import ast
 import re
 import subprocess
 import sys
+from itertools import chain
 
+import grimp
+import pytest
 from conftest import ROOT
 
 
@@ -37,20 +41,57 @@ def test_importing_the_api_imports_no_dask_and_no_statistics_of_scipy():
     assert imported_by("import sigdask.api, sigdask.cli", *heavy) == "[]"
 
 
-def test_only_the_engine_and_clusters_name_dask():
+def test_only_execution_names_dask():
     naming = {
         path.relative_to(ROOT / "sigdask").as_posix()
         for path in (ROOT / "sigdask").rglob("*.py")
         if re.search(r"^\s*(from|import) (dask|distributed)\b", path.read_text(), re.MULTILINE)
     }
-    outside = {name for name in naming if not name.startswith("clusters/")}
-    assert outside <= {"engine/__init__.py", "engine/flight.py", "engine/packing.py"}
+    outside = {name for name in naming if not name.startswith("execution/clusters/")}
+    assert outside <= {
+        "execution/__init__.py",
+        "execution/certificates.py",
+        "execution/flight.py",
+        "execution/packing.py",
+    }
 
 
-LIMIT_AT_THE_TOP, LIMIT_IN_A_FOLDER = 26, 15
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports inside functions and for type checkers count as well."""
+    graph = grimp.build_graph("sigdask", include_external_packages=False, exclude_type_checking_imports=False)
+    left = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules - {"sigdask"}}
+    while ends := [module for module, imported in left.items() if not imported & left.keys()]:
+        for module in ends:
+            del left[module]
+    assert left == {}
 
 
-def test_the_house_stays_small_enough_to_know():
+SLOW = {"sigdask.execution.clusters.hung_workers"}
+"""Modules that import dask: importing them takes a second."""
+
+
+def own_imports_in_functions(path):
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom) and node.module.startswith("sigdask") and node.module not in SLOW:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_modules_import_what_they_need_at_their_top():
+    """The command line imports when a command runs, so that help and completion are there at once."""
+    paths = {
+        path
+        for path in (ROOT / "sigdask").rglob("*.py")
+        if path.relative_to(ROOT / "sigdask").parts[0] not in {"cli", "__init__.py"}
+    }
+    assert sorted(chain.from_iterable(map(own_imports_in_functions, paths))) == []
+
+
+LIMIT_AT_THE_TOP, LIMIT_IN_A_FOLDER = 21, 15
+
+
+def test_the_package_stays_small_enough_to_know():
     package = ROOT / "sigdask"
     folders = [package, *(path for path in package.rglob("*") if (path / "__init__.py").is_file())]
     sizes = {
@@ -59,4 +100,23 @@ def test_the_house_stays_small_enough_to_know():
         for folder in folders
     }
     assert sizes.pop(".") <= LIMIT_AT_THE_TOP
-    assert {name: n for name, n in sizes.items() if n > LIMIT_IN_A_FOLDER and name != "clusters"} == {}
+    assert {name: n for name, n in sizes.items() if n > LIMIT_IN_A_FOLDER} == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rankings", "api"),
+        ("figures", "report.plots"),
+        ("clusters.hung", "execution.clusters.hung_workers"),
+        ("clusters.settings", "execution.clusters.settings"),
+        ("comparison.presented.signature", "results.signature"),
+    ],
+)
+def test_modules_have_their_old_names_for_one_release(old, new):
+    code = (
+        f"import sys, sigdask.{old}, sigdask.{new}; print(sys.modules['sigdask.{old}'] is sys.modules['sigdask.{new}'])"
+    )
+    done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+    assert f"DeprecationWarning: sigdask.{old} is sigdask.{new} now" in done.stderr

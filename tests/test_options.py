@@ -6,12 +6,12 @@ from dataclasses import fields
 import pytest
 
 from sigdask import api
-from sigdask.cli.comparing import compare as command
+from sigdask.cli.compare import compare as command
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.formats.reading.options import Options
+from sigdask.nightly.plan import keys
 from sigdask.options import MOST_TRIALS, OPTIONS, READING, filled
-from sigdask.plan import keys
 from sigdask.statistics.bounds import MAX_TRIALS
 
 OF_PYTHON = {"beside", "progress", "blocks_per_task"}

@@ -12,13 +12,13 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.metrics import find
 from sigdask.statistics.bounds import bound, interval
+from sigdask.statistics.candidates.tables import fisher
 from sigdask.statistics.classical.correlation import correlations, inflation
 from sigdask.statistics.classical.proportions import chi_square
 from sigdask.statistics.classical.sign import sign_test
 from sigdask.statistics.classical.student import matched_t
 from sigdask.statistics.classical.wilcoxon import wilcoxon
 from sigdask.statistics.crosscheck import count_fits
-from sigdask.statistics.ranked.tables import fisher
 from sigdask.statistics.stopping import NOT_YET, BesagClifford, log_likelihood, sequential_p
 from sigdask.verify import yeh_exact
 

@@ -11,7 +11,7 @@ import sigdask
 from sigdask import Counts, compare_all
 from sigdask.counts.lattice import Scale
 from sigdask.errors import InputError
-from sigdask.gate.margin_tests import normal_p
+from sigdask.nightly.gate.margin_tests import normal_p
 from sigdask.statistics.letters import ranking
 from sigdask.statistics.stopping import log_likelihood, sequence_interval
 

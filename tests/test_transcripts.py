@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from docs import transcripts
-from sigdask.machine import addresses
+from sigdask.io import addresses
 
 PAGES = transcripts.pages()
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from sigdask.cli.output.logs import JsonLines
-from sigdask.plan.model import Cost
-from sigdask.report import cost, plans
-from sigdask.store import Run
-from sigdask.writing import as_json, duration, listed, plain, some
+from sigdask.nightly.plan.model import Cost
+from sigdask.nightly.report import cost
+from sigdask.nightly.report import text as plans
+from sigdask.nightly.store import Run
+from sigdask.text import as_json, duration, listed, plain, some
 
 
 @dataclass(frozen=True)

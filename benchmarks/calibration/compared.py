@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import compare_all
-from sigdask.comparison.results import Results
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Form, Ratios
+from sigdask.report.presentable import Results
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 QUIET: dict[str, Any] = {"second_run": False, "cluster": "none", "cache": False, "beside": False}

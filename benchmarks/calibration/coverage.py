@@ -17,11 +17,11 @@ from benchmarks.calibration.compared import MEAN, compared, counts_of, interleav
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.real import DATA, taken
 from benchmarks.calibration.scenarios import OF, SCENARIOS, Rng, thousandths
-from sigdask.comparison.intervals.columns import TANGO, Intervals
-from sigdask.comparison.intervals.remarks import shortfalls
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.metrics.forms import Form, Ratios
+from sigdask.results.columns.intervals import TANGO, Intervals
+from sigdask.results.messages.intervals import shortfalls
+from sigdask.results.table import Table
 
 N_RESAMPLES, N_TRIALS = 1999, 999
 LEAST = 0.93

@@ -14,16 +14,16 @@ import numpy as np
 
 from benchmarks.calibration.compared import MEAN
 from benchmarks.calibration.measuring import Case, Outcome
-from sigdask.comparison.adjustment import joint_p_values
+from sigdask.analysis.comparison.adjust import joint_p_values
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.bootstrap_t import StudentisedBootstrap, critical_value
-from sigdask.randomization.max_t import Family, family_tally
+from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, critical_value
+from sigdask.randomization.families.max_t import Family, family_tally
+from sigdask.randomization.families.skewed import n_skewed, skewed
+from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.build import Sharing
 from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.skewed import n_skewed, skewed
-from sigdask.randomization.tukey import Relabelling
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999

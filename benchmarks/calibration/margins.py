@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes, once
-from sigdask.comparison.obstacles import FEW_UNITS
-from sigdask.gate.margin_tests import SKEWED
+from sigdask.analysis.comparison.caveats import FEW_UNITS
+from sigdask.nightly.gate.margin_tests import SKEWED
 from sigdask.statistics.matched_proportions import Matched
 
 ALPHA, N_SHUFFLES, N_UNITS = 0.05, 999, 300

@@ -180,7 +180,7 @@ def measured(
     told : callable
         Told of each case that is done.
     """
-    from sigdask import clusters
+    from sigdask.execution import clusters
 
     found: dict[str, dict[int, Batch]] = {case.name: {} for case in cases}
     done: dict[str, list[Measured]] = {}

@@ -14,7 +14,7 @@ from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng, thousandths
 from sigdask import compare_all
 from sigdask.counts import Counts
-from sigdask.gate import Evidence, NotWorse, judge
+from sigdask.nightly.gate import Evidence, NotWorse, judge
 from sigdask.statistics.online_fdr import levels, levels_before
 
 ALPHA, N_NIGHTS, N_UNITS = 0.05, 60, 30

@@ -14,7 +14,7 @@ from benchmarks.calibration.attainable import ENUMERATED, attainable
 from benchmarks.calibration.compared import compared, p_of, scores_of, seed_of
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import OF, SCENARIOS, THOUSAND, Rng, Scenario, thousandths
-from sigdask.comparison.table import DISAGREES
+from sigdask.results.table import DISAGREES
 from sigdask.statistics.classical.proportions import difference_of_shares
 from sigdask.statistics.classical.sign import sign_test
 from sigdask.statistics.classical.student import matched_t, two_sample_t

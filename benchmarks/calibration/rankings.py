@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng
+from sigdask.analysis.candidate_rankings import Candidates
+from sigdask.analysis.candidate_rankings.evaluation import Lists
+from sigdask.analysis.candidate_rankings.spec import Asked
 from sigdask.examples.repeated_samples import probabilities
-from sigdask.rankings import Candidates
-from sigdask.rankings.asked import Asked
-from sigdask.rankings.evaluation import Lists
-from sigdask.statistics.ranked.repeated import dispersion, widened_interval
-from sigdask.statistics.ranked.tables import list_limits
+from sigdask.statistics.candidates.repeated import dispersion, widened_interval
+from sigdask.statistics.candidates.tables import list_limits
 
 ALPHA, N_TRIALS = 0.05, 399
 N_CANDIDATES, CUTOFFS = 200, (20, 50, 100)

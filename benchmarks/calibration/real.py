@@ -110,7 +110,7 @@ def exchanged(real: Real, rng: Rng, n_sets: int) -> Counts:
 def taken(name: str) -> Real:
     """Read a real set and take what its metric sums."""
     from sigdask import read
-    from sigdask.comparison.comparisons import bind
+    from sigdask.analysis.comparison.pairs import bind
     from sigdask.formats import Options, parse_map
     from sigdask.metrics import find
 

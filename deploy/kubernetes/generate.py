@@ -4,8 +4,8 @@ import sys
 
 import yaml
 
-from sigdask.clusters.description import Description
-from sigdask.clusters.kubernetes import cluster
+from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.kubernetes import cluster
 
 IMAGE = "registry.example.org/sigdask:0.3.0"
 HEAD = """\

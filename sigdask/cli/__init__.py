@@ -11,23 +11,12 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import (
-    beginning,
-    citing,
-    comparing,
-    demonstrating,
-    labelling,
-    planning,
-    powering,
-    ranking,
-    storing,
-    tools,
-)
-from sigdask.cli.declaring import complete_files
+from sigdask.cli import cite, compare, demo, independence, info, init, plan, power, rankings, store
+from sigdask.cli.declared_options import complete_files
 from sigdask.cli.output import streams
 from sigdask.cli.output.logs import columns
-from sigdask.cli.output.paging import WORDS
-from sigdask.cli.output.showing import LOG
+from sigdask.cli.output.page import WORDS
+from sigdask.cli.output.write import LOG
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
 
@@ -168,18 +157,18 @@ def commands(context: click.Context, *, log_json: bool) -> None:
 
 
 for _command in (
-    comparing.compare,
-    ranking.rankings,
-    labelling.independence,
-    powering.power,
-    *(citing.reproduce, citing.cite),
-    beginning.init,
-    *(planning.check, planning.run, planning.submit, planning.status, planning.history, planning.report),
-    storing.store,
-    *(demonstrating.demo, demonstrating.examples),
-    *(tools.metrics, tools.formats, tools.verify, tools.certificates),
+    compare.compare,
+    rankings.rankings,
+    independence.independence,
+    power.power,
+    *(cite.reproduce, cite.cite),
+    init.init,
+    *(plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report),
+    store.store,
+    *(demo.demo, demo.examples),
+    *(info.metrics, info.formats, info.verify, info.certificates),
 ):
     commands.add_command(_command)
-for _command in (commands, *commands.commands.values(), *storing.store.commands.values()):
+for _command in (commands, *commands.commands.values(), *store.store.commands.values()):
     _command.context_class = Context
     complete_files(_command)

@@ -26,7 +26,7 @@ from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing
-from sigdask.writing import count_noun
+from sigdask.text import count_noun
 
 
 @known_as("Outputs", "systems gold", apart_from="asked")

@@ -13,7 +13,7 @@ from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
-from sigdask.writing import count_noun
+from sigdask.text import count_noun
 
 LEAST_COMMON = 0.05
 """Share of the items of two systems that both must have."""

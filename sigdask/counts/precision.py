@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.writing import listed
+from sigdask.text import listed
 
 DIGITS = {"float16": 3, "float32": 6, "float64": 9}
 """Significant digits of the decimals that a column may stand for: those of which float16 and float32 hold every one

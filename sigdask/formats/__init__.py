@@ -15,16 +15,21 @@ from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.by_metric import format_of, is_lines, is_of_format
 from sigdask.formats.grouping import group_files, grouped, without_names
-from sigdask.formats.places import fetch, place
-from sigdask.formats.places.unpacking import unpacking_at_most
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.aggregated import check_folder
 from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
+from sigdask.formats.reading.json.records import check_folder
 from sigdask.formats.reading.numbers import MISSING, PERCENT_SIGNS, is_percent
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import Table, read_table, reading_once
-from sigdask.machine import addresses
+from sigdask.formats.reading.tables import SCORE_NAMES, Table, read_table, reading_once
+from sigdask.formats.segment_scores.columns import share_metrics
+from sigdask.formats.tables.bookkeeping import check_gold_beside, check_rows, is_real_valued, without_bookkeeping
+from sigdask.formats.tables.label_sets import holds_lists
+from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
+from sigdask.formats.tables.notation import in_numbers
+from sigdask.formats.tables.responses import FALSE, TRUE
+from sigdask.io import addresses, fetch, place
+from sigdask.io.compression import unpacking_at_most
 
 __all__ = [
     "FORMATS",
@@ -100,15 +105,15 @@ FORMATS: dict[str, tuple[str, str]] = {
         "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
     ),
     "metrics": (
-        "sigdask.formats.measured.metrics:read_metrics",
+        "sigdask.formats.segment_scores.columns:read_metrics",
         "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
     ),
     "mt-metrics-eval": (
-        "sigdask.formats.measured.directory:read_directory",
+        "sigdask.formats.segment_scores.mt_metrics_eval:read_directory",
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
     ),
     "squad": (
-        "sigdask.formats.answers.squad:read_squad",
+        "sigdask.formats.texts.answers.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
     ),
     "fairseq": (
@@ -134,15 +139,15 @@ OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pair
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
-    "mt-metrics-eval": "sigdask.formats.measured.directory:sniff",
+    "mt-metrics-eval": "sigdask.formats.segment_scores.mt_metrics_eval:sniff",
     "fairseq": "sigdask.formats.texts.fairseq:sniff",
     "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",
     "ratings": "sigdask.formats.ratings.ratings:sniff",
-    "squad": "sigdask.formats.answers.squad:sniff",
+    "squad": "sigdask.formats.texts.answers.squad:sniff",
     "spans": "sigdask.formats.spans.spans:sniff",
     "terms": "sigdask.formats.spans.terms:sniff",
-    "metrics": "sigdask.formats.measured.metrics:sniff",
+    "metrics": "sigdask.formats.segment_scores.columns:sniff",
     "pairs": "sigdask.formats.spans.pairs:sniff",
     "conll": "sigdask.formats.tagging.heads:sniff",
     "mbt": "sigdask.formats.tagging.timbl:sniff_mbt",
@@ -348,13 +353,6 @@ def _table(path: Path, options: Options) -> Table:
 
 def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> str:
     """Say what format a table without a gold file is in."""
-    from sigdask.formats.measured.metrics import share_metrics
-    from sigdask.formats.reading.tables import SCORE_NAMES
-    from sigdask.formats.tables.bookkeeping import check_gold_beside, check_rows, without_bookkeeping
-    from sigdask.formats.tables.label_sets import holds_lists
-    from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
-    from sigdask.formats.tables.notation import in_numbers
-
     system = table.system_name(options)
     if system and (options.score_column or table.conventional(SCORE_NAMES)) and table.id_name(options):
         return "long"
@@ -411,16 +409,12 @@ def _load(address: str) -> Any:
 
 def _is_list(gold: Table, system: Table) -> bool:
     """Whether both are lists of ids rather than labels: no cell occurs twice, and none is a real number."""
-    from sigdask.formats.tables.bookkeeping import is_real_valued
-
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
     unique = len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
     return unique and not any(is_real_valued(Factor.of(column)) for column in columns)
 
 
 def _responses_or_labels(table: Table, gold: str, options: Options, n_sources: int) -> str:
-    from sigdask.formats.tables.responses import FALSE, TRUE
-
     if n_sources > 1:
         return "labels"
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)

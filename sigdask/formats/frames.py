@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names
 from sigdask.counts.factors import Factor
@@ -24,6 +25,8 @@ from sigdask.formats.reading.columns.typed import Typed
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, Table, table_at_hand
+from sigdask.formats.tables.notation import score_table
+from sigdask.formats.tables.scores import further_groups
 
 FRAME = Path("data frame")
 """What a data frame is called in messages, in the place of a file."""
@@ -169,8 +172,6 @@ def _numbers_of(column: Array) -> Array:
 
 def _of_table(table: Table, format_: str, options: Options, **given: Any) -> Counts:
     """Read a table by the layout that it has, or is said to have."""
-    from sigdask import formats
-
     layout, own = parse_format(format_)
     if layout not in {"auto", *OF_TABLES}:
         raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(OF_TABLES)}")
@@ -191,9 +192,6 @@ def _of_table(table: Table, format_: str, options: Options, **given: Any) -> Cou
 
 def _check_scores(table: Table, options: Options) -> None:
     """Refuse columns that hold neither scores nor groups."""
-    from sigdask.formats.tables.notation import score_table
-    from sigdask.formats.tables.scores import further_groups
-
     own = score_table(Source(table.path), options)
     aside = (own.id_name(options), *options.groups, *further_groups(own, options))
     for name in own.others(*aside) if "systems" not in options.own else ():

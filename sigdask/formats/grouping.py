@@ -16,7 +16,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ID_NAMES, Table, read_table
-from sigdask.writing import count_noun, some
+from sigdask.text import count_noun, some
 
 GROUP, DOCUMENT = "group", "document"
 """What a column without a name is called, of --groups and of --documents."""

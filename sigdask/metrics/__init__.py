@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.machine import addresses
+from sigdask.io import addresses
 from sigdask.metrics import ratios, retrieval
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.elsewhere import needs

@@ -15,7 +15,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array, rounding_of
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.extraction.asked import Extraction
+from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.travel import address_of, folder_of, function_at
 

@@ -20,7 +20,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError, missing_extra
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec
-from sigdask.metrics.extraction.asked import Extraction, taken
+from sigdask.metrics.extraction.request import Extraction, taken
 from sigdask.metrics.forms import Form, Formula, Ratios
 
 MOST_DOCUMENTS = 2**31 - 1

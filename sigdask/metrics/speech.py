@@ -14,7 +14,7 @@ from sigdask.counts.fields import Array
 from sigdask.errors import InputError, missing_extra
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
-from sigdask.metrics.extraction.asked import Extraction, installed, taken
+from sigdask.metrics.extraction.request import Extraction, installed, taken
 from sigdask.metrics.forms import Ratios
 
 BLOCK = 4096

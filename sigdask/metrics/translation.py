@@ -18,7 +18,7 @@ from sigdask.counts.fields import Array
 from sigdask.errors import InputError, missing_extra
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
-from sigdask.metrics.extraction.asked import Extraction, taken
+from sigdask.metrics.extraction.request import Extraction, taken
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200")

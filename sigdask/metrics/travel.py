@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.machine.addresses import look_in
+from sigdask.io.addresses import look_in
 
 Function = Callable[..., Any]
 

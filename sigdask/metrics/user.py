@@ -11,7 +11,7 @@ from typing import Any, overload
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.machine import addresses
+from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, Metric
 from sigdask.metrics.forms import Formula
 

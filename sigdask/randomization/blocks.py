@@ -17,9 +17,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.kernels.layouts import arrange, layout
 from sigdask.randomization.kernels.sums import Layout, Moved, Room, moved_sums
-from sigdask.randomization.max_t import Family
 from sigdask.randomization.panels.sums import Panel
 
 LARGE_BYTES = 2**27

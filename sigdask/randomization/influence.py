@@ -18,7 +18,7 @@ from scipy import special
 
 from sigdask.counts.lattice import COUNTS
 from sigdask.metrics.forms import scores_or_nan
-from sigdask.randomization.deviations import MOST_NUMBERS, contributions, moment_skewness, unit_power_sums
+from sigdask.randomization.families.deviations import MOST_NUMBERS, contributions, moment_skewness, unit_power_sums
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
 Floats = NDArray[np.float64]

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from sigdask.comparison.found import columns
-from sigdask.comparison.table import Table
 from sigdask.errors import UnfinishedError
+from sigdask.results import export
+from sigdask.results.table import Table
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -30,7 +30,7 @@ def write_parts(path: Path, parts: Iterable[str]) -> None:
 def write_parquet(path: Path, tables: Iterable[Table]) -> None:
     """Write what was found as Parquet, as `whole` does."""
     with whole(path) as file:
-        columns.write_parquet(tables, file)
+        export.write_parquet(tables, file)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sigdask.writing import printable
+from sigdask.text import printable
 
 NUMBERS = frozenset((
     "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "rank", "systems", "items", "units",

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sigdask.comparison.results import Results
 from sigdask.randomization.tallies import round_bounds
+from sigdask.results.comparisons import ComparisonResults
 from sigdask.statistics.stopping import saving, settled_after
 
 FEWEST = 1000
 """Sampled comparisons from which the trials that decided nothing are told of."""
 
 
-def trials_text(results: Results) -> Iterator[str]:
+def trials_text(results: ComparisonResults) -> Iterator[str]:
     """Yield what is to be said of the first run's trials; nothing of few comparisons that were counted to their end."""
     yield from stopping_text(results)
     yield from _idle_text(results)
 
 
-def stopping_text(results: Results) -> Iterator[str]:
+def stopping_text(results: ComparisonResults) -> Iterator[str]:
     """Yield what a rule to stop early left out of the first run's trials; nothing without a rule."""
     counted = asked = 0
     for stops in results.table.stops:
@@ -32,7 +32,7 @@ def stopping_text(results: Results) -> Iterator[str]:
         yield f"stopping early left out {saving(counted, asked):.1%} of the first run's trials"
 
 
-def _idle_text(results: Results) -> Iterator[str]:
+def _idle_text(results: ComparisonResults) -> Iterator[str]:
     """Yield how many trials decided nothing, of many comparisons that were counted to their end."""
     table = results.table
     whole = ~table.exact & (table.n_trials > 0)

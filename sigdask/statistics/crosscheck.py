@@ -15,7 +15,7 @@ from scipy import special
 
 from sigdask.statistics.hypergeometric import lower_sums
 from sigdask.statistics.rounding import p_equals
-from sigdask.writing import count_noun
+from sigdask.text import count_noun
 
 ALARM = 1e-4
 

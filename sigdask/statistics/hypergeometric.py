@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 
 NOTHING = 1e-18
 """Share of the largest term below which the others, which fall ever faster, add nothing."""

@@ -11,7 +11,7 @@ import pytest
 from command import called
 from terminals import shown
 
-from sigdask.cli.demonstrating import NEXT, STEPS
+from sigdask.cli.demo import NEXT, STEPS
 from sigdask.examples import SETS, copy
 
 RESULTS = {"table.tex", "report.html", "results.json"}

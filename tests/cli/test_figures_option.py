@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from sigdask import figures
-from sigdask.api import compare_all, compare_opened
+from sigdask.api import compare_all, compare_opened, evaluate
 from sigdask.cli import commands
-from sigdask.comparison.presented.drawn import Picture, pictures
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.rankings import evaluate
-from sigdask.report.figures import file_names, write_figures
+from sigdask.report import plots
+from sigdask.report.plots.folder import file_names, write_figures
+from sigdask.report.plots.results import Picture, pictures
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
 
 
 def test_two_systems_have_a_forest_alone(results):
-    from sigdask.comparison.results import Results
+    from sigdask.report.presentable import Results
 
     one = Results(results.table.take(slice(0, 1)), 0, 0.05)
     assert [picture.kind for picture in pictures(one.table)] == ["forest"]
@@ -95,7 +94,7 @@ def test_rankings_have_curves(tmp_path):
 
 
 def test_curves_are_those_of_the_evaluation():
-    from sigdask.rankings import Candidates
+    from sigdask.analysis.candidate_rankings import Candidates
 
     rng = np.random.default_rng(2)
     candidates = Candidates.of(rng.random(80) < 0.4, {"MI": rng.random(80), "G2": rng.random(80)})
@@ -199,8 +198,8 @@ def test_names_of_files_are_safe_stable_and_different():
 
 
 def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("sigdask.report.figures.MOST_FIGURES", 2)
-    drawn = figures.achieved_significance({"m": [0.1, 0.2]}, 0.05)
+    monkeypatch.setattr("sigdask.report.plots.folder.MOST_FIGURES", 2)
+    drawn = plots.achieved_significance({"m": [0.1, 0.2]}, 0.05)
     many = [Picture("forest", (f"set{k}",), lambda: drawn) for k in range(5)]
     written, n_left = write_figures(tmp_path / "figs", many, ["svg"])
     assert (len(written), n_left) == (2, 3)

@@ -11,8 +11,8 @@ from cluster.hosts import DASK, answers, kill, start, tls
 from cluster.slurm import wait
 from cluster.work import at_once, counted, exact_jobs, slow_jobs
 
-from sigdask.clusters import connect, describe
-from sigdask.clusters.settings import environment
+from sigdask.execution.clusters import connect, describe
+from sigdask.execution.clusters.settings import environment
 
 PORT = 8786
 SCHEDULER, CUT, SLOW, HUNG, GOOD = 1, 2, 3, 4, 5
@@ -35,7 +35,7 @@ def hosts(tmp_path, certificates, monkeypatch):
             PORT,
             *tls(certificates, "scheduler"),
             "--preload",
-            "sigdask.clusters.hung",
+            "sigdask.execution.clusters.hung_workers",
         ]
         started = {
             0: start(

@@ -15,8 +15,8 @@ from cluster.hosts import dask_cluster
 from cluster.slurm import wait
 from cluster.work import counted
 
-from sigdask.clusters import connect, describe
 from sigdask.errors import InputError
+from sigdask.execution.clusters import connect, describe
 
 SIGDASK = str(Path(sys.executable).parent / "sigdask")
 LOOPBACK = {"127.0.0.1", "::1"}
@@ -45,7 +45,7 @@ def test_a_client_without_a_certificate_is_told_what_it_needs(secured):
 
 
 def test_a_client_of_another_authority_is_refused(secured, tmp_path):
-    from sigdask.clusters.certificates import make
+    from sigdask.execution.certificates import make
 
     other = make(tmp_path / "other")
     with (
@@ -56,7 +56,7 @@ def test_a_client_of_another_authority_is_refused(secured, tmp_path):
 
 
 def test_a_client_that_trusts_our_authority_but_has_anothers_certificate_is_refused(secured, certificates, tmp_path):
-    from sigdask.clusters.certificates import make
+    from sigdask.execution.certificates import make
 
     other = make(tmp_path / "other")
     mixed = {"ca": str(certificates.ca), "cert": str(other.certs["client"]), "key": str(other.keys["client"])}
@@ -260,7 +260,7 @@ def test_prometheus_counts_trials_beside_dasks_own_metrics(exact):
 
 def test_certificates_by_the_command_line_are_those_dask_takes(tmp_path, exact):
     pytest.importorskip("cryptography")
-    from sigdask.clusters.certificates import Files
+    from sigdask.execution.certificates import Files
 
     jobs, want = exact
     subprocess.run([SIGDASK, "certificates", tmp_path / "certs", "--days", "1"], check=True, capture_output=True)

@@ -7,8 +7,8 @@ import pytest
 from cluster.slurm import wait
 from cluster.work import at_once, counted, slow_jobs, slowly_until
 
-from sigdask.clusters import connect, describe
 from sigdask.errors import UnfinishedError
+from sigdask.execution.clusters import connect, describe
 
 LOOPBACK = {"scheduler_options": {"host": "127.0.0.1"}, "worker_extra_args": ["--host", "127.0.0.1"]}
 

@@ -17,8 +17,8 @@ from cluster.hosts import DASK, answers, kill, start, tls
 from cluster.slurm import free_port, wait
 from cluster.work import at_once, counted, exact_jobs, slow_jobs
 
-from sigdask.clusters import connect, describe
-from sigdask.clusters.settings import environment
+from sigdask.execution.clusters import connect, describe
+from sigdask.execution.clusters.settings import environment
 
 MINUTES = float(os.environ.get("SIGDASK_SOAK_MINUTES", "3"))
 N_WORKERS = 3
@@ -63,7 +63,7 @@ def test_minutes_of_kills_lose_nothing_and_leak_nothing(tmp_path, certificates, 
     port = free_port()
     address = f"tls://127.0.0.1:{port}"
     local = ["--host", "127.0.0.1", "--protocol", "tls", "--dashboard-address", "127.0.0.1:0"]
-    scheduler = start(DASK, "scheduler", *local, "--port", port, "--preload", "sigdask.clusters.hung",
+    scheduler = start(DASK, "scheduler", *local, "--port", port, "--preload", "sigdask.execution.clusters.hung_workers",
                       *tls(certificates, "scheduler"), log=tmp_path / "scheduler.log")  # fmt: skip
     wait(lambda: answers(port), "scheduler", 30)
 

@@ -8,8 +8,8 @@ import pytest
 from cluster.hosts import sshd
 from cluster.work import counted
 
-from sigdask.clusters import connect, describe
 from sigdask.errors import InputError
+from sigdask.execution.clusters import connect, describe
 
 pytest.importorskip("asyncssh")
 pytest.importorskip("cryptography")
@@ -52,7 +52,7 @@ def test_settings_of_recovery_reach_the_scheduler_and_workers(login):
 
 
 def test_certificates_are_copied_to_hosts_that_lack_them_for_their_owner_only(login, certificates, tmp_path):
-    from sigdask.clusters.ssh import _remove, prepare
+    from sigdask.execution.clusters.ssh import _remove, prepare
 
     there = tmp_path / "an other's home"
     contents = {there / "certs" / path.name: path.read_text() for path in certificates}

@@ -15,10 +15,10 @@ from cluster.slurm import wait
 from conftest import ROOT
 
 from sigdask.cli import commands
-from sigdask.clusters import submission
-from sigdask.clusters.submission import prepare
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.overnight import parse_deadline
+from sigdask.execution.clusters.queues import submission
+from sigdask.execution.clusters.queues.submission import prepare
+from sigdask.nightly.run import parse_deadline
 
 TOML = """
 class = "slurm"
@@ -49,7 +49,7 @@ COUNTS = """
 import sys
 from pathlib import Path
 from cluster.work import counted, exact_jobs
-from sigdask.clusters import connect
+from sigdask.execution.clusters import connect
 if __name__ == "__main__":
     with connect(sys.argv[3]) as cluster:
         n = len(cluster.client.nthreads())

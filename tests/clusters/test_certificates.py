@@ -9,9 +9,9 @@ import pytest
 
 x509 = pytest.importorskip("cryptography.x509")
 
-from sigdask.clusters.certificates import ROLES, Files, checked, make, provided  # noqa: E402
-from sigdask.clusters.description import Description, Transport  # noqa: E402
 from sigdask.errors import InputError  # noqa: E402
+from sigdask.execution.certificates import ROLES, Files, checked, make, provided  # noqa: E402
+from sigdask.execution.clusters.description import Description, Transport  # noqa: E402
 
 
 @pytest.fixture

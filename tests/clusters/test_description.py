@@ -2,9 +2,9 @@
 
 import pytest
 
-from sigdask.clusters import connect, describe, read
-from sigdask.clusters.description import KINDS
 from sigdask.errors import InputError
+from sigdask.execution.clusters import connect, describe, read
+from sigdask.execution.clusters.description import KINDS
 
 GOOD = {"class": "slurm", "workers": 2, "options": {"cores": 1, "memory": "1GB"}}
 

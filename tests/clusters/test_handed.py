@@ -13,14 +13,14 @@ import pytest
 from counters import lengths, metric_of
 
 import sigdask
-from sigdask import clusters
 from sigdask.api import compare_all
-from sigdask.clusters import handed
 from sigdask.counts import Counts
-from sigdask.engine.extracting import Spread
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.execution import clusters
+from sigdask.execution.clusters.existing import client as handed
+from sigdask.execution.extract import Spread
 from sigdask.metrics.extraction import Part
-from sigdask.overnight.estimate import estimate
+from sigdask.nightly.run.estimate import estimate
 
 LocalCluster = pytest.importorskip("distributed").LocalCluster
 LOOPBACK = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
@@ -101,7 +101,7 @@ def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running
 
 
 def test_who_named_a_scheduler_that_does_not_answer_is_said(counts, monkeypatch):
-    monkeypatch.setattr("sigdask.clusters.address.CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr("sigdask.execution.clusters.existing.address.CONNECT_SECONDS", 0.1)
     named = r"tcp://127\.0\.0\.1:9 .*; dask's settings name it \(scheduler-address\)"
     with dask.config.set({"scheduler-address": "127.0.0.1:9"}), pytest.raises(InputError, match=named):
         extremes(counts)
@@ -112,7 +112,7 @@ def test_the_settings_are_read_where_dask_was_not_imported_yet(how, tmp_path):
     (tmp_path / "own.yaml").write_text("scheduler-address: tcp://127.0.0.1:1\n")
     given = {"variable": {"DASK_SCHEDULER_ADDRESS": "tcp://127.0.0.1:1"}, "file": {"DASK_CONFIG": str(tmp_path)}}
     environment = {**os.environ, "HOME": str(tmp_path), **given.get(how, {})}
-    code = "import sys; from sigdask.clusters import at_hand; print(at_hand('auto'), 'dask' in sys.modules)"
+    code = "import sys; from sigdask.execution.clusters import at_hand; print(at_hand('auto'), 'dask' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == (["auto", "False"] if how == "neither" else ["tcp://127.0.0.1:1", "True"])
 
@@ -131,7 +131,7 @@ def test_within_a_task_no_client_is_current(client):
 
 def test_settings_that_a_scheduler_lacks_are_named_once(client, counts, caplog):
     handed.TOLD.clear()
-    with caplog.at_level(logging.WARNING, "sigdask.clusters"):
+    with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
         extremes(counts, cluster=client)
         extremes(counts, cluster=client)
     [said] = [record.getMessage() for record in caplog.records if "lacks settings" in record.getMessage()]

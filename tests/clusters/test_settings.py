@@ -6,9 +6,9 @@ import dask
 import pytest
 from conftest import ROOT
 
-from sigdask.clusters.settings import SETTINGS, environment, settings
-from sigdask.clusters.versions import check, here, require
 from sigdask.errors import InputError
+from sigdask.execution.clusters.settings import SETTINGS, environment, settings
+from sigdask.execution.clusters.versions import check, here, require
 
 
 def test_every_setting_is_one_that_dask_has():

@@ -12,16 +12,18 @@ from nights import tallies_in, write_plan
 from panel_of import rng_of
 
 from sigdask import Counts, compare_all, compare_sets, run_plan
-from sigdask.comparison.adjustment import adjustment, n_judging, resampled_family
-from sigdask.comparison.exchange import Asking, Exchange
-from sigdask.comparison.found.columns import csv_parts
-from sigdask.comparison.request import Wanted
-from sigdask.comparison.table import Table
-from sigdask.plan import load_plan
-from sigdask.randomization.bootstrap_t import critical_value
-from sigdask.randomization.skewed import skewed
+from sigdask.analysis.comparison.adjust import adjustment, n_judging, resampled_family
+from sigdask.analysis.comparison.jobs import Asking, Exchange
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.store.columns import columns_of, table_of
+from sigdask.randomization.families.bootstrap_t import critical_value
+from sigdask.randomization.families.skewed import skewed
 from sigdask.report.terminal import render
-from sigdask.store.columns import columns_of, table_of
+from sigdask.results.export import csv_parts
+from sigdask.results.rows import table_from_results
+from sigdask.results.table import Table
+from sigdask.results.views import result_views
 
 ASKED = {"metrics": ["mean"], "trials": 2000, "second_run": False}
 
@@ -201,12 +203,12 @@ def test_what_stands_beside_p_is_written_everywhere(tmp_path):
     )
     assert "Simultaneous 95 % confidence intervals" in text
     assert "confidence intervals of differences of each comparison alone" in text
-    again = Table.of(list(results), results.alpha)
-    assert [replace(r, notes=()) for r in again.results()] == [replace(r, notes=()) for r in results]
+    again = table_from_results(list(results), results.alpha)
+    assert [replace(r, notes=()) for r in result_views(again)] == [replace(r, notes=()) for r in results]
     kept = table_of(columns_of(results.table), results.alpha)
-    assert [r.p_adjusted_by for r in kept.results()] == [r.p_adjusted_by for r in results]
+    assert [r.p_adjusted_by for r in result_views(kept)] == [r.p_adjusted_by for r in results]
     joined = Table.joined([results.table, compare_all(plain(), adjust="none", **ASKED).table])
-    views = [*joined.results()]
+    views = [*result_views(joined)]
     assert [r.interval_simultaneous for r in views[:6]] == [r.interval_simultaneous for r in results]
     assert all(r.interval_simultaneous is None and r.p_adjusted_by is None for r in views[6:])
 

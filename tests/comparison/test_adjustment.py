@@ -8,13 +8,13 @@ import pytest
 from panel_of import rng_of
 
 import sigdask
+from sigdask.analysis.comparison.across_sets import across_sets
+from sigdask.analysis.comparison.adjust import adjustment
+from sigdask.analysis.comparison.caveats import obstacles
+from sigdask.analysis.comparison.jobs import Asking, Exchange
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.study import prepare
 from sigdask.api import compare_all, compare_sets
-from sigdask.comparison.across_sets import across_sets
-from sigdask.comparison.adjustment import adjustment
-from sigdask.comparison.exchange import Asking, Exchange
-from sigdask.comparison.obstacles import obstacles
-from sigdask.comparison.request import Wanted
-from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report.terminal import render

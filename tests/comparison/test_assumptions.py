@@ -10,12 +10,13 @@ from command import called
 from panel_of import rng_of
 
 from sigdask import compare, compare_all
-from sigdask.comparison.found.assumptions import Assumption, unseen_rate
-from sigdask.comparison.presented import verdict
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
-from sigdask.store.columns import columns_of, joined, table_of
+from sigdask.nightly.store.columns import columns_of, joined, table_of
+from sigdask.report.presentable import Results
+from sigdask.report.summary import verdict
+from sigdask.results.columns.assumptions import Assumption, unseen_rate
+from sigdask.results.rows import table_from_results
+from sigdask.results.views import result_views
 
 LOSSES = np.r_[np.full(2, -1.9), np.full(18, 0.1)]
 GAINS = np.r_[[5.0, 4, 4, 4.5, 4], np.linspace(-0.6, 0.7, 25).round(2)]
@@ -116,14 +117,14 @@ def test_json_csv_and_frames_have_the_assumptions(tmp_path):
 
 def test_rows_come_back_from_columns_and_from_the_store_with_their_assumptions():
     results = [*results_of(GAINS), *results_of(np.full(20, 0.1)), *results_of(np.zeros(9))]
-    table = Table.of(results, 0.05)
-    assert [*table.results()] == results
+    table = table_from_results(results, 0.05)
+    assert [*result_views(table)] == results
     kept = table_of(columns_of(table), 0.05)
-    assert [kinds(r) for r in kept.results()] == [kinds(r) for r in results]
+    assert [kinds(r) for r in result_views(kept)] == [kinds(r) for r in results]
     earlier = columns_of(replace(table, assumptions=None))  # a block of an earlier version has none
-    assert all(r.assumptions == () for r in table_of(earlier, 0.05).results())
+    assert all(r.assumptions == () for r in result_views(table_of(earlier, 0.05)))
     both = table_of(joined([earlier, columns_of(table)]), 0.05)
-    assert [kinds(r) for r in both.results()] == [[]] * 3 + [kinds(r) for r in results]
+    assert [kinds(r) for r in result_views(both)] == [[]] * 3 + [kinds(r) for r in results]
 
 
 def test_results_of_earlier_versions_have_the_headline_that_they_had():

@@ -10,14 +10,15 @@ from panel_of import rng_of
 from scipy import stats
 
 from sigdask.api import compare, compare_all, compare_sets
-from sigdask.comparison.found.result import ClassicalTest
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
+from sigdask.results.record import ClassicalTest
+from sigdask.results.table import Table
+from sigdask.results.views import result_views
 from sigdask.statistics.classical import names
 from sigdask.statistics.classical.student import matched_t
 from sigdask.statistics.classical.wilcoxon import wilcoxon
@@ -230,7 +231,7 @@ def test_tables_below_each_other_have_all_tests_in_their_order():
     few, all_ = (compare_all(counts, metrics=["mean"], tests=tests).table for tests in ("chi2,t", "all"))
     joined = Table.joined([few, all_])
     assert [own.name for own in joined.tests] == [*names.NAMES]
-    assert [[t.name for t in r.tests] for r in joined.results()] == [["t", "chi2"], [*names.NAMES]]
+    assert [[t.name for t in r.tests] for r in result_views(joined)] == [["t", "chi2"], [*names.NAMES]]
 
 
 def test_tests_are_in_json_tables_and_data_frames(tmp_path):

@@ -11,20 +11,21 @@ from command import called
 from panel_of import rng_of
 
 import sigdask
+from sigdask.analysis.comparison.exact import list_problems
+from sigdask.analysis.comparison.jobs import Exchange
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.reproduce.reference import read
+from sigdask.analysis.reproduce.rerun import repeat
 from sigdask.api import compare, compare_all
-from sigdask.comparison.exact import listing
-from sigdask.comparison.exchange import Exchange
-from sigdask.comparison.presented import verdict
-from sigdask.comparison.repeated.again import repeat
-from sigdask.comparison.repeated.recorded import read
-from sigdask.comparison.request import Wanted
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.report.summary import verdict
 from sigdask.report.terminal import render
+from sigdask.results.rows import table_from_results
+from sigdask.results.views import result_views
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import bound, interval
 
@@ -96,7 +97,7 @@ def test_yeh_has_its_exact_values_beside_its_trials(yeh):
 
 
 def test_both_adds_exact_values_without_the_limit_and_exact_alone_draws_no_trial(monkeypatch):
-    monkeypatch.setattr(listing, "MOST_OPERATIONS", -1)
+    monkeypatch.setattr(list_problems, "MOST_OPERATIONS", -1)
     d = tenths()
     a, b = np.array(d) / 10, np.zeros(len(d))
     auto, both, alone = (compare(a, b, trials=500, method=m) for m in ("auto", "both", "exact"))
@@ -122,9 +123,9 @@ def test_auto_adds_them_to_all_pairs_of_a_metric_or_to_none(monkeypatch):
 
     monkeypatch.setattr(exact, "plan", plan)
     assert all(r.exact for r in compare_all(scores, trials=100))
-    needed = sum(sizes) + 6 * listing.OPERATIONS_A_PAIR
+    needed = sum(sizes) + 6 * list_problems.OPERATIONS_A_PAIR
     for limit, has in ((needed, True), (needed - 1, False)):
-        monkeypatch.setattr(listing, "MOST_OPERATIONS", limit)
+        monkeypatch.setattr(list_problems, "MOST_OPERATIONS", limit)
         assert {r.exact is not None for r in compare_all(scores, trials=100)} == {has}
 
 
@@ -183,7 +184,7 @@ def test_beside_a_rule_that_stops_p_and_the_verdict_are_the_exact_ones(rule):
     assert (r.method, r.stopped.is_early) == ("exact", True)
     assert r.p_value == pytest.approx(p, rel=1e-12)
     assert r.decision(0.05) == (p <= 0.05)
-    assert Table.of([r], 0.05).decision.tolist() == [int(p <= 0.05)]
+    assert table_from_results([r], 0.05).decision.tolist() == [int(p <= 0.05)]
 
 
 def test_rows_read_one_by_one_are_the_columns_again():
@@ -191,8 +192,8 @@ def test_rows_read_one_by_one_are_the_columns_again():
     scores = {name: np.rint(rng.normal(0, 9, 40)) / 10 for name in "abc"}
     for method in ("auto", "both", "exact"):
         results = compare_all(scores, trials=300, method=method)
-        again = Table.of(list(results), results.alpha)
-        assert [r == s for r, s in zip(results, again.results(), strict=True)] == [True] * 3
+        again = table_from_results(list(results), results.alpha)
+        assert [r == s for r, s in zip(results, result_views(again), strict=True)] == [True] * 3
         assert again.enumerated.tolist() == results.table.enumerated.tolist()
 
 

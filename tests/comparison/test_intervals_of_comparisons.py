@@ -9,10 +9,10 @@ from scipy import stats
 
 import sigdask
 from sigdask import Counts, compare, compare_all
-from sigdask.comparison.exchange import Exchange
-from sigdask.comparison.intervals.alone import interval_of, intervals_of
-from sigdask.comparison.intervals.sought import Sought
-from sigdask.comparison.request import Sureness, Wanted
+from sigdask.analysis.comparison.intervals.plan import Sought
+from sigdask.analysis.comparison.intervals.single_systems import interval_of, intervals_of
+from sigdask.analysis.comparison.jobs import Exchange
+from sigdask.analysis.comparison.spec import Sureness, Wanted
 from sigdask.errors import InputError
 from sigdask.randomization.tallies import Tally
 from sigdask.statistics.matched_proportions import score_interval

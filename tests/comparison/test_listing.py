@@ -8,11 +8,11 @@ from panel_of import rng_of
 from scipy import stats
 
 import sigdask
-from sigdask.comparison import nesting
-from sigdask.comparison.analysis import Analysis
-from sigdask.comparison.exchange import Asking, Exchange
-from sigdask.comparison.request import Wanted, pairs_of
-from sigdask.comparison.study import prepare
+from sigdask.analysis.comparison import nesting
+from sigdask.analysis.comparison.jobs import Asking, Exchange
+from sigdask.analysis.comparison.spec import Wanted, pairs_of
+from sigdask.analysis.comparison.study import prepare
+from sigdask.analysis.comparison.test_set import Analysis
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, of_pairs, rows_of
 from sigdask.errors import InputError

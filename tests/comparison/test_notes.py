@@ -8,8 +8,8 @@ import pytest
 from panel_of import rng_of
 
 from sigdask.api import compare, compare_all
-from sigdask.comparison.notes import Kind, Note, distinct
 from sigdask.counts import Counts
+from sigdask.results.messages.notes import Kind, Note, distinct
 from sigdask.statistics.bounds import trials_to_decide
 from sigdask.statistics.dependence import naive_size
 

@@ -13,15 +13,15 @@ from command import called
 from nights import write_plan
 
 from sigdask.api import compare_all
-from sigdask.comparison.found import columns
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 from sigdask.report import page as of_page
 from sigdask.report.page import page
+from sigdask.report.presentable import Results
 from sigdask.report.terminal import render
+from sigdask.results import export
+from sigdask.results.rows import table_from_results
 
 
 def found_of(names="abcd", **options):
@@ -39,7 +39,7 @@ def many(found, n):
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(columns, "AT_ONCE", 4)  # so that files are of several parts
+    monkeypatch.setattr(export, "AT_ONCE", 4)  # so that files are of several parts
 
 
 def test_a_csv_file_is_the_frame(tmp_path):
@@ -73,7 +73,7 @@ def test_a_parquet_file_is_the_frame(tmp_path):
 def test_files_of_no_comparison_have_columns(tmp_path):
     import pyarrow.parquet
 
-    none = Results(Table.of((), 0.05), 0, 0.05)
+    none = Results(table_from_results((), 0.05), 0, 0.05)
     none.to_csv(tmp_path / "t.csv")
     none.to_parquet(tmp_path / "t.parquet")
     names = (tmp_path / "t.csv").read_text().strip().split(",")
@@ -149,7 +149,7 @@ def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
 def test_many_rankings_leave_room_on_a_page(monkeypatch):
     found = found_of("abcdefgh", adjust="none")
     rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in found]
-    table = Results(Table.of(rows, 0.05), 0, 0.05)
+    table = Results(table_from_results(rows, 0.05), 0, 0.05)
     assert page({"": table}, title="t").count("Discriminative power <") == 50
     monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 100)
     short = page({"": table}, title="t")

@@ -9,8 +9,8 @@ from command import called
 from conftest import ROOT
 
 import sigdask
-from sigdask.comparison.power.find import How, checked
-from sigdask.comparison.power.search import Sought
+from sigdask.analysis.power.find import How, checked
+from sigdask.analysis.power.search import Sought
 from sigdask.statistics.power.sign_power import sign_power
 
 RNG = np.random.default_rng(11)
@@ -83,8 +83,8 @@ def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted()
     counts = sigdask.Counts.from_labels(gold.tolist(), {k: v.tolist() for k, v in systems.items()})
     [found] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
     assert found.method == "simulated"
-    from sigdask.comparison.power.find import _placed
-    from sigdask.comparison.request import Wanted
+    from sigdask.analysis.comparison.spec import Wanted
+    from sigdask.analysis.power.find import _placed
 
     [(pairs, row, _)] = _placed(counts, Wanted(["f1[1]"]))
     observed = pairs[row]
@@ -120,7 +120,7 @@ def test_answers_that_rest_on_few_units_are_marked_and_not_summed_up():
     found = sigdask.power(systems, difference=0.05, samples=300)
     few = {(one.a, one.b): one.detects_by_few for one in found}
     assert few == {("old", "new"): False, ("old", "ahead"): True, ("new", "ahead"): True}
-    from sigdask.report.power import render
+    from sigdask.report.terminal.power import render
 
     text = render(found)
     assert "* rests on few units" in text

@@ -13,8 +13,8 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 from sigdask.report.page import page
 from sigdask.report.terminal import render
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, settled_after

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 import sigdask
 from sigdask.api import compare_all
-from sigdask.comparison.found.result import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
-from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.formats import read
+from sigdask.report.presentable import Results
+from sigdask.results.messages.notes import Note
+from sigdask.results.record import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
+from sigdask.results.rows import table_from_results
+from sigdask.results.table import Table
+from sigdask.results.views import result_view, result_views
 from sigdask.statistics.bounds import bound, interval
 from sigdask.statistics.crosscheck import Check, against_known, second_run
 from sigdask.statistics.dependence import Dependence
@@ -101,20 +103,20 @@ def results(draw):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), max_size=5), st.data())
 def test_rows_come_back_from_columns_as_they_were(rows, data):
-    table = Table.of(rows, ALPHA)
-    assert [*table.results()] == rows == [table.result(k) for k in range(len(rows))]
+    table = table_from_results(rows, ALPHA)
+    assert [*result_views(table)] == rows == [result_view(table, k) for k in range(len(rows))]
     order = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=6)) if rows else []
-    assert [*table.take(np.array(order, np.int64)).results()] == [rows[k] for k in order]
+    assert [*result_views(table.take(np.array(order, np.int64)))] == [rows[k] for k in order]
     cut = data.draw(st.integers(0, len(rows)))
-    parts = [Table.of(rows[:cut], ALPHA), table.take(slice(cut, None))]
-    assert [*Table.joined(parts).results()] == rows
-    assert [*table.take(slice(None, None, -1)).results()] == rows[::-1]
+    parts = [table_from_results(rows[:cut], ALPHA), table.take(slice(cut, None))]
+    assert [*result_views(Table.joined(parts))] == rows
+    assert [*result_views(table.take(slice(None, None, -1)))] == rows[::-1]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), max_size=5))
 def test_the_lines_of_json_are_the_rows_as_dicts(rows):
-    found = Results(Table.of(rows, ALPHA), 0, ALPHA)
+    found = Results(table_from_results(rows, ALPHA), 0, ALPHA)
     read_back = json.loads(found.to_json())
     assert read_back == found.to_dict()
     assert [*read_back] == [*found.to_dict()]
@@ -124,7 +126,7 @@ def test_the_lines_of_json_are_the_rows_as_dicts(rows):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), min_size=1, max_size=5))
 def test_columns_of_verdicts_are_those_of_rows(rows):
-    table = Table.of(rows, ALPHA)
+    table = table_from_results(rows, ALPHA)
     codes = {None: -1, False: 0, True: 1}
     assert table.decision.tolist() == [codes[r.decision(ALPHA)] for r in rows]
     assert table.is_settled.tolist() == [r.is_settled for r in rows]
@@ -156,8 +158,8 @@ REAL = {
 def test_what_is_found_of_real_comparisons_makes_the_round_trip(name):
     found = REAL[name]()
     rows = [*found]
-    again = Table.of(rows, found.alpha)
-    assert repr([*again.results()]) == repr(rows)  # NaN is like itself there
+    again = table_from_results(rows, found.alpha)
+    assert repr([*result_views(again)]) == repr(rows)  # NaN is like itself there
     assert again.notes == {}  # all words follow from numbers
     assert all(not checked.kept for checked in again.checks.values())
     assert json.loads(found.to_json()) == found.to_dict()
@@ -193,7 +195,7 @@ def test_what_is_missing_in_a_frame_is_missing_in_every_library():
     stopped = Stopped("confidence-sequence", 9, is_early=True, is_significant=True, epsilon=0.1)
     rows = [*REAL["one run, not adjusted"]()[:2]]
     rows[1] = replace(rows[1], stopped=stopped, p_value=math.nan, subset={"column": "half", "value": "x"})
-    found = Results(Table.of(rows, ALPHA), 0, ALPHA)
+    found = Results(table_from_results(rows, ALPHA), 0, ALPHA)
     assert found.to_frame()["p_adjusted"].isna().all()
     assert found.to_frame("pyarrow")["p_adjusted"].to_pylist() == [None, None]
     for library, listed in (

@@ -9,14 +9,17 @@ import pytest
 from scipy.stats import binom
 
 from sigdask.api import compare_all
-from sigdask.comparison.found.result import Result, Stopped
-from sigdask.comparison.presented import verdict
-from sigdask.comparison.presented.answering.amounts import amount, in_points
-from sigdask.comparison.presented.answering.closeness import FEW, close, units_to_turn
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import DISAGREES, Coded, Table
 from sigdask.counts import Counts
+from sigdask.report.presentable import Results
+from sigdask.report.summary import verdict
+from sigdask.report.summary.amounts import amount, in_points
+from sigdask.report.summary.borderline import FEW, close, units_to_turn
 from sigdask.report.terminal import render
+from sigdask.results.columns.coded import Coded
+from sigdask.results.record import Result, Stopped
+from sigdask.results.rows import table_from_results
+from sigdask.results.table import DISAGREES
+from sigdask.results.views import result_views
 
 
 def result_of(**changes):
@@ -31,7 +34,7 @@ def result_of(**changes):
 
 
 def verdict_of(*results, **around):
-    return verdict.of(Results(Table.of(results, 0.05), 0, 0.05, **around))
+    return verdict.of(Results(table_from_results(results, 0.05), 0, 0.05, **around))
 
 
 def headline(*results):
@@ -208,7 +211,7 @@ def test_comparisons_that_give_no_order_are_counted():
     assert found.best == ()
     one_sided = verdict.of(compare_all(counts(), trials=99, alternative="greater", interval="none"))
     assert one_sided.headline == "None of 15 comparisons on mean is significant."
-    nothing = Results(Table.of([result_of()], 0.05).take(slice(0)), 0, 0.05)
+    nothing = Results(table_from_results([result_of()], 0.05).take(slice(0)), 0, 0.05)
     assert verdict.of(nothing).headline == "Nothing was compared."
 
 
@@ -226,9 +229,9 @@ def test_a_check_that_disagrees_stands_before_the_answer(yeh):
 
 
 def test_what_was_not_checked_is_said():
-    table = Table.of([result_of(**SAMPLED)], 0.05)
+    table = table_from_results([result_of(**SAMPLED)], 0.05)
     assert (
-        verdict_of(*table.results()).checks
+        verdict_of(*result_views(table)).checks
         == "nothing was checked: no second run was asked for, and no exact p is known"
     )
     assert "every p is exact" in verdict_of(result_of()).checks
@@ -243,7 +246,7 @@ def test_differences_are_told_in_points_of_shares_and_in_units_of_other_metrics(
     assert amount(0.0, (0.0, 0.0), points=False) == "0.0 [0.0, 0.0]"
     names = ("macro-f1[x]:zero_division=0", "BLEU", "accuracy", "nDCG@10", "WER")
     rows = [result_of(metric=name, score_a=80.0 if name == "accuracy" else 0.5) for name in names]
-    assert in_points(Table.of(rows, 0.05)) == {names[0], "WER"}
+    assert in_points(table_from_results(rows, 0.05)) == {names[0], "WER"}
 
 
 def sign_test_p(wins, n):
@@ -261,7 +264,7 @@ def turns(wins, n, units):
 def test_close_calls_are_those_that_two_units_could_turn_as_the_exact_sign_test_has_it():
     wins, n = np.array([(wins, n) for n in range(6, 200, 3) for wins in range((n + 1) // 2, n + 1)]).T
     p = sign_test_p(wins, n)
-    table = Table.of([result_of()], 0.05).take(np.zeros(len(n), np.int64))
+    table = table_from_results([result_of()], 0.05).take(np.zeros(len(n), np.int64))
     units = units_to_turn(replace(table, n_discordant=n, p_value=p, p_low=p, p_high=p))
     known, said = turns(wins, n, FEW), units <= FEW
     assert known.sum() > 100
@@ -281,7 +284,7 @@ def test_close_calls_by_seed_are_those_whose_interval_holds_alpha_of_the_p_that_
         result_of(**{**OPEN, **far, "p_adjusted": 1.0}, p_adjusted_interval=(0.9, 1.0)),
         result_of(n_discordant=0, difference=0.0, **{**OPEN, "p_value": 1.0, "p_interval": (0.04, 1.0)}),
     ]
-    assert sorted(close(Table.of(rows, 0.05)).tolist()) == [0, 2, 3]
+    assert sorted(close(table_from_results(rows, 0.05)).tolist()) == [0, 2, 3]
 
 
 def test_the_closest_call_comes_first_and_few_units_that_can_show_nothing_are_none():
@@ -289,7 +292,7 @@ def test_the_closest_call_comes_first_and_few_units_that_can_show_nothing_are_no
         result_of(p_value=p, p_interval=(p, p), n_discordant=n)
         for p, n in [(0.04, 86), (0.049, 86), (0.03, 400), (1.0, 1)]
     ]
-    assert close(Table.of(rows, 0.05)).tolist() == [1, 0]
+    assert close(table_from_results(rows, 0.05)).tolist() == [1, 0]
 
 
 def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
@@ -298,7 +301,7 @@ def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
     strength = rng.normal(size=n)
     a, b = np.triu_indices(n, 1)
     p = rng.uniform(size=len(a)) ** 4
-    table = Table.of([result_of(metric="mean")], 0.05).take(np.zeros(len(a), np.int64))
+    table = table_from_results([result_of(metric="mean")], 0.05).take(np.zeros(len(a), np.int64))
     names = tuple(f"s{k}" for k in range(n))
     table = replace(
         table, a=Coded(a.astype(np.int32), names), b=Coded(b.astype(np.int32), names), score_a=strength[a],

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from sigdask.clusters import read
-from sigdask.clusters.description import describe, inside
-from sigdask.clusters.settings import environment
+from sigdask.execution.clusters import read
+from sigdask.execution.clusters.description import describe, inside
+from sigdask.execution.clusters.settings import environment
 
 yaml = pytest.importorskip("yaml")
 DEPLOY = ROOT / "deploy"
@@ -240,7 +240,7 @@ def test_what_class_kubernetes_applies_is_valid_and_counts_when_it_runs(kubectl,
     pytest.importorskip("cryptography")
     from cluster.work import counted, exact_jobs
 
-    from sigdask.clusters import connect
+    from sigdask.execution.clusters import connect
 
     jobs = exact_jobs()
     with connect(describe(KUBERNETES_TABLE, where="c.toml")) as cluster:
@@ -257,8 +257,8 @@ def test_what_class_kubernetes_applies_is_valid_and_counts_when_it_runs(kubectl,
 
 def test_pods_that_do_not_start_end_in_an_error_that_says_why_and_are_deleted(kubectl):
     pytest.importorskip("cryptography")
-    from sigdask.clusters import connect
     from sigdask.errors import UnfinishedError
+    from sigdask.execution.clusters import connect
 
     (kubectl / "broken").touch()
     with (

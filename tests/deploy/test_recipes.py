@@ -18,11 +18,11 @@ from conftest import ROOT
 from panel_of import rng_of
 
 from sigdask.errors import InputError
-from sigdask.gate import Finding, GateVerdict, NonInferior, NotWorse, RuleVerdict
-from sigdask.gate.bodies import write
-from sigdask.overnight.notify import tell
-from sigdask.plan import Tell, load_plan
-from sigdask.report.gate import junit
+from sigdask.nightly.gate import Finding, GateVerdict, NonInferior, NotWorse, RuleVerdict
+from sigdask.nightly.gate.web_hook import write
+from sigdask.nightly.plan import Tell, load_plan
+from sigdask.nightly.report.gate import junit
+from sigdask.nightly.run.notify import tell
 
 yaml = pytest.importorskip("yaml")
 GITHUB, CHAT = ROOT / "deploy" / "github", ROOT / "deploy" / "chat"

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from panel_of import panel_of, rng_of
 
-from sigdask.clusters import Cluster, connect
-from sigdask.engine import count_jobs, packing
-from sigdask.engine.packing import InBlocks, Parcel, Whole
-from sigdask.engine.tasks import partition
+from sigdask.execution import count_jobs, packing
+from sigdask.execution.clusters import Cluster, connect
+from sigdask.execution.packing import InBlocks, Parcel, Whole
+from sigdask.execution.tasks import partition
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import blocks
+from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.max_t import Family
 from sigdask.randomization.panels.families import Member
 
 F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))

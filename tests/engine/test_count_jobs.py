@@ -14,10 +14,10 @@ import pytest
 from panel_of import panel_of, rng_of
 
 from sigdask.api import compare_all
-from sigdask.clusters import Cluster, choose, connect
-from sigdask.engine import count_jobs
-from sigdask.engine.tasks import partition
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.execution import count_jobs
+from sigdask.execution.clusters import Cluster, choose, connect
+from sigdask.execution.tasks import partition
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.randomization.jobs import Job, total_trials
@@ -165,7 +165,7 @@ def test_a_running_scheduler_is_reached_by_address_and_by_file(running, jobs, ex
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
-    monkeypatch.setattr("sigdask.clusters.address.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("sigdask.execution.clusters.existing.address.CONNECT_SECONDS", 1)
     with (
         pytest.raises(InputError, match="no dask scheduler answers at tcp://127.0.0.1:1"),
         connect("tcp://127.0.0.1:1"),

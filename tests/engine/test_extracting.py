@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from counters import lengths, metric_of, texts_of
 
-from sigdask.clusters import Cluster, connect, describe
-from sigdask.engine import extracting
-from sigdask.engine.extracting import Spread, count_packed
 from sigdask.errors import ClusterLostError
+from sigdask.execution import extract
+from sigdask.execution.clusters import Cluster, connect, describe
+from sigdask.execution.extract import Spread, count_packed
 from sigdask.metrics import find
 from sigdask.metrics.extraction import Here, Part, Source, extracted, parts
 from sigdask.metrics.extraction.processes import Processes
@@ -28,7 +28,7 @@ def want(counts):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(extracting, "SHORT", 0.0)
+    monkeypatch.setattr(extract, "SHORT", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-3)
 
 
@@ -74,8 +74,8 @@ class Given:
 
 @pytest.mark.parametrize(("n", "error"), [(6, None), (2, ClusterLostError("the scheduler went away")), (0, None)])
 def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, error):
-    monkeypatch.setattr(extracting, "_on_client", Given(n, error))
-    with caplog.at_level(logging.WARNING, "sigdask.clusters"):
+    monkeypatch.setattr(extract, "_on_client", Given(n, error))
+    with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
         assert counted(Spread(Cluster("dask", 2, client=object()))(given(), 1e3)) == EXPECTED
     said = [record.getMessage() for record in caplog.records]
     left = [f"extraction: the cluster left {6 - n} of 6 parts, which are made here"] if n < 6 else []
@@ -105,7 +105,7 @@ def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
             used.append(self.n)
             return Here()(listed, seconds)
 
-    monkeypatch.setattr(extracting, "Processes", Watched)
+    monkeypatch.setattr(extract, "Processes", Watched)
     for cluster in ("auto", "threads", "local", "tls://far.away:8786"):
         assert counted(Spread(cluster, 2)(given(), 30.0)) == EXPECTED
     assert used == [2, 2, 2, 2]
@@ -116,7 +116,7 @@ def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
 
 def test_a_cluster_that_must_be_reached_is_reached_for_long_work(monkeypatch):
     reached = []
-    monkeypatch.setattr(extracting, "_on_client", Given(6))
-    monkeypatch.setattr(extracting.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
+    monkeypatch.setattr(extract, "_on_client", Given(6))
+    monkeypatch.setattr(extract.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
     assert counted(Spread("tls://far.away:8786", 2)(given(), 1e4)) == EXPECTED
     assert reached == ["tls://far.away:8786"]

@@ -5,9 +5,9 @@ from collections import deque
 import distributed
 import pytest
 
-from sigdask.clusters import Cluster
-from sigdask.engine import flight
-from sigdask.engine.flight import FETCHED, WINDOW, Flight
+from sigdask.execution import flight
+from sigdask.execution.clusters import Cluster
+from sigdask.execution.flight import FETCHED, WINDOW, Flight
 
 
 class Part:

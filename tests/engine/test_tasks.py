@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from sigdask.engine import tasks
-from sigdask.engine.tasks import SHORTEST, SUSTAINED, TASKS_A_SECOND, task_seconds
+from sigdask.execution import tasks
+from sigdask.execution.tasks import SHORTEST, SUSTAINED, TASKS_A_SECOND, task_seconds
 from sigdask.randomization.tallies import Manner
 
 THREADS = [1, 2, 16, 100, 1000, 4000]

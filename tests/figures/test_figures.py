@@ -9,11 +9,11 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from sigdask import figures
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.figures.canvas import labels
-from sigdask.figures.curves import Curve
-from sigdask.figures.matrix import SHADES, levels
+from sigdask.report import plots
+from sigdask.report.plots.canvas import labels
+from sigdask.report.plots.curves import Curve
+from sigdask.report.plots.matrix import SHADES, levels
 
 HOSTILE = [
     "cost $5 and $6",
@@ -29,7 +29,7 @@ HOSTILE = [
 
 def texts(figure):
     """All that a figure's SVG has as text."""
-    root = ET.fromstring(figures.rendered(figure, "svg"))
+    root = ET.fromstring(plots.rendered(figure, "svg"))
     return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -52,19 +52,19 @@ def of_names(names):
     values = np.linspace(1, 0, n)
     p = np.abs(square(0.01, n)) + np.where(np.eye(n), np.nan, 0)
     ones = np.full(n, 1, np.int8)
-    yield figures.forest([(name, names[0]) for name in names], values, values - 1, values + 1, ones)
-    yield figures.matrix(names, p, square(1, n).astype(np.int8), p < 0.05, 0.05)
-    yield figures.critical_difference(names, values, [[0, 1], [*range(1, n)]])
-    yield figures.achieved_significance({key: [0.5, 0.1, 0.01] for key in names}, 0.05)
-    yield figures.n_best_curves({name: Curve(np.arange(1, 4), *np.full((3, 3), 0.5)) for name in names})
-    yield figures.nights(["1", "2"], dict.fromkeys(names, np.array([0.5, 0.6])), {}, 0.05)
+    yield plots.forest([(name, names[0]) for name in names], values, values - 1, values + 1, ones)
+    yield plots.matrix(names, p, square(1, n).astype(np.int8), p < 0.05, 0.05)
+    yield plots.critical_difference(names, values, [[0, 1], [*range(1, n)]])
+    yield plots.achieved_significance({key: [0.5, 0.1, 0.01] for key in names}, 0.05)
+    yield plots.n_best_curves({name: Curve(np.arange(1, 4), *np.full((3, 3), 0.5)) for name in names})
+    yield plots.nights(["1", "2"], dict.fromkeys(names, np.array([0.5, 0.6])), {}, 0.05)
 
 
 def test_a_forest_has_its_differences_and_intervals():
     difference, low, high = np.array([[0.2, -0.1, 0.05], [0.1, -np.inf, np.nan], [0.3, 0.1, np.nan]])
     pairs = [("A", "B"), ("A", "C"), ("B", "C")]
     decision = np.array([1, 0, -1], np.int8)
-    figure = figures.forest(pairs, difference, low, high, decision, beside=["p = 0.01", "p = 0.3", "p = 0.05"])
+    figure = plots.forest(pairs, difference, low, high, decision, beside=["p = 0.01", "p = 0.3", "p = 0.05"])
     axes, beside = figure.axes
     marks = {(*point,): line.get_markerfacecolor() for line in axes.lines[1:] for point in line.get_xydata()}
     assert set(marks) == {(0.2, 0.0), (-0.1, 1.0), (0.05, 2.0)}
@@ -82,7 +82,7 @@ def test_a_matrix_shades_and_marks_its_squares():
     p = np.array([[np.nan, 0.0004, 0.2], [0.0004, np.nan, 0.03], [0.2, 0.03, np.nan]])
     better = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], np.int8)
     found = p <= 0.05
-    figure = figures.matrix(["A", "B", "C"], p, better, found, 0.05, title="BLEU")
+    figure = plots.matrix(["A", "B", "C"], p, better, found, 0.05, title="BLEU")
     [axes] = figure.axes
     assert axes.images[0].get_array().tolist() == [[0, 4, 1], [-4, 0, 2], [1, -2, 0]]
     marks = {(row, column) for each in axes.collections for column, row in each.get_offsets().round().tolist()}
@@ -108,7 +108,7 @@ def test_shades_are_told_apart_in_grey():
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_a_null_distribution_has_its_counts_and_the_observed_difference(alternative):
     edges, counts = np.linspace(-0.4, 0.4, 9), np.array([1, 5, 20, 40, 41, 19, 6, 2])
-    figure = figures.null_distribution(edges, counts, -0.25, alternative=alternative, beside="observed: p = 0.07")
+    figure = plots.null_distribution(edges, counts, -0.25, alternative=alternative, beside="observed: p = 0.07")
     [axes] = figure.axes
     [stairs] = [each for each in axes.patches if hasattr(each, "get_data")]
     assert stairs.get_data().values.tolist() == counts.tolist()
@@ -126,7 +126,7 @@ def test_a_critical_difference_diagram_joins_the_systems_of_each_group(n, higher
     scores = np.linspace(0.9, 0.1, n) if higher_is_better else np.linspace(0.1, 0.9, n)
     groups = [[0, 1, 3], [2, 3, 4], [1], [3, 4]]
     names = [f"s{k}" for k in range(n)]
-    figure = figures.critical_difference(names, scores, groups, higher_is_better=higher_is_better, score="F1")
+    figure = plots.critical_difference(names, scores, groups, higher_is_better=higher_is_better, score="F1")
     axes = figure.axes[-1]
     along = (lambda members: scores[members]) if n == 5 else np.array
     bars = {line.get_gid(): line.get_xydata()[:, int(n > 5)] for line in axes.lines if line.get_gid()}
@@ -141,14 +141,14 @@ def test_a_critical_difference_diagram_joins_the_systems_of_each_group(n, higher
 
 def test_bars_of_more_groups_than_can_be_read_are_left_out_and_said():
     groups = [[k, k + 1] for k in range(60)]
-    figure = figures.critical_difference([f"s{k}" for k in range(61)], np.linspace(1, 0, 61), groups)
+    figure = plots.critical_difference([f"s{k}" for k in range(61)], np.linspace(1, 0, 61), groups)
     assert sum(line.get_gid() is not None for line in figure.axes[-1].lines) == 48
     assert any("the first 48 of 60 groups" in text for text in texts(figure))
 
 
 def test_achieved_significance_falls_from_the_largest_p():
     # Sakai 2006, section 3: the share of pairs below alpha is the discriminative power
-    figure = figures.achieved_significance({"MAP": [0.01, 0.5, np.nan, 0.03, 0.2], "P@10": [0.9, 0.7]}, 0.05)
+    figure = plots.achieved_significance({"MAP": [0.01, 0.5, np.nan, 0.03, 0.2], "P@10": [0.9, 0.7]}, 0.05)
     [axes] = figure.axes
     curve, other, alpha = axes.lines
     assert curve.get_xydata().tolist() == [[1, 0.5], [2, 0.2], [3, 0.03], [4, 0.01]]
@@ -164,7 +164,7 @@ def test_curves_have_their_points_and_bands(n_measures):
         f"m{k}": Curve(n, np.array([0.9, 0.8, 0.7]) - k / 10, *np.array([[0.1] * 3, [1.0] * 3]))
         for k in range(n_measures)
     }
-    figure = figures.n_best_curves(curves, score="recall")
+    figure = plots.n_best_curves(curves, score="recall")
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert len(panels) == (1 if n_measures == 2 else 5)
     own = [line for axes in panels for line in axes.lines if line.get_linewidth() > 1]
@@ -177,7 +177,7 @@ def test_curves_have_their_points_and_bands(n_measures):
 
 def test_nights_have_scores_and_p_with_gaps_where_there_was_none():
     scores = {"A": np.array([0.5, np.nan, 0.7]), "B": np.array([0.4, 0.4, 0.4])}
-    figure = figures.nights(["1", "2", "3"], scores, {"A and B": np.array([0.04, np.nan, 1e-9])}, 0.05)
+    figure = plots.nights(["1", "2", "3"], scores, {"A and B": np.array([0.04, np.nan, 1e-9])}, 0.05)
     above, below = figure.axes
     np.testing.assert_array_equal(above.lines[0].get_ydata(), [0.5, np.nan, 0.7])
     np.testing.assert_array_equal(below.lines[0].get_ydata(), [0.04, np.nan, 1e-4])  # smaller ones stand at the end
@@ -191,38 +191,38 @@ def test_names_are_drawn_as_they_are_written():
         written = "\n".join(texts(figure))
         for name in shown[:6]:
             assert name in written or name[:26] in written, name
-    assert figures.rendered(figure, "pdf").startswith(b"%PDF")
-    assert figures.rendered(figure, "png").startswith(b"\x89PNG")
+    assert plots.rendered(figure, "pdf").startswith(b"%PDF")
+    assert plots.rendered(figure, "png").startswith(b"\x89PNG")
 
 
 def test_one_and_none_are_drawn_too():
     nothing = np.zeros(0)
     for figure in (
-        figures.forest([], nothing, nothing, nothing, nothing.astype(np.int8)),
-        figures.matrix([], np.zeros((0, 0)), np.zeros((0, 0), np.int8), np.zeros((0, 0), bool), 0.05),
-        figures.critical_difference([], nothing, []),
-        figures.critical_difference(["only"], np.ones(1), [[0]]),
-        figures.critical_difference(["a", "b"], np.ones(2), [[0, 1]]),
-        figures.null_distribution(nothing, nothing.astype(int), 0.0),
-        figures.achieved_significance({}, 0.05),
-        figures.achieved_significance({"m": [np.nan]}, 0.05),
-        figures.n_best_curves({}),
-        figures.n_best_curves({"m": Curve(np.array([5]), *np.full((3, 1), np.nan))}),
-        figures.nights([], {}, {}, 0.05),
+        plots.forest([], nothing, nothing, nothing, nothing.astype(np.int8)),
+        plots.matrix([], np.zeros((0, 0)), np.zeros((0, 0), np.int8), np.zeros((0, 0), bool), 0.05),
+        plots.critical_difference([], nothing, []),
+        plots.critical_difference(["only"], np.ones(1), [[0]]),
+        plots.critical_difference(["a", "b"], np.ones(2), [[0, 1]]),
+        plots.null_distribution(nothing, nothing.astype(int), 0.0),
+        plots.achieved_significance({}, 0.05),
+        plots.achieved_significance({"m": [np.nan]}, 0.05),
+        plots.n_best_curves({}),
+        plots.n_best_curves({"m": Curve(np.array([5]), *np.full((3, 1), np.nan))}),
+        plots.nights([], {}, {}, 0.05),
     ):
-        assert figures.rendered(figure, "svg").startswith(b"<?xml")
+        assert plots.rendered(figure, "svg").startswith(b"<?xml")
 
 
 def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
     import matplotlib as mpl
 
     def made(format_):
-        figure = figures.forest([("A", "B")], *np.array([[0.2], [0.1], [0.3]]), np.ones(1, np.int8))
-        return figures.rendered(figure, format_)
+        figure = plots.forest([("A", "B")], *np.array([[0.2], [0.1], [0.3]]), np.ones(1, np.int8))
+        return plots.rendered(figure, format_)
 
-    first = {format_: made(format_) for format_ in figures.FORMATS}
+    first = {format_: made(format_) for format_ in plots.FORMATS}
     with mpl.rc_context({"font.size": 20, "lines.linewidth": 5, "axes.facecolor": "red", "svg.hashsalt": None}):
-        again = {format_: made(format_) for format_ in figures.FORMATS}
+        again = {format_: made(format_) for format_ in plots.FORMATS}
         assert mpl.rcParams["font.size"] == 20
     assert first == again
     assert b"20" + b"26-" not in first["svg"]  # no date
@@ -232,9 +232,9 @@ def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
 def test_pictures_open(tmp_path):
     from PIL import Image
 
-    figure = figures.critical_difference(["A", "B", "C"], np.array([3.0, 2.0, 1.0]), [[0, 1], [1, 2]])
-    for ending in figures.FORMATS:
-        figures.save(figure, tmp_path / f"cd.{ending}")
+    figure = plots.critical_difference(["A", "B", "C"], np.array([3.0, 2.0, 1.0]), [[0, 1], [1, 2]])
+    for ending in plots.FORMATS:
+        plots.save(figure, tmp_path / f"cd.{ending}")
     with Image.open(tmp_path / "cd.png") as picture:
         assert picture.size[0] > 600
     assert b"%%EOF" in (tmp_path / "cd.pdf").read_bytes()[-8:]
@@ -242,21 +242,21 @@ def test_pictures_open(tmp_path):
 
 
 def test_what_cannot_be_written_is_said(tmp_path):
-    figure = figures.critical_difference(["A"], np.ones(1), [])
+    figure = plots.critical_difference(["A"], np.ones(1), [])
     with pytest.raises(InputError, match="expected svg, pdf, png"):
-        figures.save(figure, tmp_path / "cd.bmp")
+        plots.save(figure, tmp_path / "cd.bmp")
     with pytest.raises(UnfinishedError, match=r"nowhere/cd\.svg: cannot be written"):
-        figures.save(figure, tmp_path / "nowhere" / "cd.svg")
+        plots.save(figure, tmp_path / "nowhere" / "cd.svg")
 
 
 def test_without_matplotlib_it_is_said_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'sigdask\[report\]'"):
-        figures.critical_difference(["A"], np.ones(1), [])
+        plots.critical_difference(["A"], np.ones(1), [])
 
 
 def test_matplotlib_is_imported_where_it_is_used_and_never_pyplot():
-    told = "import sys, sigdask.figures, sigdask.comparison.results; assert 'matplotlib' not in sys.modules"
+    told = "import sys, sigdask.report.plots, sigdask.results.comparisons; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", told], check=True)
     code = (
         "import sys, numpy as np; from sigdask import figures;"
@@ -269,6 +269,6 @@ def test_matplotlib_is_imported_where_it_is_used_and_never_pyplot():
 def test_a_figure_of_a_hundred_systems_is_drawn_whole():
     names = [f"system-{k}" for k in range(100)]
     p = np.where(np.eye(100), np.nan, 0.01)
-    figure = figures.matrix(names, p, square(1, 100).astype(np.int8), p < 0.05, 0.05)
+    figure = plots.matrix(names, p, square(1, 100).astype(np.int8), p < 0.05, 0.05)
     assert {*names} <= {*texts(figure)}
-    assert len(io.BytesIO(figures.rendered(figure, "svg")).getvalue()) < 5_000_000
+    assert len(io.BytesIO(plots.rendered(figure, "svg")).getvalue()) < 5_000_000

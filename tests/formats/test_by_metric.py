@@ -7,7 +7,7 @@ import pytest
 
 from sigdask.formats import Options, detect, parse_source
 from sigdask.formats.by_metric import format_of
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
 
 # single words, each once: a list of ids by its looks (responses)
 REFERENCE = ["", "他去了北京", "我们喜欢苹果", "今天下雨了", "天气很好"]

@@ -8,7 +8,7 @@ from command import called
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.plan.load import load_plan
+from sigdask.nightly.plan.load import load_plan
 
 WIDE = "topic,x,y\n301,0.1,0.3\n302,0,1\n303,0.25,0.5\n304,1,0\n"
 

@@ -9,14 +9,14 @@ import zipfile
 import pytest
 
 from sigdask.api import compare_all
-from sigdask.clusters import connect
-from sigdask.clusters.description import read as describe_file
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
+from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.description import read as describe_file
 from sigdask.formats import Options, Source, read
-from sigdask.formats.places import place
 from sigdask.formats.texts.speech import sniff as sniff_speech
 from sigdask.formats.trec.layouts import is_run
-from sigdask.plan import load_plan
+from sigdask.io import place
+from sigdask.nightly.plan import load_plan
 from sigdask.report.files import write_whole
 
 LOG = json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}})

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 from sigdask.report.terminal import render
 
 NAMED = Options(metrics=("f1",))

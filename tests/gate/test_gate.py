@@ -18,20 +18,11 @@ from gated import gather, judge
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.gate import (
-    Evidence,
-    NonInferior,
-    NotWorse,
-    Shown,
-    check_direction,
-    detectable,
-    key_of,
-    name_of,
-)
 from sigdask.metrics import find
-from sigdask.overnight.notify import tell
-from sigdask.plan import Tell
-from sigdask.report.gate import junit, render
+from sigdask.nightly.gate import Evidence, NonInferior, NotWorse, Shown, check_direction, detectable, key_of, name_of
+from sigdask.nightly.plan import Tell
+from sigdask.nightly.report.gate import junit, render
+from sigdask.nightly.run.notify import tell
 from sigdask.statistics.online_fdr import levels
 
 

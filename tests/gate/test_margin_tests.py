@@ -13,9 +13,9 @@ from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.gate import Equivalent, Evidence, NonInferior, Shown, key_of, name_of
-from sigdask.gate.margin_tests import SKEWED
-from sigdask.report.gate import junit, render
+from sigdask.nightly.gate import Equivalent, Evidence, NonInferior, Shown, key_of, name_of
+from sigdask.nightly.gate.margin_tests import SKEWED
+from sigdask.nightly.report.gate import junit, render
 from sigdask.statistics.matched_proportions import Matched, design_effect, score
 
 

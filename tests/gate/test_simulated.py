@@ -7,9 +7,9 @@ from gated import gather, judge
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.gate import NotWorse, name_of
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.gate import NotWorse, name_of
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 from sigdask.statistics.power.sign_power import sign_power
 
 

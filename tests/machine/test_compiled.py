@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from sigdask.machine import compiled as room
+from sigdask.io import compiled_cache as room
 
 MODULE = """
-from sigdask.machine.compiled import TEMPORARY, compiled
+from sigdask.io.compiled_cache import TEMPORARY, compiled
 import os, pathlib, numba
 
 @compiled()

@@ -13,7 +13,7 @@ from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import black_box, find, replicates
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 
 N = 40
 

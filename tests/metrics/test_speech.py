@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 
 WORDS = ["so", "Well", "we", "we", "went", "to", "the", "uh,", "sea", "and", "it's", "über", "cold"]
 

@@ -14,7 +14,7 @@ from sigdask.metrics import find
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
 from sigdask.randomization.kernels.scored import count_scored, parameters
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 
 TOOLS = {
     "BLEU": sacrebleu.BLEU(force=True),

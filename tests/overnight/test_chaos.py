@@ -18,11 +18,12 @@ from nights import sigdask, tallies_in, workers_of, write_slow_plan
 from servers import free_port, start_postgres
 from sqlalchemy import text
 
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
-from sigdask.store import open_store, reading
-from sigdask.store.history import plan_of
-from sigdask.store.results import results_at, results_of
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.nightly.store import open_store, reading
+from sigdask.nightly.store.history import plan_of
+from sigdask.nightly.store.results import results_at, results_of
+from sigdask.results.views import result_views
 
 TRIALS = 400
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -45,7 +46,7 @@ def results_in(store):
     """The results that hold, in an order of their own."""
     with reading(str(store)) as connection:
         held = results_of(results_at(connection, plan_of(connection, None), None), 0.05)
-    return sorted(map(repr, held.results()))
+    return sorted(map(repr, result_views(held)))
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(k, marks=pytest.mark.chaos) for k in range(1, 20))])

@@ -9,18 +9,19 @@ from panel_of import rng_of
 from plan_of import good, lay_out, written
 
 from sigdask.cli import commands
-from sigdask.engine import ahead
 from sigdask.errors import InputError
-from sigdask.overnight import counting, run_plan
-from sigdask.overnight import estimate as estimating
-from sigdask.overnight.estimate import estimate
-from sigdask.overnight.ranked import read_rankings
-from sigdask.plan import load_plan
-from sigdask.report.cost import render
-from sigdask.report.plans import history_text, status_text
-from sigdask.statistics.exact.sums import halves
-from sigdask.store import Store, views
-from sigdask.store.views import runs, status
+from sigdask.execution import prefetch as ahead
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.report.cost import render
+from sigdask.nightly.report.text import history_text, status_text
+from sigdask.nightly.run import count, run_plan
+from sigdask.nightly.run import estimate as estimating
+from sigdask.nightly.run.candidate_rankings import read_rankings
+from sigdask.nightly.run.estimate import estimate
+from sigdask.nightly.store import Store
+from sigdask.nightly.store import status as views
+from sigdask.nightly.store.status import runs, status
+from sigdask.statistics.exact.sums import meet_in_the_middle
 
 
 @pytest.fixture
@@ -199,7 +200,9 @@ def several_kinds(folder):
 
 
 def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, monkeypatch):
-    monkeypatch.setattr(halves, "LARGEST_HALF", 11)  # so that exact values of 26 units are counted in 16 parts
+    monkeypatch.setattr(
+        meet_in_the_middle, "LARGEST_HALF", 11
+    )  # so that exact values of 26 units are counted in 16 parts
     plan = several_kinds(tmp_path)
     costs = estimate(plan)
     total = sum(cost.total for cost in costs)
@@ -222,7 +225,7 @@ def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, m
 def test_check_and_run_predict_the_time_of_the_same_work_by_one_function(tmp_path, monkeypatch):
     """Where every trial is said to take as long, the run is ahead of just what check has told."""
     plan = several_kinds(tmp_path)
-    for where in (counting, estimating):
+    for where in (count, estimating):
         monkeypatch.setattr(where, "seconds_per_trial", lambda _: 2.0**-10)
     monkeypatch.setattr(ahead, "timed_longer", lambda _, costs: costs)
     told = Told()

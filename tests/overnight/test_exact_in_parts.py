@@ -13,8 +13,8 @@ from nights import sigdask, workers_of
 from panel_of import rng_of
 
 from sigdask.api import compare
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 from sigdask.randomization.panels.exact import ExactPanel
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

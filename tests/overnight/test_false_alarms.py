@@ -12,16 +12,16 @@ from jsonschema import validate
 
 from sigdask.api import compare_all
 from sigdask.cli import commands
-from sigdask.comparison.found import schema
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.gate import Evidence, NonInferior, NotWorse, judge, name_of
-from sigdask.gate.evidence import gather
-from sigdask.plan import load_plan
-from sigdask.report.gate import render
+from sigdask.nightly.gate import Evidence, NonInferior, NotWorse, judge, name_of
+from sigdask.nightly.gate.evidence import gather
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.report.gate import render
+from sigdask.nightly.store import history, open_store, reading
+from sigdask.results import schema
+from sigdask.results.rows import table_from_results
 from sigdask.statistics.online_fdr import levels, levels_before
-from sigdask.store import history, open_store, reading
 
 ROOT = Path(__file__).parents[2]
 AT_ALPHA = (NotWorse(0.01, baseline="base"),)
@@ -184,7 +184,7 @@ def test_a_score_that_is_undefined_does_not_pass():
     base, new = night(0, 3)
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
     [result] = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none")
-    table = Table.of([replace(result, score_a=math.nan, difference=math.nan)], 0.05)
+    table = table_from_results([replace(result, score_a=math.nan, difference=math.nan)], 0.05)
     verdict = judge([NotWorse(0.01)], table, Evidence({"night": "base"}))
     assert not verdict.passed
     assert "no score: new or base has none by mean on night" in render(verdict)

@@ -10,9 +10,9 @@ import pytest
 from gated import judge_plan
 
 from sigdask.api import compare_all
-from sigdask.gate import Evidence, name_of
-from sigdask.overnight.gate import publish
-from sigdask.plan import load_plan
+from sigdask.nightly.gate import Evidence, name_of
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run.gate import publish
 
 START = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)
 

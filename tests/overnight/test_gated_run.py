@@ -15,11 +15,11 @@ from panel_of import rng_of
 
 from sigdask.cli import commands
 from sigdask.errors import HeldError, InputError
-from sigdask.gate.margin_tests import RUNGS
-from sigdask.overnight import counting, gate, run_plan
-from sigdask.overnight.gate import earlier
-from sigdask.plan import TestSet, load_plan
-from sigdask.store import Run, history, open_store, reading
+from sigdask.nightly.gate.margin_tests import RUNGS
+from sigdask.nightly.plan import TestSet, load_plan
+from sigdask.nightly.run import count, gate, run_plan
+from sigdask.nightly.run.gate import earlier
+from sigdask.nightly.store import Run, history, open_store, reading
 
 PLAN = """
 trials = 9999
@@ -114,7 +114,7 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     # the comparison, the one with the margin, those about the smallest margin: each with its exact value
     assert len(before) == 2 * (2 + len(RUNGS))
     first = json.loads((folder / "gate.json").read_text())
-    monkeypatch.setattr(counting, "run_tasks", None)
+    monkeypatch.setattr(count, "run_tasks", None)
     assert run(folder)[0] == 0
     assert tallies_in(folder / "plan.sqlite") == before
     second = json.loads((folder / "gate.json").read_text())
@@ -147,7 +147,7 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
     run_plan(load_plan(folder / "plan.toml"), cluster="none")
     (folder / "plan.toml").write_text(PLAN)
     plan = load_plan(folder / "plan.toml")
-    counted = counting.run_tasks
+    counted = count.run_tasks
 
     def stopped(*arguments):
         if how == "signal":
@@ -156,7 +156,7 @@ def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, h
             time.sleep(10)
         return counted(*arguments)
 
-    monkeypatch.setattr(counting, "run_tasks", lambda *arguments: iter_of(stopped, arguments))
+    monkeypatch.setattr(count, "run_tasks", lambda *arguments: iter_of(stopped, arguments))
     deadline = time.time() + 2 if how == "deadline" else None
     outcome = run_plan(plan, cluster="none", deadline=deadline)
     assert "before the gate was judged" in str(outcome.unjudged)
@@ -264,7 +264,7 @@ def test_a_gate_that_raises_leaves_results_reported_and_its_reason_said(folder, 
 def test_a_report_that_cannot_be_written_does_not_keep_the_gate_from_its_verdict(folder, effect, status, monkeypatch):
     scores(folder, effect)
     plan = load_plan(folder / "plan.toml")
-    monkeypatch.setattr("sigdask.plan.load_plan", lambda _: plan)
+    monkeypatch.setattr("sigdask.nightly.plan.load_plan", lambda _: plan)
     (folder / "night.json").mkdir()  # after the plan was read
     found, text = run(folder)
     assert found == status

@@ -13,8 +13,8 @@ from panel_of import rng_of
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 
 ROOT = Path(__file__).parent.parent.parent
 STAMPS = ("2024-05-01T02-00-00.123456", "2024-05-02T02-00-00.654321", "2024-05-03T02-00-00.000001")

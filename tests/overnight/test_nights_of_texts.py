@@ -6,13 +6,13 @@ from contextlib import closing
 import pytest
 from counters import texts_of
 
-from sigdask.engine import extracting
+from sigdask.execution import extract
 from sigdask.metrics.extraction import parts
 from sigdask.metrics.extraction.processes import Processes
-from sigdask.overnight import run_plan
-from sigdask.overnight.estimate import estimate
-from sigdask.plan import load_plan
-from sigdask.store import open_store
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.nightly.run.estimate import estimate
+from sigdask.nightly.store import open_store
 
 PLAN = """
 trials = 300
@@ -32,7 +32,7 @@ format = "segments"
 @pytest.fixture
 def night(tmp_path, monkeypatch):
     """A plan of three systems, whose extraction is never too short for processes."""
-    monkeypatch.setattr(extracting, "SHORT", 0.0)
+    monkeypatch.setattr(extract, "SHORT", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-2)
     counts = texts_of(60, 3)
     for name, outputs in zip(counts.systems, counts.outputs.systems, strict=True):
@@ -89,7 +89,7 @@ def test_damaged_entries_of_a_store_are_made_anew(night, tmp_path):
 
 
 def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypatch):
-    monkeypatch.setattr("sigdask.metrics.extraction.telling.WORTH_TELLING", 0.0)
+    monkeypatch.setattr("sigdask.metrics.extraction.progress.WORTH_TELLING", 0.0)
     said = []
     night(note=said.append)
     assert said[0].startswith("extracting BLEU, chrF: 360 outputs")

@@ -7,9 +7,9 @@ from nights import write_plan
 
 from sigdask.api import compare_all
 from sigdask.formats import Options, read
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
-from sigdask.store.views import report
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.nightly.store.status import report
 
 DONE = {"trials": 4096, "sets": 1, "systems": 3}
 

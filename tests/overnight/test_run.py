@@ -18,15 +18,15 @@ from command import called
 from nights import sigdask, tallies_in, write_plan, write_scores, write_slow_plan
 
 from sigdask.api import compare_all
-from sigdask.comparison.notes import Note
 from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
 from sigdask.formats import Options, read
-from sigdask.overnight import counting, run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import count, run_plan
+from sigdask.nightly.store import Store, open_store
+from sigdask.nightly.store.status import report, runs, status
 from sigdask.randomization.tallies import round_of
+from sigdask.results.messages.notes import Note
 from sigdask.statistics.classical import names
-from sigdask.store import Store, open_store
-from sigdask.store.views import report, runs, status
 
 
 @pytest.fixture
@@ -187,9 +187,9 @@ def test_breadth_first_gives_every_comparison_a_bound_before_any_has_its_last(pl
         commit(self, kept, *more)
 
     monkeypatch.setattr(Store, "commit", watched)
-    monkeypatch.setattr(counting, "FLUSH_SECONDS", 0.0)
-    monkeypatch.setattr(counting, "FLUSH_SHARE", 0.0)
-    monkeypatch.setattr(counting, "task_seconds", lambda *_: 1e-9)
+    monkeypatch.setattr(count, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(count, "FLUSH_SHARE", 0.0)
+    monkeypatch.setattr(count, "task_seconds", lambda *_: 1e-9)
     run_plan(plan, cluster="none")
     firsts = [round_of(first)[0] for kept in commits for _, first in kept]
     assert firsts == sorted(firsts)
@@ -266,7 +266,7 @@ def test_a_plan_of_nothing_but_a_failing_metric_starts_no_cluster_and_ends_in_wo
         path.read_text().replace("mean", "never_scores:never_scores")
         + '[report]\njson = "a.json"\ntext = "a.txt"\nhtml = "a.html"\n'
     )
-    monkeypatch.setattr(counting.clusters, "connect", None)
+    monkeypatch.setattr(count.clusters, "connect", None)
     outcome = run_plan(load_plan(path))
     assert (outcome.exit_status, len(outcome.results["set0"])) == (3, 0)
     done = sigdask("run", path, cwd=folder)
@@ -292,9 +292,9 @@ class Breaking:
 
 def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, monkeypatch):
     want = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
-    monkeypatch.setattr(counting, "run_tasks", Breaking(counting.run_tasks, 3, ClusterLostError("gone")))
-    monkeypatch.setattr(counting.Stop, "sleep", lambda *_: None)
-    monkeypatch.setattr(counting, "task_seconds", lambda *_: 1e-9)
+    monkeypatch.setattr(count, "run_tasks", Breaking(count.run_tasks, 3, ClusterLostError("gone")))
+    monkeypatch.setattr(count.Stop, "sleep", lambda *_: None)
+    monkeypatch.setattr(count, "task_seconds", lambda *_: 1e-9)
     notes = []
     outcome = run_plan(plan, cluster="none", note=notes.append)
     assert outcome.results == want.results
@@ -302,7 +302,7 @@ def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, m
 
 
 def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
-    monkeypatch.setattr(counting, "run_tasks", Breaking(counting.run_tasks, 1, TaskError("counting x failed", (0,))))
+    monkeypatch.setattr(count, "run_tasks", Breaking(count.run_tasks, 1, TaskError("counting x failed", (0,))))
     outcome = run_plan(plan, cluster="none")
     assert outcome.exit_status == 3
     assert outcome.problems == ("counting x failed",)

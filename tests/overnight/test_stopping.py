@@ -11,12 +11,12 @@ from command import called
 from gated import judge_plan
 from nights import tallies_in, write_plan
 
-from sigdask.comparison.found.sentences import NOT_FOUND
-from sigdask.comparison.stopping import early as stopping
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.analysis.comparison.stopping import early as stopping
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.nightly.store.status import report, status
+from sigdask.results.messages.checks import NOT_FOUND
 from sigdask.statistics.stopping import places, sequence_interval
-from sigdask.store.views import report, status
 
 BESAG = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'
 SEQUENCE = 'adjust = "none"\nstopping = { rule = "confidence-sequence", epsilon = 0.001 }'
@@ -68,7 +68,7 @@ def test_few_trials_where_a_rule_stopped_are_no_lack_of_trials(tmp_path):
 
 def first_exceedances(plan, r, h):
     """Trial by trial, without blocks."""
-    from sigdask.overnight.work import study_of
+    from sigdask.nightly.run.work import study_of
 
     [test_set] = plan.test_sets
     counts = test_set.read()

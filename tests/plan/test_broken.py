@@ -14,8 +14,8 @@ from plan_of import changed, good, keys_of, lay_out, without, written
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
-from sigdask.plan import load_plan
-from sigdask.plan.complaints import dotted
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.plan.errors import dotted
 
 HUGE = 10**400
 DAY = dt.date(2026, 1, 31)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command import called
 
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data"
 

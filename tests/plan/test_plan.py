@@ -10,12 +10,12 @@ from conftest import ROOT
 from plan_of import good, lay_out, written
 
 from sigdask.errors import InputError
-from sigdask.gate import Equivalent, NonInferior, NotWorse
-from sigdask.overnight.estimate import estimate
-from sigdask.plan import Plan, Report, load_plan, schema, schema_text
-from sigdask.plan.lines import lines_of_keys
+from sigdask.nightly.gate import Equivalent, NonInferior, NotWorse
+from sigdask.nightly.plan import Plan, Report, load_plan, schema, schema_text
+from sigdask.nightly.plan.lines import lines_of_keys
+from sigdask.nightly.run.estimate import estimate
+from sigdask.nightly.store.database import url_of
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
-from sigdask.store.database import url_of
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sigdask.metrics import find, metric
 from sigdask.metrics.forms import Bleu, Ratios
 from sigdask.randomization import blocks
 from sigdask.randomization.blocks import Block, frame_of, from_sums, panels_of, parts_of
-from sigdask.randomization.max_t import Family
+from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.sums import Units

@@ -9,7 +9,7 @@ from panel_of import rng_of
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
-from sigdask.randomization.bootstrap_t import (
+from sigdask.randomization.families.bootstrap_t import (
     SINGLE_STEP,
     STEP_DOWN,
     StudentisedBootstrap,
@@ -17,11 +17,11 @@ from sigdask.randomization.bootstrap_t import (
     critical_value,
     lower_edges,
 )
-from sigdask.randomization.max_t import Family
+from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.panels.build import Sharing
 from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import drawn_units
+from sigdask.randomization.stream.shuffles import drawn_units
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))

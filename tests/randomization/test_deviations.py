@@ -7,15 +7,15 @@ import pytest
 from gated import gather
 from scipy import stats
 
+from sigdask.analysis.comparison.pairs import Asked, list_comparisons
 from sigdask.api import compare_all
-from sigdask.comparison.comparisons import Asked, list_comparisons
 from sigdask.counts import Counts, Outputs
-from sigdask.gate import NonInferior, NotWorse, key_of
-from sigdask.gate.margin_tests import normal_p, shifted
 from sigdask.metrics import black_box, find, metric
-from sigdask.randomization import deviations
+from sigdask.nightly.gate import NonInferior, NotWorse, key_of
+from sigdask.nightly.gate.margin_tests import normal_p, shifted
+from sigdask.randomization.families import deviations
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 
 
 def panels_of(counts, *names):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.max_t import CHUNK, Family, family_tally
+from sigdask.randomization.families.max_t import CHUNK, Family, family_tally
+from sigdask.randomization.families.tukey import Relabelling, relabel_tally
 from sigdask.randomization.panels.families import Member
-from sigdask.randomization.shuffles import swap_bits
-from sigdask.randomization.tukey import Relabelling, relabel_tally
+from sigdask.randomization.stream.shuffles import swap_bits
 from sigdask.statistics.crosscheck import count_fits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))

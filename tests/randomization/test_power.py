@@ -9,17 +9,17 @@ import pytest
 from conftest import ROOT
 from scipy import stats
 
-from sigdask.comparison.power.points import Judged, Place, Point, measured
+from sigdask.analysis.power.points import Judged, Place, Point, measured
 from sigdask.counts import Counts
-from sigdask.engine import count_jobs
+from sigdask.execution import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import Sharing
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.power.drawn import draw
-from sigdask.randomization.power.judged import n_rejected
-from sigdask.randomization.power.observed import Pairs
+from sigdask.randomization.power.population import Pairs
+from sigdask.randomization.power.rejection import n_rejected
 from sigdask.randomization.power.resampled import Resampled
+from sigdask.randomization.power.samples import draw
 
 KEY = (1, 2)
 ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}

@@ -13,7 +13,7 @@ from sigdask.randomization.contributions import contributions
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_sets
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffled import shuffled
+from sigdask.randomization.stream.shuffled_differences import shuffled
 
 MEAN = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {

@@ -9,7 +9,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.kernels.relabel import relabelled_sums
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import counting_words, philox, relabel_word, stream_key, swap_bits
+from sigdask.randomization.stream.shuffles import counting_words, philox, relabel_word, stream_key, swap_bits
 
 ONES = 0xFFFFFFFF
 # Random123 1.14, tests/kat_vectors, lines "philox4x32 10": counter, key, words

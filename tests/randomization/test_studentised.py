@@ -11,15 +11,15 @@ from panel_of import panel_of, rng_of
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
-from sigdask.comparison.adjustment import adjustment, joint_p_values
-from sigdask.comparison.exchange import Asking, Exchange
-from sigdask.comparison.request import Wanted
-from sigdask.comparison.study import prepare
+from sigdask.analysis.comparison.adjust import adjustment, joint_p_values
+from sigdask.analysis.comparison.jobs import Asking, Exchange
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.study import prepare
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
-from sigdask.randomization.deviations import contributions, skewness, swap_deviations
-from sigdask.randomization.max_t import Family, family_tally
+from sigdask.randomization.families.deviations import contributions, skewness, swap_deviations
+from sigdask.randomization.families.max_t import Family, family_tally
+from sigdask.randomization.families.skewed import least, skewed
 from sigdask.randomization.panels.families import Member
-from sigdask.randomization.skewed import least, skewed
 from sigdask.statistics.bounds import interval
 
 MEAN = Ratios(((1, 0),), ((0, 1),))

@@ -5,8 +5,8 @@ import pytest
 from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Bleu, Formula, Ratios
-from sigdask.randomization import trial_by_trial as module
-from sigdask.randomization.trial_by_trial import trial_by_trial
+from sigdask.randomization.stream import trial_by_trial as module
+from sigdask.randomization.stream.trial_by_trial import trial_by_trial
 
 LINEAR = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {

@@ -6,10 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sigdask.randomization.shuffles import sample_ranks, swap_bits
-from sigdask.rankings import Candidates, evaluate
-from sigdask.rankings.asked import Asked
-from sigdask.rankings.evaluation import Lists
+from sigdask.analysis.candidate_rankings.evaluation import Lists
+from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.api import Candidates, evaluate
+from sigdask.randomization.stream.shuffles import sample_ranks, swap_bits
 
 
 def made(n=12, n_measures=3, seed=0, ids=True):

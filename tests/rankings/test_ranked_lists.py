@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from sigdask.statistics.bounds import interval
-from sigdask.statistics.ranked.lists import Ranked, average_precision, difference_sets, n_best
-from sigdask.statistics.ranked.repeated import (
+from sigdask.statistics.candidates.lists import Ranked, average_precision, difference_sets, n_best
+from sigdask.statistics.candidates.repeated import (
     binomial_test,
     coverage,
     dispersion,
@@ -18,7 +18,7 @@ from sigdask.statistics.ranked.repeated import (
     histogram,
     widened_interval,
 )
-from sigdask.statistics.ranked.tables import fisher, list_limits
+from sigdask.statistics.candidates.tables import fisher, list_limits
 
 
 def all_orders(scores, gold):

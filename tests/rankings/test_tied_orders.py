@@ -8,7 +8,7 @@ import pytest
 from panel_of import rng_of
 from scipy import stats
 
-from sigdask.rankings import Candidates, evaluate
+from sigdask.api import Candidates, evaluate
 
 
 def best_lists(scores, n):

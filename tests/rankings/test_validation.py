@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from command import called
 
+from sigdask.analysis.candidate_rankings import Candidates, validate
 from sigdask.errors import InputError
 from sigdask.examples.repeated_samples import CUTOFF, probabilities, sample, write
-from sigdask.rankings import Candidates, validate
 
 
 def samples_of(seed, overdispersion, n=80):

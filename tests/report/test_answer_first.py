@@ -9,10 +9,10 @@ from nights import write_plan
 from terminals import shown
 
 from sigdask.api import compare_all
-from sigdask.comparison.presented import verdict
-from sigdask.comparison.table import DISAGREES
 from sigdask.counts import Counts
+from sigdask.report.summary import verdict
 from sigdask.report.terminal import CLOSEST, render, warnings
+from sigdask.results.table import DISAGREES
 
 ROWS = re.compile(r"^s\d+ +s\d+ +-?\d", re.MULTILINE)
 

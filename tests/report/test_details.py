@@ -12,10 +12,10 @@ from panel_of import rng_of
 
 from sigdask.api import compare_opened
 from sigdask.cli import commands
-from sigdask.comparison.presented import verdict
 from sigdask.counts import Counts, Outputs
 from sigdask.report.page import page
 from sigdask.report.page.details import part
+from sigdask.report.summary import verdict
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -65,7 +65,7 @@ def test_texts_travel_once_and_nothing_of_them_ends_a_script():
 
 
 def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch, yeh_file):
-    monkeypatch.setattr("sigdask.comparison.opened.opening.opened", lambda *_: pytest.fail("opened"))
+    monkeypatch.setattr("sigdask.analysis.details.details.opened", lambda *_: pytest.fail("opened"))
     found = CliRunner().invoke(commands, ["compare", str(yeh_file), "-m", "recall", "--trials", "99", "--json", "-"])
     assert found.exit_code == 0, found.output
 

@@ -11,10 +11,10 @@ from panel_of import rng_of
 import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.cli import commands
-from sigdask.comparison.presented.cells import p_cell
 from sigdask.counts import Counts
 from sigdask.report import page as of_page
 from sigdask.report.page import page, ranked
+from sigdask.report.tables.cells import p_cell
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
 

@@ -10,12 +10,12 @@ from browser import HEIGHT, violations
 from panel_of import rng_of
 
 from sigdask.api import compare_all, compare_sets
-from sigdask.comparison.presented.cells import p_cell
-from sigdask.comparison.results import Results
 from sigdask.counts import Counts
 from sigdask.report import page as of_page
 from sigdask.report.page import page
 from sigdask.report.page.frame import Part
+from sigdask.report.presentable import Results
+from sigdask.report.tables.cells import p_cell
 
 HOSTILE = [
     "<script>alert(1)</script>",

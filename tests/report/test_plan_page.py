@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from panel_of import rng_of
 
 from sigdask.cli import commands
-from sigdask.report.page.plan import LOWEST, part
-from sigdask.store import open_store, views
+from sigdask.nightly.report.page import LOWEST, part
+from sigdask.nightly.store import open_store
+from sigdask.nightly.store import status as views
 
 PLAN = """
 name = "nightly <b>"
@@ -185,8 +186,8 @@ def test_nights_draw_higher_scores_above_and_small_p_at_the_bottom(folder):
 
 
 def test_gaps_stay_gaps_and_old_nights_are_left_out(folder):
-    from sigdask.comparison.table import Table
-    from sigdask.store.views import nights
+    from sigdask.nightly.store.status import nights
+    from sigdask.results.table import Table
 
     report = reports(folder, 2)
     table = Table.joined([results.table for results in report.results.values()])
@@ -301,8 +302,8 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
 
 
 def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
-    from sigdask.gate import Finding, GateVerdict, NotWorse, RuleVerdict
-    from sigdask.report.gate import MOST_KEPT, reasons, record
+    from sigdask.nightly.gate import Finding, GateVerdict, NotWorse, RuleVerdict
+    from sigdask.nightly.report.gate import MOST_KEPT, reasons, record
 
     def finding(k):
         return Finding(("set", None, f"s{k}", "base", "F1"), f"s{k}", "base", -0.1, 0.01, k % 2 == 0, None, f"text {k}")

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from sigdask.api import compare_all
-from sigdask.comparison.found.result import Result, Stopped
-from sigdask.comparison.presented.words import standing
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
 from sigdask.counts import Counts
 from sigdask.report.layout import lay_out
 from sigdask.report.page import page
+from sigdask.report.presentable import Results
+from sigdask.report.summary.sentences import standing
 from sigdask.report.terminal import render
+from sigdask.results.record import Result, Stopped
+from sigdask.results.rows import table_from_results
+from sigdask.results.views import result_view
 from sigdask.statistics.bounds import bound, interval
 
 
@@ -103,13 +104,13 @@ def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdi
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
     sampled = {"n_trials": 1000, "n_extreme": 50, "p_value": 51 / 1001, "p_interval": (0.04, 0.06)}
-    table = replace(Table.of([result_of(**sampled, n_discordant=0)], 0.05), notes={})
-    assert [note.kind for note in table.result(0).notes] == ["identical", "undecided"]
+    table = replace(table_from_results([result_of(**sampled, n_discordant=0)], 0.05), notes={})
+    assert [note.kind for note in result_view(table, 0).notes] == ["identical", "undecided"]
     [own, low, high] = np.array([[0.2], [0.19], [0.21]])
-    result = replace(table, p_adjusted=own, p_adjusted_low=low, p_adjusted_high=high).result(0)
+    result = result_view(replace(table, p_adjusted=own, p_adjusted_low=low, p_adjusted_high=high), 0)
     assert [note.kind for note in result.notes] == ["identical", "unadjusted-undecided"]
     words = "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; "
-    assert table.result(0).warnings[1].startswith(words)
+    assert result_view(table, 0).warnings[1].startswith(words)
     assert result.warnings[1].startswith(f"unadjusted p {words}")
     assert result.notes[1].numbers["low"] == 0.04
 
@@ -119,9 +120,9 @@ def test_a_confidence_sequence_has_limits_and_no_p():
     result = result_of(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
     assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in told(result)
     assert told(result).endswith(": significant at 0.05.")
-    text = render(Results(Table.of((result,), 0.05), 0, 0.05))
+    text = render(Results(table_from_results((result,), 0.05), 0, 0.05))
     assert "none" not in text
-    made = page({"": Results(Table.of((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
+    made = page({"": Results(table_from_results((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
     assert "none" not in made.split("<script>")[0]
 
 
@@ -131,7 +132,7 @@ def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power()
         replace(result_of(p_value=math.nan, stopped=replace(found, is_significant=yes)), a=a, b=b)
         for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
     ]
-    [ranking] = Results(Table.of(results, 0.05), 0, 0.05).rankings()
+    [ranking] = Results(table_from_results(results, 0.05), 0, 0.05).rankings()
     assert ranking.discriminative_power == 2 / 3
 
 

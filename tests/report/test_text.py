@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sigdask.statistics.bounds import interval
 from sigdask.statistics.rounding import high_text, limits_text, low_text, p_equals, p_text
-from sigdask.writing import printable, printable_json
+from sigdask.text import printable, printable_json
 
 P = st.floats(1e-12, 1.0)
 LEVELS = st.sampled_from([0.05, 0.01, 0.001, 0.1, 0.05 / 3, 0.01 / 7])

@@ -5,8 +5,8 @@ import pytest
 from panel_of import rng_of
 from scipy import stats
 
+from sigdask.analysis.comparison.nesting import highest
 from sigdask.api import compare_all
-from sigdask.comparison.nesting import highest
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.statistics.dependence import Dependence, Grams, naive_size

@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.metrics import find
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.trial_by_trial import trial_by_trial
+from sigdask.randomization.stream.trial_by_trial import trial_by_trial
 from sigdask.statistics.stopping import (
     NOT_YET,
     ONE_BY_ONE,

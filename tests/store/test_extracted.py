@@ -6,8 +6,8 @@ from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.metrics.extraction.packed import pack, unpack
-from sigdask.store import extracted, open_store, reading
-from sigdask.store.database import open_to_write
+from sigdask.nightly.store import extraction_cache, open_store, reading
+from sigdask.nightly.store.database import open_to_write
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +74,15 @@ def test_a_night_that_only_looks_writes_nothing(where):
         store.shelf.get(["a"])
         with store.database.transaction() as connection:
             assert used(connection) == before
-            connection.execute(text("UPDATE extracted SET used = used - :day"), {"day": 2 * extracted.FRESH})
+            connection.execute(text("UPDATE extracted SET used = used - :day"), {"day": 2 * extraction_cache.FRESH})
         store.shelf.get(["a"])
         with store.database.transaction() as connection:
             assert used(connection)["a"] >= before["a"]
 
 
 def test_a_store_of_the_version_before_gets_the_table(tmp_path):
-    from sigdask.store.migrations import COLUMNAR, MIGRATIONS, version_of
-    from sigdask.store.seals import SEALED
+    from sigdask.nightly.store.checksums import SEALED
+    from sigdask.nightly.store.migrations import COLUMNAR, MIGRATIONS, version_of
 
     where = str(tmp_path / "old.sqlite")
     database = open_to_write(where)

@@ -17,9 +17,10 @@ from sqlalchemy import create_engine, text
 
 from sigdask.errors import DamagedError, HeldError, InputError
 from sigdask.metrics.extraction.packed import pack
-from sigdask.store import mending, open_store, reading
-from sigdask.store.database import open_to_write, url_of
-from sigdask.store.seals import are_possible, keys_of, of_row, of_tallies
+from sigdask.nightly.store import open_store, reading
+from sigdask.nightly.store import repair as mending
+from sigdask.nightly.store.checksums import are_possible, keys_of, of_row, of_tallies
+from sigdask.nightly.store.database import open_to_write, url_of
 
 BITS64 = 2**64 - 1
 
@@ -271,9 +272,9 @@ def test_a_damaged_run_is_still_listed_and_its_results_are_not_told(copy):
 
 
 def report_of_the_first_run(path):
-    from sigdask.store import views
+    from sigdask.nightly.store import status
 
-    return views.report(str(path.parent / "night.sqlite"), number=1)
+    return status.report(str(path.parent / "night.sqlite"), number=1)
 
 
 def test_a_store_that_a_driver_is_at_work_on_is_not_repaired(copy):

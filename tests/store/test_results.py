@@ -11,18 +11,20 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from sigdask.comparison.exact import listing
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.notes import Note
-from sigdask.comparison.table import Coded, Table
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.analysis.comparison.exact import list_problems
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.nightly.store import Found, Kept, database, open_store, reading, results, status
+from sigdask.nightly.store.columns import columns_of, joined, matches, table_of
+from sigdask.nightly.store.database import open_to_write
+from sigdask.nightly.store.migrations import V1, V2, _runs
+from sigdask.nightly.store.packing import packed, unpacked
 from sigdask.randomization.panels.digests import packed as digests
-from sigdask.store import Found, Kept, database, open_store, reading, results, views
-from sigdask.store.columns import columns_of, joined, matches, table_of
-from sigdask.store.database import open_to_write
-from sigdask.store.migrations import V1, V2, _runs
-from sigdask.store.packing import packed, unpacked
+from sigdask.results.columns.coded import Coded
+from sigdask.results.messages.notes import Note
+from sigdask.results.record import Result
+from sigdask.results.rows import table_from_results
+from sigdask.results.views import result_views
 
 KEPT = Path(__file__).parent.parent / "data" / "kept"
 
@@ -40,7 +42,7 @@ def many(n_systems, p):
     """All pairs of systems, in columns."""
     i, j = np.triu_indices(n_systems, 1)
     names = tuple(f"system{k}" for k in range(n_systems))
-    one = Table.of([row("a", "b")], 0.05)
+    one = table_from_results([row("a", "b")], 0.05)
     whole = one.take(np.zeros(len(i), np.int64))
     scores = np.arange(n_systems) / 1000
     return replace(
@@ -88,7 +90,7 @@ def test_a_night_adds_what_it_changed_alone(tmp_path):
     [(blocks, more), (ended, places)] = size_of(where)
     assert (blocks, ended) == (2, 1)
     assert more - whole + places < 25 * 100
-    assert [len(c) for c in (views.runs(where), views.report(where).results["s"])] == [3, 4950]
+    assert [len(c) for c in (status.runs(where), status.report(where).results["s"])] == [3, 4950]
 
 
 def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
@@ -98,15 +100,15 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
         for _ in range(12):
             names = [name for name in "abcdef" if rng.random() < 0.8]
             rows = {(a, b): row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
-            nights.append((night(store, Table.of(list(rows.values()), 0.05))[0], rows))
+            nights.append((night(store, table_from_results(list(rows.values()), 0.05))[0], rows))
         with reading(store.location) as connection:
             for number, rows in nights:
                 held = results.results_of(results.results_at(connection, "p", number), 0.05)
-                assert {(r.a, r.b): r for r in held.results()} == rows
+                assert {(r.a, r.b): r for r in result_views(held)} == rows
             for before, was in nights:
                 for upto, now in nights:
                     if before < upto:
-                        changed = views.Changes.of(results.changes(connection, "p", before, upto), 0.05)
+                        changed = status.Changes.of(results.changes(connection, "p", before, upto), 0.05)
                         other = {key for key in was | now if was.get(key) != now.get(key)}
                         assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == other
                         assert all((c.before, c.now) == (was.get(k), now.get(k)) for c in changed
@@ -119,8 +121,8 @@ def test_columns_come_back_from_bytes_as_they_were_all_or_some():
             p_adjusted_interval=(0.5, 1.0), notes=(Note("earlier", "äöü"),)),
         row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
     ]  # fmt: skip
-    columns = columns_of(Table.of(rows * 3, 0.05))
-    again = list(table_of(unpacked(packed(columns)), 0.05).results())
+    columns = columns_of(table_from_results(rows * 3, 0.05))
+    again = list(result_views(table_of(unpacked(packed(columns)), 0.05)))
     assert [repr(r) for r in again] == [repr(r) for r in rows * 3]
     some = unpacked(packed(columns), {("p_value",), ("a",)})
     assert some.keys() == {("p_value",), ("a",)}
@@ -150,7 +152,7 @@ def test_bytes_that_were_damaged_are_not_read_as_others():
 
 def test_what_is_asked_twice_is_matched_in_its_order():
     one, other = (
-        columns_of(Table.of([row(*names) for names in some], 0.05))
+        columns_of(table_from_results([row(*names) for names in some], 0.05))
         for some in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
     )
     names = (("a",), ("b",))
@@ -162,8 +164,8 @@ def test_tables_with_other_checks_and_rules_stand_below_each_other():
     from sigdask.statistics.crosscheck import Check
 
     rows = [row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), row("a", "c")]
-    whole = joined([columns_of(Table.of([r], 0.05)) for r in rows])
-    assert list(table_of(whole, 0.05).results()) == rows
+    whole = joined([columns_of(table_from_results([r], 0.05)) for r in rows])
+    assert list(result_views(table_of(whole, 0.05))) == rows
 
 
 def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
@@ -190,12 +192,12 @@ def test_what_an_earlier_version_found_holds_and_is_told_anew(version, part, tmp
     with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as opened:
         opened.executescript((KEPT / f"{version}.sql").read_text())
     shutil.copy(tmp_path / "kept.sqlite", tmp_path / "before.sqlite")
-    before = rows_of(views.report(str(tmp_path / "before.sqlite"), part))
+    before = rows_of(status.report(str(tmp_path / "before.sqlite"), part))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(listing, "MOST_OPERATIONS", -1)  # such versions had no exact values but by enumeration
+    monkeypatch.setattr(list_problems, "MOST_OPERATIONS", -1)  # such versions had no exact values but by enumeration
     outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
     assert outcome.n_changed == outcome.n_counted == 0
-    after = rows_of(views.report(str(tmp_path / "kept.sqlite"), part))
+    after = rows_of(status.report(str(tmp_path / "kept.sqlite"), part))
     assert [r.warnings for r in after] == [r.warnings for r in before]
     assert not [note for r in after for note in r.notes if note.kind == "earlier"]
     assert run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none").n_changed == 0
@@ -226,10 +228,10 @@ def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path
                     connection.execute(insert, [dict(zip(names, values, strict=True)) for values in rows])
         old.close()
         with reading(server.url) as connection:
-            before = list(results.results_of(results.results_at(connection, "gaps", None), 0.05).results())
+            before = list(result_views(results.results_of(results.results_at(connection, "gaps", None), 0.05)))
         open_to_write(server.url).close()
         with reading(server.url) as connection:
-            after = list(results.results_of(results.results_at(connection, "gaps", None), 0.05).results())
+            after = list(result_views(results.results_of(results.results_at(connection, "gaps", None), 0.05)))
             assert connection.execute(text("SELECT octet_length(digest) FROM comparisons LIMIT 1")).scalar_one() == 20
         assert before == after
         assert len(after) == 9

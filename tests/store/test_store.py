@@ -21,18 +21,20 @@ from servers import start_postgres
 from sqlalchemy import text
 
 from sigdask.api import compare
-from sigdask.comparison.found.result import Stopped
-from sigdask.comparison.notes import Note
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
 from sigdask.errors import HeldError, InputError, SigdaskError, StoreError
+from sigdask.nightly.store import Found, Kept, Progress, database, history, lease, open_store, reading, results, tallies
+from sigdask.nightly.store import status as views
+from sigdask.nightly.store.checksums import keys_of, seal
+from sigdask.nightly.store.database import file_system, open_to_read, open_to_write, url_of
+from sigdask.nightly.store.lease import Holder, Lease
+from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, version_of
+from sigdask.nightly.store.status import Changes, report, status
 from sigdask.randomization.panels.digests import packed
-from sigdask.store import Found, Kept, Progress, database, history, lease, open_store, reading, results, tallies, views
-from sigdask.store.database import file_system, open_to_read, open_to_write, url_of
-from sigdask.store.lease import Holder, Lease
-from sigdask.store.migrations import MIGRATIONS, NEWEST, V1, version_of
-from sigdask.store.seals import keys_of, seal
-from sigdask.store.views import Changes, report, status
+from sigdask.report.presentable import Results
+from sigdask.results.messages.notes import Note
+from sigdask.results.record import Stopped
+from sigdask.results.rows import table_from_results
+from sigdask.results.views import result_views
 
 
 @pytest.fixture(scope="module")
@@ -360,15 +362,15 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
 def found_of(*rows):
     """Results as a run records them."""
     n = len(rows)
-    return Found(Table.of(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
+    return Found(table_from_results(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
 
 
 def held(connection, run=None):
-    return list(results.results_of(results.results_at(connection, "p", run), 0.05).results())
+    return list(result_views(results.results_of(results.results_at(connection, "p", run), 0.05)))
 
 
 def test_what_stands_around_results_comes_back_with_them(where):
-    around = Results(Table.of([result_of()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
+    around = Results(table_from_results([result_of()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
     kept = json.loads(json.dumps(history.frame(around)))
     assert history.framed(kept, around.table) == around
 
@@ -408,7 +410,7 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
 
 def changes_of(before, now):
     """Two results of one comparison, either of which may be none."""
-    sides = [Table.of([one] if one else [], 0.05) for one in (before, now)]
+    sides = [table_from_results([one] if one else [], 0.05) for one in (before, now)]
     return Changes(*sides, *(np.array([len(table) - 1]) for table in sides))
 
 
@@ -562,7 +564,7 @@ def test_a_wrong_password_is_said_to_be_one(server):
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_comparisons_is_at_hand(kind, tmp_path, request):
     # the requirement is 5,000 a second, and 2 s; a busy machine is given room
-    from sigdask.store import views
+    from sigdask.nightly.store import status as views
 
     where = str(tmp_path / "m.sqlite") if kind == "sqlite" else request.getfixturevalue("server").url
     n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from sigdask.errors import SeveralError
 from sigdask.report.layout import fitted
-from sigdask.writing import as_json, printable, printable_json
+from sigdask.text import as_json, printable, printable_json
 
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 """What every record has; anything else was given as `extra`."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from sigdask.cli.output.logs import are_json, columns
-from sigdask.cli.output.showing import note
 from sigdask.cli.output.streams import Harmless, exactly
-from sigdask.writing import count_noun, duration
+from sigdask.cli.output.write import note
+from sigdask.text import count_noun, duration
 
 if TYPE_CHECKING:
-    from sigdask.engine.ahead import Ahead
+    from sigdask.execution.prefetch import Ahead
     from sigdask.formats import Source
     from sigdask.metrics.extraction import Extracting
 
@@ -309,7 +309,7 @@ def files_of(sources: Iterable[Source]) -> Iterator[Path]:
 
 def _files(path: Path) -> Iterator[Path]:
     """Yield a file, or those of a folder; none of what lies elsewhere, whose size is not known here."""
-    from sigdask.formats.places import is_there, is_url
+    from sigdask.io import is_there, is_url
 
     if is_url(str(path)):
         return

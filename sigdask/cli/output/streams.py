@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 from typing import IO, Any, TextIO, cast
 
-from sigdask.writing import printable
+from sigdask.text import printable
 
 COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """What sets colours, and gives them back."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from sigdask.counts.candidates import Candidates
 from sigdask.formats.candidates import mwetoolkit, ucs
 from sigdask.formats.candidates.columns import Columns, candidates_of
-from sigdask.formats.places import place
-from sigdask.formats.places.unpacking import unpacking_at_most
 from sigdask.formats.reading.tables import read_table
+from sigdask.io import place
+from sigdask.io.compression import unpacking_at_most
 
 __all__ = ["Columns", "read"]
 

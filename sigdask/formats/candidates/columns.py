@@ -16,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import MISSING
 from sigdask.formats.reading.tables import Table
 from sigdask.formats.tables.decimals import with_points
-from sigdask.writing import listed
+from sigdask.text import listed
 
 TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
 FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})

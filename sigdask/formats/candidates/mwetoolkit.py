@@ -15,7 +15,7 @@ from xml.parsers import expat
 from sigdask.errors import InputError
 from sigdask.formats.candidates.columns import Conventions
 from sigdask.formats.reading.files import open_bytes
-from sigdask.formats.reading.records import head
+from sigdask.formats.reading.json.records import head
 from sigdask.formats.reading.tables import Table
 
 START = re.compile(

@@ -7,7 +7,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.candidates.columns import Conventions
 from sigdask.formats.reading.files import open_text
-from sigdask.formats.reading.records import head
+from sigdask.formats.reading.json.records import head
 from sigdask.formats.reading.rows import Row, ragged
 from sigdask.formats.reading.tables import Table, table_of
 

@@ -26,7 +26,7 @@ from sigdask.counts import Counts
 from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, repeated
-from sigdask.formats.reading.json_rows import Record, first_record, lookup, number, records
+from sigdask.formats.reading.json.rows import Record, first_record, lookup, number, records
 from sigdask.formats.reading.options import Options, Source, twice
 
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),

@@ -52,7 +52,7 @@ from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, 
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import in_numbers
 from sigdask.metrics import is_lower_better
-from sigdask.writing import count_noun
+from sigdask.text import count_noun
 
 NAMES = {
     "system": (*SYSTEM_NAMES, "mt_system"),

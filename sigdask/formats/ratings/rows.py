@@ -13,12 +13,12 @@ from typing import Literal
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, is_parquet, open_text
+from sigdask.formats.reading.json.records import is_json, record_rows
 from sigdask.formats.reading.numbers import is_number
 from sigdask.formats.reading.options import twice
-from sigdask.formats.reading.records import is_json, record_rows
 from sigdask.formats.reading.rows import Row, delimited_rows, delimiter_of, ragged
 from sigdask.formats.reading.tables import Table, read_table, table_of
-from sigdask.writing import count_noun
+from sigdask.text import count_noun
 
 CONTROLLED = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
 """Appraise's types of items."""

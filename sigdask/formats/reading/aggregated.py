@@ -124,15 +124,6 @@ def report_table(path: Path) -> RefusedFileError:
     return _averages(path, "scikit-learn's classification report", LABELS)
 
 
-def check_folder(path: Path) -> None:
-    """Refuse a folder of nothing but averages."""
-    from sigdask.formats.reading.records import is_json, load
-
-    for file in sorted(path.rglob("*.json"))[:1]:
-        if is_json(file):
-            check_document(file, load(file))
-
-
 def _averages(path: Path, what: str, remedy: str) -> RefusedFileError:
     return RefusedFileError(f"{path}: {AVERAGES} (this is {what}); {remedy}")
 

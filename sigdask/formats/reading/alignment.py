@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import Table
-from sigdask.writing import count_noun, some
+from sigdask.text import count_noun, some
 
 Order = NDArray[np.intp] | slice
 """The rows of a table in the order of items; a slice of all where they stand so."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.formats.places.unpacking import check_unpacked, unpacked
+from sigdask.io.compression import check_unpacked, unpacked
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"

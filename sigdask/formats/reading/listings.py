@@ -20,11 +20,10 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import check_common
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, files_below, stem
+from sigdask.formats.reading.json.records import IsRecord, id_names, id_of, read_records
 from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.records import IsRecord, id_names, id_of, read_records
-from sigdask.formats.reading.replicates import repeated_id
-from sigdask.formats.reading.rows import as_text
-from sigdask.writing import count_noun, some
+from sigdask.formats.reading.rows import as_text, repeated_id
+from sigdask.text import count_noun, some
 
 T = TypeVar("T")
 KeyOf = Callable[[Mapping[str, Any]], str | None]

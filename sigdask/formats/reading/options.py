@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.places import is_there, is_url, place, redacted
 from sigdask.formats.reading.files import differing, stem
+from sigdask.io import is_there, is_url, place, redacted
 from sigdask.options import READING, Align, Decimal, Missing
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]

@@ -19,7 +19,8 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options, Source
-from sigdask.writing import count_noun, some
+from sigdask.formats.reading.rows import repeated_id
+from sigdask.text import count_noun, some
 
 if TYPE_CHECKING:
     from sigdask.formats.reading.tables import Table
@@ -44,10 +45,6 @@ ROW_IDS = frozenset({"index", "idx"})
 GROUP_IDS = frozenset({"task", "prompt", "question", "problem"})
 """Names of ids that may be groups of items as well."""
 
-REMEDY = (
-    "give each item an id of its own. Are they samples of one item? Then give each sample a file, under one name "
-    "(NAME=FILE NAME=FILE), and their scores are averaged"
-)
 
 MOST_SAMPLES = 5040
 """The largest common multiple of the numbers of samples."""
@@ -150,11 +147,6 @@ def reading_samples(format_: str, *, may_differ: bool) -> Iterator[SamplesRead]:
         yield samples
     finally:
         _reading.reset(token)
-
-
-def repeated_id(place: str, item: str, before: str, remedy: str = REMEDY) -> InputError:
-    """Return the error for an id that stands twice where rows of one id are no samples of an item."""
-    return InputError(f"{place}: id {item} stands {before} already: {remedy}")
 
 
 def one_sample(

@@ -151,3 +151,14 @@ def _open_quote(path: Path, line: int, problem: str) -> InputError:
         f'{path}, line {line}: a quoted field does not end as it should ({problem}); write a " that is part of the '
         'text as """" (quoted and doubled)'
     )
+
+
+REMEDY = (
+    "give each item an id of its own. Are they samples of one item? Then give each sample a file, under one name "
+    "(NAME=FILE NAME=FILE), and their scores are averaged"
+)
+
+
+def repeated_id(place: str, item: str, before: str, remedy: str = REMEDY) -> InputError:
+    """Return the error for an id that stands twice where rows of one id are no samples of an item."""
+    return InputError(f"{place}: id {item} stands {before} already: {remedy}")

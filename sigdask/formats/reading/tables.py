@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading import nested
 from sigdask.formats.reading.aggregated import check_text
 from sigdask.formats.reading.columns.lists import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
 from sigdask.formats.reading.files import is_parquet, keeping, open_bytes, read_lines
+from sigdask.formats.reading.json import nested
+from sigdask.formats.reading.json.records import is_json, record_cells, scalars
 from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.records import is_json, record_cells, scalars
-from sigdask.formats.reading.replicates import repeated_id
-from sigdask.formats.reading.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text
+from sigdask.formats.reading.rows import Row, as_text, delimited_rows, delimiter_of, quotes_are_text, repeated_id
 
 INDEX = "index"
 """What a first column without a name is called: pandas writes its index so."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import stem
-from sigdask.formats.reading.json_rows import Record, first_record, lookup, number, records
+from sigdask.formats.reading.json.records import load
+from sigdask.formats.reading.json.rows import Record, first_record, lookup, number, records
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.records import load
 from sigdask.formats.reading.tables import ROW_NAMES
 from sigdask.formats.samples.log_dates import moment, undated
 from sigdask.formats.samples.sample import Log, Sample, Value

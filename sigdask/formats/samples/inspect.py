@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.places.unpacking import check_unpacked
 from sigdask.formats.reading.files import open_bytes
-from sigdask.formats.reading.json_rows import Record, lookup, number
+from sigdask.formats.reading.json.records import load
+from sigdask.formats.reading.json.rows import Record, lookup, number
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.records import load
 from sigdask.formats.samples.log_dates import moment
 from sigdask.formats.samples.sample import Log, Sample, Value
+from sigdask.io.compression import check_unpacked
 
 VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 """What Inspect's letters and words count (correct, partial, incorrect, no answer)."""

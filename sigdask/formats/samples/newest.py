@@ -14,7 +14,7 @@ from sigdask.formats.reading.options import Options
 from sigdask.formats.samples import harness
 from sigdask.formats.samples.log_dates import undated
 from sigdask.formats.samples.sample import Log
-from sigdask.writing import count_noun, listed
+from sigdask.text import count_noun, listed
 
 LOGS = ("newest", "all")
 """What the option `logs` takes."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sigdask.formats.reading.json_rows import Record, lookup
+from sigdask.formats.reading.json.rows import Record, lookup
 from sigdask.formats.reading.options import Options
 
 Value = float | list[bool] | str

@@ -32,7 +32,7 @@ from sigdask.formats.samples.newest import LOGS, chosen
 from sigdask.formats.samples.sample import Log, Sample
 from sigdask.formats.samples.told import FromLogs
 from sigdask.formats.tables.bookkeeping import CLOCK
-from sigdask.writing import count_noun
+from sigdask.text import count_noun
 
 REPEATS = ("mean", "error")
 

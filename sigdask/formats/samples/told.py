@@ -12,7 +12,7 @@ from typing import Any
 
 from sigdask.counts.shown import NOTHING, Told
 from sigdask.errors import SigdaskError
-from sigdask.formats.reading.json_rows import Record
+from sigdask.formats.reading.json.rows import Record
 from sigdask.formats.reading.options import Options
 from sigdask.formats.samples.sample import Log
 

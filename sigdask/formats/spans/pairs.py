@@ -24,9 +24,9 @@ from sigdask.formats.reading.alignment import NEARLY, nearly_alike
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.listings import named
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.replicates import repeated_id
+from sigdask.formats.reading.rows import repeated_id
 from sigdask.formats.spans.pair_counts import morph_fields
-from sigdask.writing import count_noun, some
+from sigdask.text import count_noun, some
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",

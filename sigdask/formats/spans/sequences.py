@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 
 
 @compiled()

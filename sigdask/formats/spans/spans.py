@@ -16,9 +16,9 @@ from typing import Any
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import objects
 from sigdask.errors import InputError
+from sigdask.formats.reading.json.records import head, id_names, id_of, is_json
 from sigdask.formats.reading.listings import Listing, first_files, folder, gather, named, of_records
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.records import head, id_names, id_of, is_json
 from sigdask.formats.reading.rows import delimited_rows, header_of
 from sigdask.formats.spans.annotations import SUFFIX, is_pubtator, read_ann, read_pubtator
 from sigdask.formats.spans.items import END_NAMES, START_NAMES, Span, entities_of, holds_entities, span_of_row, spans_of

@@ -16,6 +16,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, head_lines, open_text
+from sigdask.formats.reading.json.records import head, id_names, id_of, is_json
 from sigdask.formats.reading.listings import (
     Listing,
     first_files,
@@ -26,7 +27,6 @@ from sigdask.formats.reading.listings import (
     of_sets,
 )
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.records import head, id_names, id_of, is_json
 from sigdask.formats.reading.rows import delimited_rows, header_of
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")

@@ -22,7 +22,7 @@ from sigdask.formats.reading.numbers import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary
 from sigdask.formats.reading.tables import ID_NAMES, INDEX, SCORE_NAMES, SYSTEM_NAMES, Table
-from sigdask.writing import some
+from sigdask.text import some
 
 CLOCK = re.compile(
     r"(.*[/_. -])?(t_?stamp|time_?stamp|date_?time|(start|end|run|wall)?_?time|date|created|updated|seed)"

@@ -33,7 +33,7 @@ from sigdask.formats.tables.label_sets import (
     separator,
     without_texts,
 )
-from sigdask.writing import count_noun, some
+from sigdask.text import count_noun, some
 
 BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
 """Of gold labels that stand beside predictions."""

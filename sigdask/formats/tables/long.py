@@ -24,7 +24,7 @@ from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, 
 from sigdask.formats.tables.notation import in_numbers
 from sigdask.formats.tables.scores import no_gold
 from sigdask.metrics import is_lower_better
-from sigdask.writing import some
+from sigdask.text import some
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:

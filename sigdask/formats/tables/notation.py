@@ -18,7 +18,7 @@ from sigdask.formats.reading.tables import Table, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, without_bookkeeping
 from sigdask.formats.tables.decimals import with_points
 from sigdask.formats.tables.truths import as_numbers, truths
-from sigdask.writing import some
+from sigdask.text import some
 
 
 def score_table(source: Source, options: Options, *, costs: bool = True) -> Table:

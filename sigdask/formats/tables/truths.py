@@ -9,7 +9,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.tables import Table
-from sigdask.writing import some
+from sigdask.text import some
 
 PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("correct", "incorrect"), ("right", "wrong"),
          ("pass", "fail"), ("passed", "failed"))  # fmt: skip

@@ -10,8 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
+from sigdask.formats.reading.json.records import (
+    DOCUMENT_NAMES,
+    head,
+    id_names,
+    id_of,
+    is_json_lines,
+    load,
+    read_records,
+)
 from sigdask.formats.reading.options import DEFAULTS, Options
-from sigdask.formats.reading.records import DOCUMENT_NAMES, head, id_names, id_of, is_json_lines, load, read_records
 from sigdask.formats.tagging.chunks import TAG
 from sigdask.formats.tagging.scope import FileColumns
 from sigdask.formats.tagging.sentences import Codes, Collector, Tagged

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.writing import listed
+from sigdask.text import listed
 
 NER_PREFIX = "NE-"
 """Beginning of the names of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""

@@ -16,7 +16,7 @@ from sigdask.counts.fields import Array, LabelFields, objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty
 from sigdask.formats.tagging.scope import FileColumns
-from sigdask.writing import some
+from sigdask.text import some
 
 Integers = NDArray[np.int32]
 

@@ -15,9 +15,9 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines
 from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.replicates import repeated_id
+from sigdask.formats.reading.rows import repeated_id
 from sigdask.formats.texts.parallel import text_counts, text_lines
-from sigdask.writing import some
+from sigdask.text import some
 
 LINE = re.compile(r"([THD])-(\d{1,12})\t(.*)", re.DOTALL)
 GUESS = re.compile(r"[HD]-\d{1,12}\t-?[\d.]{1,24}(e-?\d{1,3})?\t")

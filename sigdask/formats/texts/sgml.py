@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
-from sigdask.formats.reading.records import head
+from sigdask.formats.reading.json.records import head
 
 START = re.compile(r"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|<!DOCTYPE[^>]*+>|<mteval\b[^>]*+>)*+<(?:ref|tst|src)set\b",
                    re.DOTALL | re.IGNORECASE)  # fmt: skip

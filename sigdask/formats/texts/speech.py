@@ -11,7 +11,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
 from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.replicates import repeated_id
+from sigdask.formats.reading.rows import repeated_id
 from sigdask.formats.texts.parallel import text_counts, text_lines
 from sigdask.formats.texts.segments import HEAD, read_lines
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
-from sigdask.formats.reading.records import head, is_json_lines
+from sigdask.formats.reading.json.records import head, is_json_lines
 from sigdask.formats.trec.topics import is_finite
 
 RUN = ("topic", "Q0", "document", "rank", "score", "tag")

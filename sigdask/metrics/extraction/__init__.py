@@ -9,11 +9,11 @@ engine's on clusters) make it.
 
 from __future__ import annotations
 
-from sigdask.metrics.extraction.asked import Extraction, taken
-from sigdask.metrics.extraction.keeping import NOWHERE, Behind, Folder, Keeper, at_home
+from sigdask.metrics.extraction.cache import NOWHERE, Behind, Folder, Keeper, at_home
 from sigdask.metrics.extraction.parts import Executor, Here, Part
+from sigdask.metrics.extraction.progress import Extracting, Lines, Tell
+from sigdask.metrics.extraction.request import Extraction, taken
 from sigdask.metrics.extraction.sources import ALONE, Extracted, Source, extracted
-from sigdask.metrics.extraction.telling import Extracting, Lines, Tell
 
 __all__ = [
     "ALONE", "NOWHERE", "Behind", "Executor", "Extracted", "Extracting", "Extraction", "Folder", "Here", "Keeper",

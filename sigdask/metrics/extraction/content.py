@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.asked import BYTES
+from sigdask.metrics.extraction.request import BYTES
 
 
 def digest_of(items: Array) -> str | None:

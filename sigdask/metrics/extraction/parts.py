@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.asked import Extraction
-from sigdask.metrics.extraction.telling import Extracting, Tell
+from sigdask.metrics.extraction.progress import Extracting, Tell
+from sigdask.metrics.extraction.request import Extraction
 
 PART_SECONDS = 2.0
 """How long a part takes at most, about: between two of them progress is told."""

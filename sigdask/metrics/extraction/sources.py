@@ -11,13 +11,13 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.asked import Extraction
+from sigdask.metrics.extraction.cache import NOWHERE, Keeper
 from sigdask.metrics.extraction.content import digest_of, key_of
-from sigdask.metrics.extraction.keeping import NOWHERE, Keeper
 from sigdask.metrics.extraction.packed import pack, unpack
 from sigdask.metrics.extraction.parts import Block, Executor, Here, Missing, made
-from sigdask.metrics.extraction.telling import Lines, Tell
-from sigdask.writing import listed
+from sigdask.metrics.extraction.progress import Lines, Tell
+from sigdask.metrics.extraction.request import Extraction
+from sigdask.text import listed
 
 KEEP_SECONDS = 1.0
 """What is made is kept this often."""

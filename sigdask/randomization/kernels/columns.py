@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 
 UNITS = 512
 """Units of one chunk."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.counts.lattice import TIE
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 from sigdask.randomization.kernels.exceedances import tails
 from sigdask.randomization.kernels.scored import TILE, score_tile
 

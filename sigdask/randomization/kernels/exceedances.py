@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.counts.lattice import TIE
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 
 LARGEST_32 = 2**30
 """Of a difference of sums that are kept in 32 bits."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigdask.machine.compiled import compiled
-from sigdask.randomization.shuffles import philox_call
+from sigdask.io.compiled_cache import compiled
+from sigdask.randomization.stream.shuffles import philox_call
 
 
 @compiled()

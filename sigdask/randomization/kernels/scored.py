@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 from sigdask.randomization.kernels.exceedances import tails
 

@@ -22,9 +22,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.shuffles import COLUMN, Key, counting_words, swap_words
+from sigdask.randomization.stream.shuffles import COLUMN, Key, counting_words, swap_words
 
 ROWS_BYTES = 2**19
 """What the swap rows of one slab may take, so that they stay in the L2 cache."""

@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
 from sigdask.randomization.kernels.columns import Columns
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.shuffles import BLOCK, COLUMN, counting_words, swap_words
+from sigdask.randomization.stream.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
 SLAB_BYTES = 2**20
 """What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""

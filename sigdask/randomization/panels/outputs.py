@@ -21,7 +21,7 @@ from sigdask.randomization.kernels.exceedances import count_scores
 from sigdask.randomization.panels.contents import of_outputs
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.sums import Pair, Units
-from sigdask.randomization.shuffles import Key, swap_bits
+from sigdask.randomization.stream.shuffles import Key, swap_bits
 from sigdask.randomization.tallies import TAILS, Manner, Tally
 
 ENUMERATED_UNITS = 12

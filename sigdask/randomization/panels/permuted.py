@@ -19,7 +19,7 @@ from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.kernels.permute import agreements
 from sigdask.randomization.panels.digests import Digests, digest, packed
-from sigdask.randomization.shuffles import Key, permute_word
+from sigdask.randomization.stream.shuffles import Key, permute_word
 from sigdask.randomization.tallies import TAILS, Manner, Tally
 
 TILE = 2**18

@@ -14,7 +14,7 @@ from sigdask.counts.lattice import COUNTS, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, any_formula, movement
 from sigdask.randomization.kernels.discordance import add_signs, discordant
-from sigdask.randomization.shuffles import Key
+from sigdask.randomization.stream.shuffles import Key
 
 EACH = np.empty(0, np.int64)
 """Weights of units that count as one each."""

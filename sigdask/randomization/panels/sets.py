@@ -27,7 +27,7 @@ from sigdask.randomization.panels.build import of_items
 from sigdask.randomization.panels.contents import nothing, of_terms
 from sigdask.randomization.panels.digests import Digests, content, digest, mixed, packed
 from sigdask.randomization.panels.sums import Pair, Units, is_whole
-from sigdask.randomization.shuffles import Key
+from sigdask.randomization.stream.shuffles import Key
 from sigdask.randomization.tallies import TAILS, Manner, Tally
 
 DEVIATION_TRIALS = 4096

@@ -25,12 +25,12 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.deviations import swap_deviations
+from sigdask.randomization.families.deviations import swap_deviations
 from sigdask.randomization.panels.contents import nothing, of_fields
 from sigdask.randomization.panels.digests import Digests, of_pairs
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
-from sigdask.randomization.shuffles import Key, stream_key
 from sigdask.randomization.slabs import slabs
+from sigdask.randomization.stream.shuffles import Key, stream_key
 from sigdask.randomization.tallies import TAILS, Manner, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 

@@ -14,8 +14,8 @@ from sigdask.options import Alternative
 from sigdask.randomization.kernels.dense import one_thread
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.scored_sums import PanelMetric
-from sigdask.randomization.power.judged import n_rejected
-from sigdask.randomization.power.observed import Pairs
+from sigdask.randomization.power.population import Pairs
+from sigdask.randomization.power.rejection import n_rejected
 from sigdask.randomization.tallies import TAILS, Manner, Tally
 
 

@@ -22,7 +22,7 @@ from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.cells import N_CELLS, add_differences, add_values, width_of
 from sigdask.randomization.resampling.jackknife import binary_size
 from sigdask.randomization.resampling.sums import WeightedSums
-from sigdask.randomization.shuffles import draw
+from sigdask.randomization.stream.shuffles import draw
 from sigdask.randomization.tallies import Manner, Tally
 
 PILOT = 256

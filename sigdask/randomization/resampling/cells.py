@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 
 INNER, OCTAVES, PARTS = 512, 16, 8
 """Cells of one width on either side, and doublings of the distance beyond them, of so many cells each."""

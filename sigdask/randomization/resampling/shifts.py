@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.cells import INNER, N_CELLS, add_values, width_of
 from sigdask.randomization.resampling.sums import WeightedSums
-from sigdask.randomization.shuffles import COLUMN, swap_words
+from sigdask.randomization.stream.shuffles import COLUMN, swap_words
 from sigdask.randomization.tallies import Manner, Tally
 
 COARSER = 4

@@ -16,7 +16,7 @@ from sigdask.identity import known_as
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.resampling.cells import N_CELLS, add_values, width_of
-from sigdask.randomization.shuffles import drawn_units
+from sigdask.randomization.stream.shuffles import drawn_units
 from sigdask.randomization.tallies import Manner, Tally
 
 DEFAULT_RESAMPLES = 1000

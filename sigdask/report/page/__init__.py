@@ -10,19 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.comparison.notes import texts, without
-from sigdask.comparison.presented.signature import shared
-from sigdask.comparison.presented.words import citation, is_adjusted
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
 from sigdask.report.files import write_whole
-from sigdask.report.page import behind, comparisons
+from sigdask.report.page import comparisons
+from sigdask.report.page import data as behind
 from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, answer, close
 from sigdask.report.page.frame import Part, framed
 from sigdask.report.page.grids import Grid
 from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, Section, sections
+from sigdask.report.summary.sentences import citation, is_adjusted
 from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.trials import trials_text
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.messages.notes import texts, without
+from sigdask.results.rows import table_from_results
+from sigdask.results.signature import shared
+from sigdask.results.table import Table
+from sigdask.results.views import result_views
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Test set, to the files that were read and their digests."""
@@ -49,7 +52,7 @@ class OfSet:
 
 def write_page(
     path: Path,
-    sets: Mapping[str, Results],
+    sets: Mapping[str, ComparisonResults],
     title: str,
     *,
     inputs: Inputs = NOTHING,
@@ -72,7 +75,7 @@ def write_page(
 
 
 def page(
-    sets: Mapping[str, Results],
+    sets: Mapping[str, ComparisonResults],
     *,
     title: str,
     notes: Sequence[str] = (),
@@ -86,7 +89,7 @@ def page(
 
     Parameters
     ----------
-    sets : mapping of str to Results
+    sets : mapping of str to ComparisonResults
         By test set.
     title : str
         What was compared, or the plan's name.
@@ -105,7 +108,7 @@ def page(
     """
     shown = {name: results for name, results in sets.items() if len(results)}
     tables = [results.table for results in shown.values()]
-    table = Table.joined(tables) if tables else Table.of((), 0.05)
+    table = Table.joined(tables) if tables else table_from_results((), 0.05)
     said = answer(shown, table)
     of_all, rows = comparisons.grid(table, close(shown, said.verdicts))
     of_sets = [*_of_sets(shown, all_listed=len(rows) == len(table))]
@@ -122,7 +125,7 @@ def page(
         "warnings": list(
             dict.fromkeys([*notes, *(text for own in shown.values() for text in texts(without(own.notes, "scope")))])
         ),
-        "alarms": [(r, check) for r in table.take(alarming[:MOST_ALARMS]).results() for check in r.disagreements()],
+        "alarms": [(r, check) for r in result_views(table.take(alarming[:MOST_ALARMS])) for check in r.disagreements()],
         "n_alarming": len(alarming),
         "inputs": inputs,
         "candidates": candidates,
@@ -143,7 +146,7 @@ def page(
     return framed(context, data, parts)
 
 
-def _of_sets(sets: Mapping[str, Results], *, all_listed: bool) -> Iterator[OfSet]:
+def _of_sets(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[OfSet]:
     n_left = MOST_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
         found, n_left_out = sections(results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed)

@@ -8,11 +8,11 @@ from itertools import islice
 
 import numpy as np
 
-from sigdask.comparison.presented.verdict import Verdict, of
-from sigdask.comparison.results import Results
-from sigdask.comparison.table import Table
+from sigdask.report.summary.verdict import Verdict, of
 from sigdask.report.terminal.remarks import borderline
-from sigdask.writing import count_noun
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.table import Table
+from sigdask.text import count_noun
 
 MOST_HEADLINES, MOST_SETS = 3, 200
 """Test sets whose sentence stands in the card at once, and when it is opened."""
@@ -59,14 +59,14 @@ class Answer:
         return [("", own) for _, own in found] if len(of_lines) == 1 else found
 
 
-def answer(sets: Mapping[str, Results], table: Table) -> Answer:
+def answer(sets: Mapping[str, ComparisonResults], table: Table) -> Answer:
     """Return the card of all test sets, whose comparisons are in one table."""
     verdicts = {name: of(results) for name, results in islice(sets.items(), MOST_SETS)}
     causes = [cause for own in verdicts.values() for cause in own.causes]
     return Answer(verdicts, len(sets), [*_counts(table, causes)])
 
 
-def close(sets: Mapping[str, Results], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
+def close(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
     """Return the rows of all comparisons whose verdict a different seed or a few more units could change."""
     found, before = [], 0
     for name, results in sets.items():

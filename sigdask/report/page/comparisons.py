@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.found import sentences
-from sigdask.comparison.found.adjusted import SIMULTANEOUS, intervals_to_show
-from sigdask.comparison.found.assumptions import listed_assumptions
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.notes import texts
-from sigdask.comparison.presented.cells import METHODS, confidence, ends_of, how, interval_text, is_bounded, p_cell
-from sigdask.comparison.presented.words import is_adjusted
-from sigdask.comparison.table import AGREES, DISAGREES, Coded, Table
 from sigdask.report.page.grids import Column, Grid, by_rows, coded, named
+from sigdask.report.summary.sentences import is_adjusted
+from sigdask.report.tables.cells import METHODS, confidence, ends_of, how, interval_text, is_bounded, p_cell
+from sigdask.results.adjusted import intervals_to_show
+from sigdask.results.assumptions import listed_assumptions
+from sigdask.results.columns.adjusted import SIMULTANEOUS
+from sigdask.results.columns.coded import Coded
+from sigdask.results.messages import checks
+from sigdask.results.messages.notes import texts
+from sigdask.results.record import Result
+from sigdask.results.table import AGREES, DISAGREES, Table
 from sigdask.statistics.rounding import limits_text, score_text, signed
 
 MOST_ROWS = 20_000
@@ -177,7 +179,7 @@ def _better(table: Table) -> str:
 
 
 def _notes(table: Table) -> dict[str, list[Any]]:
-    found = {row: [*texts(own)] for row, own in sentences.notes(table).items()}
+    found = {row: [*texts(own)] for row, own in checks.notes(table).items()}
     for row, own in listed_assumptions(table).items():
         found[row] = [*(one.detail for one in own), *found.get(row, [])]
     return {"rows": [*found], "texts": ["; ".join(own) for own in found.values()]}

@@ -13,20 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.opened.histogram import Histogram
-from sigdask.comparison.opened.null import Null
-from sigdask.comparison.opened.opening import Opened
-from sigdask.comparison.opened.runs import Convergence
-from sigdask.comparison.opened.shares import Shares
-from sigdask.comparison.opened.units import Item, Unit
-from sigdask.comparison.presented.cells import p_cell
-from sigdask.comparison.presented.words import size_text, standing
-from sigdask.comparison.table import Table
-from sigdask.report import classical
+from sigdask.analysis.details.details import Opened
+from sigdask.analysis.details.histogram import Histogram
+from sigdask.analysis.details.null_distribution import Null
+from sigdask.analysis.details.runs import Convergence
+from sigdask.analysis.details.shares import Shares
+from sigdask.analysis.details.units import Item, Unit
 from sigdask.report.page.frame import Part
+from sigdask.report.summary.sentences import size_text, standing
+from sigdask.report.tables.cells import p_cell
+from sigdask.report.terminal import classical
+from sigdask.results.record import Result
+from sigdask.results.table import Table
+from sigdask.results.views import result_views
 from sigdask.statistics.rounding import p_equals, signed
-from sigdask.writing import count_noun
+from sigdask.text import count_noun
 
 SIDES = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """What is extreme under each alternative."""
@@ -73,7 +74,7 @@ def part(
     """
     if not opened:
         return {"details": Part(Details(0, len(table), why, ()))} if why else {}
-    results = [*table.take(np.array([one.row for one in opened], np.int64)).results()]
+    results = [*result_views(table.take(np.array([one.row for one in opened], np.int64)))]
     texts = _Texts()
     data = {
         "alpha": table.alpha,

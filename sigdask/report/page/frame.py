@@ -19,9 +19,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sigdask.comparison.presented.cells import how, interval_cell, letters_text, p_cell
+from sigdask.report.tables.cells import how, interval_cell, letters_text, p_cell
 from sigdask.statistics.rounding import score_text, signed
-from sigdask.writing import as_line
+from sigdask.text import as_line
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """What could end a script, or a line of one, by its escape in JSON."""

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.table import Coded, Table
+from sigdask.results.columns.coded import Coded
+from sigdask.results.record import Result
+from sigdask.results.table import Table
+from sigdask.results.views import result_views
 
 MOST_PLAIN = 200
 """Rows that stand in the page as plain HTML, for browsers without a script."""
@@ -116,7 +118,7 @@ def by_rows(table: Table, columns: Sequence[NDArray[Any]], text: Callable[[Resul
     """Write something of each row that follows from some columns alone, once for rows alike in all of them."""
     keys = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
     _, first, codes = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
-    return _merged(map(text, table.take(first).results()), codes.reshape(-1))
+    return _merged(map(text, result_views(table.take(first))), codes.reshape(-1))
 
 
 def of_texts(texts: Sequence[str]) -> Coded[str]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.found.adjusted import intervals_to_show
-from sigdask.comparison.found.ranking import Ranking, ranked, ranking_of
-from sigdask.comparison.presented.cells import letters_text, p_cell
-from sigdask.comparison.table import Table
+from sigdask.report.tables.cells import letters_text, p_cell
+from sigdask.results.adjusted import intervals_to_show
+from sigdask.results.ranking import SystemRanking, ranked, ranking_of
+from sigdask.results.table import Table
+from sigdask.results.views import result_views
 from sigdask.statistics.letters import Ranked
 from sigdask.statistics.rounding import score_text, signed
 
@@ -70,7 +71,7 @@ class Section:
 
     Attributes
     ----------
-    ranking : Ranking
+    ranking : SystemRanking
         As found.
     places : sequence of Place
         The best first.
@@ -84,7 +85,7 @@ class Section:
         Of the intervals; empty without them.
     """
 
-    ranking: Ranking
+    ranking: SystemRanking
     places: Sequence[Place]
     zero: float
     ticks: Sequence[tuple[float, str]]
@@ -125,7 +126,7 @@ def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> 
     return found, n_left_out
 
 
-def _section(table: Table, ranking: Ranking, *, all_listed: bool) -> Section:
+def _section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> Section:
     """Draw each system's difference from the best."""
     found = _Against.best(table, ranking.systems[0].system)
     scale = _Scale.of(np.concatenate([found.difference, found.low, found.high]))
@@ -172,7 +173,7 @@ class _Against:
             np.where(is_a, -high, low),
             np.where(is_a, -low, high),
             np.where(np.isnan(own.p_adjusted), own.p_value, own.p_adjusted),
-            [r.verdict(table.alpha) for r in own.results()],
+            [r.verdict(table.alpha) for r in result_views(own)],
             confidence,
         )
 

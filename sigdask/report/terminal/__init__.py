@@ -10,17 +10,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.presented import signature, verdict
-from sigdask.comparison.presented.answering.amounts import in_points
-from sigdask.comparison.presented.verdict import Verdict
-from sigdask.comparison.presented.words import citation, is_adjusted
-from sigdask.comparison.results import Results
-from sigdask.report import classical
-from sigdask.report.terminal import details, ranked, remarks, tables, together
+from sigdask.report.summary import verdict
+from sigdask.report.summary.amounts import in_points
+from sigdask.report.summary.sentences import citation, is_adjusted
+from sigdask.report.summary.verdict import Verdict
+from sigdask.report.terminal import classical, details, families, remarks, tables
+from sigdask.report.terminal import ranking as ranked
 from sigdask.report.terminal.remarks import MOST_ALARMS, warnings
 from sigdask.report.trials import stopping_text, trials_text
-from sigdask.writing import count_noun, printable
+from sigdask.results import signature
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.record import Result
+from sigdask.results.views import result_views
+from sigdask.text import count_noun, printable
 
 __all__ = ["MOST_ALARMS", "render", "warnings"]
 
@@ -34,12 +36,14 @@ CLOSEST = 10
 """Close calls that are shown below a ranking."""
 
 
-def render(results: Results, *, everything: bool = False, verbose: bool = False, width: int | None = None) -> str:
+def render(
+    results: ComparisonResults, *, everything: bool = False, verbose: bool = False, width: int | None = None
+) -> str:
     """Return the report as text.
 
     Parameters
     ----------
-    results : Results
+    results : ComparisonResults
         What was found.
     everything : bool
         Show all comparisons; otherwise of a larger number the borderline results, or the 40 smallest p.
@@ -52,10 +56,10 @@ def render(results: Results, *, everything: bool = False, verbose: bool = False,
     parts = [answer(found)]
     if not len(results):
         return parts[0]
-    parts += together.text(results, width, everything=everything)
+    parts += families.text(results, width, everything=everything)
     parts += ranked.text(results, found, width, everything=everything, verbose=verbose)
     rows = _shown(results, found, ranked=found.is_ranking, everything=everything, verbose=verbose)
-    shown = [*results.table.take(rows).results()]
+    shown = [*result_views(results.table.take(rows))]
     title = remarks.title(found) if found.is_ranking and len(rows) < len(results) else ""
     parts += tables.text(shown, results.alpha, width, points=in_points(results.table), title=title)
     parts += _rest(results, found, len(rows))
@@ -78,7 +82,9 @@ def answer(found: Verdict) -> str:
     return "\n".join(map(printable, (*found.scope, *doubt, *told)))
 
 
-def _shown(results: Results, found: Verdict, *, ranked: bool, everything: bool, verbose: bool) -> NDArray[np.int64]:
+def _shown(
+    results: ComparisonResults, found: Verdict, *, ranked: bool, everything: bool, verbose: bool
+) -> NDArray[np.int64]:
     """Return the rows that are shown: the borderline results of many that are ranked, else the smallest p."""
     table = results.table
     most = FEW if ranked else SHOWN
@@ -91,7 +97,7 @@ def _shown(results: Results, found: Verdict, *, ranked: bool, everything: bool, 
     return np.lexsort(by)[:SHOWN]
 
 
-def _rest(results: Results, found: Verdict, n_shown: int) -> Iterator[str]:
+def _rest(results: ComparisonResults, found: Verdict, n_shown: int) -> Iterator[str]:
     """Yield how many comparisons there are, and which of them are shown."""
     n = found.n_comparisons
     if n_shown == n:
@@ -105,20 +111,22 @@ def _rest(results: Results, found: Verdict, n_shown: int) -> Iterator[str]:
     yield f"{text}; {remarks.which(found, n_shown)} (--all shows all, --json FILE keeps them)"
 
 
-def _classical(results: Results, shown: Sequence[Result], width: int | None, *, everything: bool) -> list[str]:
+def _classical(
+    results: ComparisonResults, shown: Sequence[Result], width: int | None, *, everything: bool
+) -> list[str]:
     """Return the classical tests of few comparisons, of many where to find them."""
     if len(results) <= FEW or everything:
         return classical.text(shown, results.alpha, width)
     return [classical.ELSEWHERE] if results.table.tests else []
 
 
-def _shared(results: Results, *, verbose: bool) -> list[str]:
+def _shared(results: ComparisonResults, *, verbose: bool) -> list[str]:
     """Return what the signatures of all tests have in common, where details do not give each of them."""
     found = None if verbose else signature.shared(results.table)
     return [] if found is None else [f"signature: {found}"]
 
 
-def _signatures(results: Results) -> list[str]:
+def _signatures(results: ComparisonResults) -> list[str]:
     """Say once for each metric how the scorer library counted."""
     table = results.table
     found = (table.metric.values[code] for code in np.unique(table.metric.codes).tolist())

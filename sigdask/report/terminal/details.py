@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.presented.words import beside_text, size_text, standing
+from sigdask.report.summary.sentences import beside_text, size_text, standing
+from sigdask.results.record import Result
 from sigdask.statistics.classical.correlation import inflation
 from sigdask.statistics.rounding import p_equals
-from sigdask.writing import count_noun, printable
+from sigdask.text import count_noun, printable
 
 
 def text(told: Sequence[Result], alpha: float) -> list[str]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.notes import Kind, Note, distinct, without
-from sigdask.comparison.presented.answering.closeness import all_causes
-from sigdask.comparison.presented.answering.sentence import chance
-from sigdask.comparison.presented.verdict import Verdict
-from sigdask.comparison.results import Results
-from sigdask.writing import printable
+from sigdask.report.summary.answer import chance
+from sigdask.report.summary.borderline import all_causes
+from sigdask.report.summary.verdict import Verdict
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.messages.notes import Kind, Note, distinct, without
+from sigdask.results.record import Result
+from sigdask.results.views import result_views
+from sigdask.text import printable
 
 MOST_ALARMS = 100
 """Comparisons whose cross-checks disagree that are named."""
@@ -32,13 +33,13 @@ TELLING: frozenset[Kind] = frozenset(
 """Notes on single comparisons that the answer is not to be read without; others are told among the details."""
 
 
-def warnings(results: Results, *, verbose: bool = False) -> list[Note]:
+def warnings(results: ComparisonResults, *, verbose: bool = False) -> list[Note]:
     """Return the notes on all results that a reader is warned by; all of them where details are asked for."""
     notes = without(results.notes, "scope")  # which stands before the answer
     return [note for note in notes if verbose or note.kind not in EXPLAINING]
 
 
-def lines(results: Results, found: Verdict, shown: Sequence[Result], *, verbose: bool) -> Iterator[str]:
+def lines(results: ComparisonResults, found: Verdict, shown: Sequence[Result], *, verbose: bool) -> Iterator[str]:
     """Yield what was checked, which results are borderline, and what else the answer is not to be read without."""
     yield f"checks: {found.checks}"
     yield from _alarms(results)
@@ -70,10 +71,10 @@ def which(found: Verdict, n_shown: int) -> str:
     return close if n_shown == n else f"{close}, the {n_shown} closest shown"
 
 
-def _named(results: Results, found: Verdict) -> str:
+def _named(results: ComparisonResults, found: Verdict) -> str:
     several = len({score.name for score in results.table.metric.values}) > 1 or len(results) == 1
     rows = found.close[:MOST_CLOSE]
-    named = [_call(r, results.alpha, several=several) for r in results.table.take(rows).results()]
+    named = [_call(r, results.alpha, several=several) for r in result_views(results.table.take(rows))]
     if len({*found.causes}) > 1:
         named = [f"{text} [{cause}]" for text, cause in zip(named, found.causes, strict=False)]
     more = len(found.close) - len(named)
@@ -93,11 +94,11 @@ def _notes(shown: Sequence[Result]) -> list[str]:
     return [f"{r.a} and {r.b} on {r.metric}: {note.text}" for r, note in told]
 
 
-def _alarms(results: Results) -> list[str]:
+def _alarms(results: ComparisonResults) -> list[str]:
     alarming = np.flatnonzero(results.table.disagrees)
     said = [
         printable(f"!!! CROSS-CHECK DISAGREES: {r.a} and {r.b} by {r.metric}: {check.name}: {check.detail}")
-        for r in results.table.take(alarming[:MOST_ALARMS]).results()
+        for r in result_views(results.table.take(alarming[:MOST_ALARMS]))
         for check in r.disagreements()
     ]
     if len(alarming) > MOST_ALARMS:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from operator import attrgetter
 
-from sigdask.comparison.found.result import Result
-from sigdask.comparison.presented.answering.amounts import ends_text
-from sigdask.comparison.presented.cells import how, p_cell
 from sigdask.report.layout import lay_out
+from sigdask.report.summary.amounts import ends_text
+from sigdask.report.tables.cells import how, p_cell
+from sigdask.results.record import Result
 from sigdask.statistics.rounding import limits_text, score_text, signed
-from sigdask.writing import printable
+from sigdask.text import printable
 
 SIGNIFICANT, UNDECIDED = "*", "?"
 AGREES, DISAGREES, SKEWED = "✓", "!", "§"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sigdask.machine.compiled import compiled
+from sigdask.io.compiled_cache import compiled
 from sigdask.statistics.classical.proportions import p_of_z
 
 Floats = NDArray[np.float64]

@@ -5,9 +5,9 @@ than 1, the count may as well be made in parts (`count_parts`), in any order and
 `of_parts` takes.
 """
 
-from sigdask.statistics.exact.found import TAILS, Chosen, Exact, Interval, Refused, TooLargeError
 from sigdask.statistics.exact.planning import Limits, plan, ways
 from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Sums
+from sigdask.statistics.exact.result import TAILS, Chosen, Exact, Interval, Refused, TooLargeError
 from sigdask.statistics.exact.solving import approximate, count_parts, of_parts, solve
 
 __all__ = [

@@ -12,12 +12,12 @@ from itertools import product
 
 import numpy as np
 
-from sigdask.statistics.exact.cells import Cells, Integers
-from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Check, Tail
+from sigdask.statistics.exact.classes import Cells, Integers
 from sigdask.statistics.exact.grids import log_p
 from sigdask.statistics.exact.problems import Quotients, Scored
+from sigdask.statistics.exact.result import Check, Tail
 from sigdask.statistics.exact.sums import binomials
+from sigdask.statistics.exact.ties import Decision
 
 LOST = 1e-16
 NARROW = 1e-13

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
-from sigdask.statistics.exact.cells import MOST_UNITS, Cells, Integers
-from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Check, Tail
+from sigdask.io.compiled_cache import compiled
+from sigdask.statistics.exact.classes import MOST_UNITS, Cells, Integers
 from sigdask.statistics.exact.problems import Quotients, Scored
-from sigdask.statistics.exact.sums.windows import SLAB, TINY, UNIT
+from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.sums.convolution import SLAB, TINY, UNIT
+from sigdask.statistics.exact.ties import Decision
 
 MOST_DIRECTIONS = 8
 BLOCK = 2**17

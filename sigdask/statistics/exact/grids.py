@@ -15,13 +15,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
-from sigdask.statistics.exact.cells import Cells, Integers
-from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Check, Tail
+from sigdask.io.compiled_cache import compiled
+from sigdask.statistics.exact.classes import Cells, Integers
 from sigdask.statistics.exact.problems import Quotients
+from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.sums.convolution import LOST, SLAB, TINY, UNIT
 from sigdask.statistics.exact.sums.saddlepoint import log_tail
-from sigdask.statistics.exact.sums.windows import LOST, SLAB, TINY, UNIT
+from sigdask.statistics.exact.ties import Decision
 
 NARROW = 1e-13
 """Share of p up to which what left the window is accepted; else it is done again in a wider one."""

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigdask.statistics.exact import bisection, boxes, collapse, grids, tilted_grids
-from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Chosen, Guarantee, Refused, about
+from sigdask.statistics.exact import bisection, boxes, grids, grouped, tilted_grids
 from sigdask.statistics.exact.problems import Problem, Quotients, Steps, Sums
-from sigdask.statistics.exact.sums import binomials, halves, lattice_bounds, polynomial, tilted, windows
+from sigdask.statistics.exact.result import Chosen, Guarantee, Refused, about
+from sigdask.statistics.exact.sums import binomials, convolution, lattice_bounds, meet_in_the_middle, polynomial, tilted
+from sigdask.statistics.exact.ties import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def plan(problem: Problem, limits: Limits = DEFAULT_LIMITS) -> Chosen | Refused:
     known = list(_until_cheap(problem))
     if not known:
         assert not isinstance(problem, Sums)  # of which there is always a method
-        return Refused(collapse.why_none(problem))
+        return Refused(grouped.why_none(problem))
     fitting = [w for w in known if limits.admit(w)]
     for guarantees in ORDER:
         among = [w for w in fitting if w.guarantee in guarantees]
@@ -98,7 +98,7 @@ def ways(problem: Problem) -> Iterator[Chosen]:
         one_row = isinstance(problem, Quotients) and problem.above.shape[1] == 1 and len(problem.vectors)
         if isinstance(problem, Quotients) and one_row:
             yield from _ways_of_tables(problem)
-        yield from collapse.ways(problem)
+        yield from grouped.ways(problem)
         cost = boxes.cost(problem)
         if cost is not None:
             yield Chosen("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
@@ -118,9 +118,15 @@ def _ways_of_sums(steps: Steps) -> Iterator[Chosen]:
         yield Chosen("binomial", "exact" if exact else "certified", binomials.operations(n), 100 * n)
         return
     yield Chosen("polynomial", "exact", polynomial.operations(steps), polynomial.n_bytes(steps))
-    yield Chosen("dp", "certified", windows.operations(steps), windows.n_bytes(steps))
-    if n <= halves.MOST_UNITS:
-        yield Chosen("meet-in-the-middle", "exact", halves.operations(n), halves.n_bytes(n), halves.n_parts(n))
+    yield Chosen("dp", "certified", convolution.operations(steps), convolution.n_bytes(steps))
+    if n <= meet_in_the_middle.MOST_UNITS:
+        yield Chosen(
+            "meet-in-the-middle",
+            "exact",
+            meet_in_the_middle.operations(n),
+            meet_in_the_middle.n_bytes(n),
+            meet_in_the_middle.n_parts(n),
+        )
     yield Chosen("tilted-fft", "numeric", tilted.operations(steps), tilted.n_bytes(steps))
     coarse = lattice_bounds.Coarse.of(steps)
     if coarse.step > 1 and coarse.steps.n:

@@ -2,7 +2,7 @@
 
 Swapping a unit turns the sign of what it moves. A score difference that an exchange of both systems
 turns to its opposite has a null distribution that is symmetric about 0, so two upper tails at |t|
-say all three p-values (`sigdask.statistics.exact.found`).
+say all three p-values (`sigdask.statistics.exact.result`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sigdask.statistics.exact.cells import Cells, Integers
+from sigdask.statistics.exact.classes import Cells, Integers
 
 
 @dataclass(frozen=True, eq=False)

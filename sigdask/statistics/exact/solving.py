@@ -6,13 +6,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.exact import bisection, boxes, collapse, grids, tilted_grids
-from sigdask.statistics.exact.cells import Integers
-from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
+from sigdask.statistics.exact import bisection, boxes, grids, grouped, tilted_grids
+from sigdask.statistics.exact.classes import Integers
 from sigdask.statistics.exact.planning import plan
 from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Steps, Sums
-from sigdask.statistics.exact.sums import binomials, halves, lattice_bounds, polynomial, saddlepoint, tilted, windows
+from sigdask.statistics.exact.result import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
+from sigdask.statistics.exact.sums import (
+    binomials,
+    convolution,
+    lattice_bounds,
+    meet_in_the_middle,
+    polynomial,
+    saddlepoint,
+    tilted,
+)
+from sigdask.statistics.exact.ties import Decision
 
 
 def nothing() -> None:
@@ -72,7 +80,7 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = nothing)
     int64 array, shape (n, 2)
         Of each, arrangements that may reach the size of the observed difference, and that pass it for certain.
     """
-    return halves.count(sums_of(problem).steps, first, n, check)
+    return meet_in_the_middle.count(sums_of(problem).steps, first, n, check)
 
 
 def of_parts(problem: Problem, chosen: Chosen, counts: Integers) -> Exact:
@@ -118,11 +126,13 @@ def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
     if chosen.method == "polynomial":
         return _of_counts(steps, chosen, *polynomial.count(steps, check))
     if chosen.method == "meet-in-the-middle":
-        return _of_counts(steps, chosen, *halves.count(steps, 0, chosen.n_parts, check).sum(axis=0).tolist())
+        return _of_counts(
+            steps, chosen, *meet_in_the_middle.count(steps, 0, chosen.n_parts, check).sum(axis=0).tolist()
+        )
     if chosen.method == "binomial":
         tails = [binomials.upper(steps.n, x) for x in steps.thresholds]
     elif chosen.method == "dp":
-        tails = list(windows.tails(steps, check))
+        tails = list(convolution.tails(steps, check))
     elif chosen.method == "lattice-bounds":
         tails = list(lattice_bounds.tails(steps, check))
     else:
@@ -168,7 +178,7 @@ def _counts(problem: Quotients | Scored, decision: Decision, chosen: Chosen, che
         return *bisection.count(_table(problem, decision), decision), 0
     if chosen.method == "box-dp":
         return boxes.count(problem, decision, check)
-    return collapse.count(problem, check)
+    return grouped.count(problem, check)
 
 
 def _tails(problem: Quotients | Scored, decision: Decision, chosen: Chosen, check: Check) -> tuple[Tail, Tail]:
@@ -182,7 +192,7 @@ def _tails(problem: Quotients | Scored, decision: Decision, chosen: Chosen, chec
         return tilted_grids.tails(problem, check)
     if chosen.method == "box-dp":
         return boxes.tails(problem, decision, check)
-    return collapse.tails(problem, check)
+    return grouped.tails(problem, check)
 
 
 def _table(problem: Quotients | Scored, decision: Decision) -> bisection.Table:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from sigdask.statistics.exact.cells import Integers
-from sigdask.statistics.exact.deciding import Decision
-from sigdask.statistics.exact.found import Check, Tail
+from sigdask.statistics.exact.classes import Integers
 from sigdask.statistics.exact.grids import BLOCK, NANOSECONDS, Grid, log_p
 from sigdask.statistics.exact.problems import Quotients
+from sigdask.statistics.exact.result import Check, Tail
 from sigdask.statistics.exact.sums.saddlepoint import log_cosh
 from sigdask.statistics.exact.sums.tilted import CLAIMED, REACH
+from sigdask.statistics.exact.ties import Decision
 
 Reals = NDArray[np.float64]
 

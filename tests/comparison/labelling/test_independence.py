@@ -13,15 +13,15 @@ from scipy import stats
 from sklearn import metrics as scikit
 
 import sigdask
-from sigdask.comparison.labelling.observed import Labellings
-from sigdask.comparison.labelling.scores import score_of
+from sigdask.analysis.independence.labels import Labellings
+from sigdask.analysis.independence.scores import score_of
 from sigdask.counts import Counts
-from sigdask.engine import count_jobs
 from sigdask.errors import InputError
+from sigdask.execution import count_jobs
 from sigdask.metrics import find
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import Permuted
-from sigdask.randomization.shuffles import PERMUTE, philox
+from sigdask.randomization.stream.shuffles import PERMUTE, philox
 from sigdask.statistics.crosscheck import count_fits
 
 METRICS = [
@@ -261,7 +261,7 @@ def test_counts_are_the_same_on_a_cluster_of_processes():
 
 
 def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
-    from sigdask.engine.packing import _packed
+    from sigdask.execution.packing import _packed
 
     @sigdask.metric(fields=["correct", "items"])
     def nowhere(correct, items):

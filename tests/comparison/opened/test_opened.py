@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from panel_of import rng_of
 
+from sigdask.analysis.details import null_distribution, runs
+from sigdask.analysis.details.histogram import Histogram
+from sigdask.analysis.details.units import CUT, MOST_CHARACTERS
 from sigdask.api import compare_opened
-from sigdask.comparison.opened import null, runs
-from sigdask.comparison.opened.histogram import Histogram
-from sigdask.comparison.opened.units import CUT, MOST_CHARACTERS
 from sigdask.counts import Counts, Outputs
 from sigdask.formats import read
 from sigdask.metrics import black_box
@@ -66,13 +66,13 @@ def test_fewer_trials_are_the_first_of_more():
 
 def test_where_trials_cost_too_much_the_points_are_fewer_and_the_end_is_the_results(monkeypatch):
     monkeypatch.setattr(runs, "MOST_WORK", 100_000)
-    monkeypatch.setattr(null, "MOST_WORK", 10)
+    monkeypatch.setattr(null_distribution, "MOST_WORK", 10)
     results, found = compare_opened([scores()], trials=4096, adjust="none")
     for one, result in zip(found, results, strict=True):
         assert one.runs[0].n_trials[-1] == 4096
         assert 16 <= one.runs[0].n_trials[-2] < 2048
         assert one.runs[0].n_extreme[-1] == result.n_extreme
-        assert one.null.n_trials == null.FEWEST_TRIALS
+        assert one.null.n_trials == null_distribution.FEWEST_TRIALS
 
 
 def test_few_units_are_drawn_whole():

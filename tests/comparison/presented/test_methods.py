@@ -14,11 +14,11 @@ from nights import write_plan, write_scores
 from pybtex.database import parse_string
 
 from sigdask import compare_all
-from sigdask.comparison.presented import methods
-from sigdask.comparison.presented.sources import SOURCES, bibtex
-from sigdask.comparison.results import made_by
 from sigdask.examples import yeh2000
 from sigdask.options import Adjust
+from sigdask.report.methods import text as methods
+from sigdask.report.methods.sources import SOURCES, bibtex
+from sigdask.results.comparisons import made_by
 
 SCORES = np.random.default_rng(4).random((40, 3))
 

@@ -12,9 +12,9 @@ from papers import HOSTILE, found_of, parsed
 from rich.console import Console
 
 from sigdask.api import compare_all
-from sigdask.comparison.presented.notebook import SHOWN
-from sigdask.comparison.presented.verdict import of as verdict_of
 from sigdask.counts import Counts
+from sigdask.report.notebook import SHOWN
+from sigdask.report.summary.verdict import of as verdict_of
 
 
 class Cells(HTMLParser):

@@ -7,11 +7,9 @@ import pytest
 from command import called
 from papers import HOSTILE, compiled, parsed
 
-from sigdask.api import power
-from sigdask.comparison.labelling.asking import independence_all
+from sigdask.api import evaluate, independence_all, power
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
-from sigdask.rankings import evaluate
 
 
 def evaluation(names=("one", "two", "three"), **options):

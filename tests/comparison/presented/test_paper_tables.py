@@ -12,11 +12,12 @@ from markdown_it import MarkdownIt
 from papers import HOSTILE, compiled, found_of, parsed, ran
 
 from sigdask.api import compare_all
-from sigdask.comparison.presented import latex, layouts, methods
-from sigdask.comparison.presented.sources import SOURCES
-from sigdask.comparison.table import Coded, Score
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.report.methods import text as methods
+from sigdask.report.methods.sources import SOURCES
+from sigdask.report.tables import comparisons, latex
+from sigdask.results.columns.coded import Coded, Score
 
 
 def test_a_table_of_systems_has_scores_of_the_json_with_the_best_in_bold_and_the_letters_of_the_ranking():
@@ -141,7 +142,7 @@ def test_whatever_a_table_cites_is_what_sigdask_cite_prints():
         {"interval": "inversion", "method": "exact", "adjust": "holm"},
     ):  # fmt: skip
         found = compare_all(counts, metrics=["mean"], **{"trials": 99, "interval": "none", "resamples": 99} | how)
-        cited = {key for layout in ("systems", "pairs") for t in layouts.tables(found, layout) for key in t.sources}
+        cited = {key for layout in ("systems", "pairs") for t in comparisons.tables(found, layout) for key in t.sources}
         assert cited <= {*methods.of(methods.Facts.of(found)).keys}
         assert cited <= SOURCES.keys()
 
@@ -161,7 +162,7 @@ def test_thousands_of_comparisons_are_all_in_the_tables():
 def test_metrics_of_more_than_a_line_go_on_in_another_table():
     scores = {name: np.random.default_rng(3).integers(0, 2, 20) for name in "abc"}
     found = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=19, interval="none")
-    [table] = layouts.tables(found, "systems")
+    [table] = comparisons.tables(found, "systems")
     [own] = table.sections
     [name, score] = own.columns
     wide = replace(

@@ -13,11 +13,11 @@ from conftest import validator
 from nights import write_plan
 
 from sigdask.api import compare_all, compare_sets
-from sigdask.comparison.found import lines, schema
-from sigdask.comparison.notes import Kind
 from sigdask.counts import Counts
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.results import json_lines, schema
+from sigdask.results.messages.notes import Kind
 
 RNG = np.random.default_rng(4)
 SCORES = {name: RNG.integers(0, 5, 60) / 4 for name in "abc"}
@@ -86,7 +86,7 @@ def test_the_schema_is_one_and_names_the_keys_that_lines_have():
     jsonschema.Draft202012Validator.check_schema(whole)
     assert whole["properties"]["schema_version"]["const"] == schema.VERSION
     own = whole["$defs"]["result"]
-    assert own["properties"].keys() == {*own["required"]} == {*lines.KEYS}
+    assert own["properties"].keys() == {*own["required"]} == {*json_lines.KEYS}
     assert {*whole["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(Kind)}
 
 

@@ -14,12 +14,13 @@ from nights import write_plan
 
 import sigdask
 from sigdask import Counts, InputError, compare_all
-from sigdask.comparison.presented import signature
-from sigdask.comparison.presented.signature import Data, Signature
-from sigdask.comparison.results import made_by
-from sigdask.comparison.table import Table
 from sigdask.examples import yeh2000
-from sigdask.store.views import report
+from sigdask.nightly.store.status import report
+from sigdask.results import signature
+from sigdask.results.comparisons import made_by
+from sigdask.results.rows import table_from_results
+from sigdask.results.signature import Data, Signature
+from sigdask.results.views import result_views
 
 WORDS = st.text(max_size=12)
 HEX = st.text("0123456789abcdef", min_size=12, max_size=12)
@@ -292,14 +293,14 @@ def test_a_scorers_own_options_are_in_the_signature(tmp_path):
 def test_rows_that_are_read_back_have_the_signatures_that_they_had():
     results = compare_all(SCORES)
     rows = [*results]
-    assert [*Table.of(rows, 0.05).results()] == rows
+    assert [*result_views(table_from_results(rows, 0.05))] == rows
     unsigned = [replace(rows[0], test_signature=None), *rows[1:]]
-    assert [r.test_signature for r in Table.of(unsigned, 0.05).results()] == [
+    assert [r.test_signature for r in result_views(table_from_results(unsigned, 0.05))] == [
         None,
         *(r.test_signature for r in rows[1:]),
     ]
-    assert signature.shared(Table.of(unsigned, 0.05)) is None
-    assert signature.shared(Table.of([], 0.05)) is None
+    assert signature.shared(table_from_results(unsigned, 0.05)) is None
+    assert signature.shared(table_from_results([], 0.05)) is None
 
 
 def test_files_of_results_have_signatures(tmp_path):
@@ -337,7 +338,7 @@ def test_a_plan_keeps_signatures_and_a_system_more_leaves_those_of_the_others(tm
 def test_results_that_an_earlier_version_kept_hold_without_a_signature(tmp_path, monkeypatch):
     write_plan(tmp_path, sets=1, systems=3, trials=1000)
     with monkeypatch.context() as earlier:
-        earlier.setattr("sigdask.comparison.study.Origins", type("No", (), {"of": staticmethod(lambda *_: None)}))
+        earlier.setattr("sigdask.analysis.comparison.study.origins_of", lambda *_: None)
         assert set(nightly(tmp_path).values()) == {None}
     assert set(nightly(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
     second = called("history", "night.toml", cwd=tmp_path).stdout.splitlines()[4]

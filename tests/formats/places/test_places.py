@@ -12,9 +12,9 @@ import pytest
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, parse_source, read
-from sigdask.formats.places import common, place
-from sigdask.formats.places.redaction import redacted
-from sigdask.formats.places.remote import Remote
+from sigdask.io import common, place
+from sigdask.io.redaction import redacted
+from sigdask.io.remote import Remote
 
 HEAD = "id,a,b\n"
 ROWS = "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(30))

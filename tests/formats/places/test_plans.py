@@ -7,8 +7,8 @@ from command import called
 from object_store import scores
 
 from sigdask.errors import InputError
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 
 SET = '[[test_set]]\nname = "one"\nmetrics = ["mean"]\n'
 

@@ -11,9 +11,9 @@ from object_store import SECRET, ObjectStore, scores, web
 
 from sigdask.errors import InputError
 from sigdask.formats import Source, read
-from sigdask.formats.places import patience, place
-from sigdask.overnight import run_plan
-from sigdask.plan import load_plan
+from sigdask.io import place, retry
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
 
 pytest.importorskip("aiohttp")
 
@@ -24,7 +24,7 @@ TABLE = "id,a,b\n" + "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(40))
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     """A web server of files, and no waiting between attempts."""
-    monkeypatch.setattr(patience, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(retry, "PAUSES", (0.0, 0.0))
     folder = tmp_path / "web"
     folder.mkdir()
     (folder / "a.csv").write_text(TABLE)
@@ -78,7 +78,7 @@ def test_a_server_that_breaks_off_is_asked_again(server):
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(server, monkeypatch):
-    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    monkeypatch.setattr(retry, "PATIENCE", 0.3)
     with pytest.raises(InputError, match=r"/slow/a.csv: the server does not answer in time; try again later$"):
         read(f"{server.url}/slow/a.csv")
 

@@ -23,11 +23,11 @@ from sigdask.metrics.extraction import (
     Here,
     Lines,
     Source,
-    asked,
     extracted,
     parts,
+    progress,
+    request,
     sources,
-    telling,
 )
 from sigdask.metrics.extraction.content import digest_of
 from sigdask.metrics.extraction.packed import pack, unpack
@@ -167,8 +167,8 @@ def test_another_option_finds_nothing(texts, tmp_path, first, then):
 def test_another_version_of_a_library_finds_nothing(texts, tmp_path, monkeypatch, package):
     source = Source(Folder(tmp_path))
     extracted([(texts, [find("BLEU")])], source)
-    known = asked.installed
-    monkeypatch.setattr(asked, "installed", lambda p: "9.9" if p == package else known(p))
+    known = request.installed
+    monkeypatch.setattr(request, "installed", lambda p: "9.9" if p == package else known(p))
     assert extracted([(texts, [find("BLEU")])], source)[0].n_kept == 0
 
 
@@ -336,7 +336,7 @@ def test_progress_is_told_from_the_start_and_to_the_end(monkeypatch):
 
 def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
     lines, now = [], [100.0]
-    monkeypatch.setattr(telling.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     tell = Lines(lines.append)
     for done in range(0, 1001, 10):
         tell(Extracting("TER", done, 1000, 1000.0 - done, 2))

@@ -17,7 +17,7 @@ from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.kernels.scored import parameters, score_tile
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 PRECISION = Ratios(((1, 0, 0),), ((0, 1, 0),), zero_division=1.0)

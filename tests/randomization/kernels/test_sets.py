@@ -7,7 +7,7 @@ from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels.sets import arrange, distinct_terms, swap_rows, transpose
 from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 
 F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
 

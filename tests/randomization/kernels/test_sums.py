@@ -8,7 +8,7 @@ from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels import dense, layouts, sums
-from sigdask.randomization.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 

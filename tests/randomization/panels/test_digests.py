@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from panel_of import rng_of
 
-from sigdask.comparison.request import Wanted
-from sigdask.comparison.study import prepare
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find

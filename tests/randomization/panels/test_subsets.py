@@ -9,13 +9,13 @@ import pytest
 from gated import gather
 from panel_of import rng_of
 
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.test_set import Analysis
 from sigdask.api import compare_all
-from sigdask.comparison.analysis import Analysis
-from sigdask.comparison.request import Wanted
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.gate import NonInferior
+from sigdask.nightly.gate import NonInferior
 
 TASKS = {"arc": ("acc", 8), "drop": ("f1", 6), "gsm8k": ("exact_match", 7), "hellaswag": ("acc", 9)}
 

@@ -11,19 +11,19 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.study import prepare
 from sigdask.api import compare, compare_all
-from sigdask.comparison.request import Wanted
-from sigdask.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Formula, MeanOf, Ratios
-from sigdask.randomization.max_t import Family, family_tally
+from sigdask.randomization.families.max_t import Family, family_tally
+from sigdask.randomization.families.tukey import Relabelling, relabel_tally
 from sigdask.randomization.panels.build import build, joint
 from sigdask.randomization.panels.families import Member
 from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.shuffles import swap_bits
-from sigdask.randomization.tukey import Relabelling, relabel_tally
+from sigdask.randomization.stream.shuffles import swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))

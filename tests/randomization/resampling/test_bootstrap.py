@@ -11,7 +11,7 @@ from reference import philox4x32_10
 from scipy import stats
 
 from sigdask.counts import Counts
-from sigdask.engine import count_jobs
+from sigdask.execution import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.jobs import Job
@@ -21,7 +21,7 @@ from sigdask.randomization.resampling.bootstrap import Bootstrap
 from sigdask.randomization.resampling.cells import DEFINED, N_CELLS, TIED, UNDEFINED, quantiles, share_below
 from sigdask.randomization.resampling.jackknife import Jackknife
 from sigdask.randomization.resampling.shifts import Shifts
-from sigdask.randomization.shuffles import draw, drawn_units
+from sigdask.randomization.stream.shuffles import draw, drawn_units
 from sigdask.randomization.tallies import Tally
 
 MEAN = Ratios(((1, 0),), ((0, 1),))

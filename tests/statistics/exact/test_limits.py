@@ -16,7 +16,7 @@ from sigdask.statistics.exact import (
     solve,
 )
 from sigdask.statistics.exact.planning import ways
-from sigdask.statistics.exact.sums import halves
+from sigdask.statistics.exact.sums import meet_in_the_middle
 
 RNG = np.random.default_rng(5)
 REAL = Sums(RNG.integers(-(2**45), 2**45, 40), slack=160)
@@ -78,7 +78,7 @@ def test_a_deadline_ends_any_method(problem):
 
 
 def test_parts_add_up_to_the_whole(monkeypatch):
-    monkeypatch.setattr(halves, "LARGEST_HALF", 7)
+    monkeypatch.setattr(meet_in_the_middle, "LARGEST_HALF", 7)
     problem = Sums(RNG.integers(-(2**45), 2**45, 20), slack=80)
     (way,) = (way for way in ways(problem) if way.method == "meet-in-the-middle")
     assert way.n_parts == 2**6

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.records import head, is_json_lines, load
+from sigdask.formats.reading.json.records import head, is_json_lines, load
 from sigdask.formats.reading.rows import as_text
-from sigdask.writing import some
+from sigdask.text import some
 
 Cells = dict[str, list[str]]
 

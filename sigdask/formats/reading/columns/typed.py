@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sigdask.counts.texts import WORD, Texts
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.places.unpacking import check_parquet
 from sigdask.formats.reading.rows import as_text
+from sigdask.io.compression import check_parquet
 
 SPACE = np.zeros(256, np.bool_)
 """Bytes with which white space begins or may end; where some stand at the ends of texts, Python strips them."""

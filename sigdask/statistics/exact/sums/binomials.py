@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.statistics.exact.found import Tail
+from sigdask.statistics.exact.result import Tail
 
 LARGEST_FRACTION = 4096
 """Units up to which tails are summed as integers."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Steps
-from sigdask.statistics.exact.sums import windows
+from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.sums import convolution
 from sigdask.statistics.exact.sums.saddlepoint import log_tail
 
 TARGET = 4 * 10**8
@@ -54,7 +54,7 @@ class Coarse:
         """Round sizes to a lattice on which sums take about `TARGET` additions."""
         log_p = math.floor(log_tail(*steps.groups, 2 * max(steps.thresholds[0], 0) - steps.total))
         within = TARGET / max(steps.n, 1)  # places of the window
-        width = math.sqrt(2 * steps.squares * (math.log(4 / windows.LOST) - log_p))
+        width = math.sqrt(2 * steps.squares * (math.log(4 / convolution.LOST) - log_p))
         step = max(math.ceil(width / within), 1)
         coarse = (steps.weights + step // 2) // step
         left = steps.weights - step * coarse
@@ -76,19 +76,19 @@ class Coarse:
 
 def operations(coarse: Coarse) -> int:
     """Return the additions."""
-    return windows.operations(coarse.steps)
+    return convolution.operations(coarse.steps)
 
 
 def n_bytes(coarse: Coarse) -> int:
     """Return the memory it takes."""
-    return windows.n_bytes(coarse.steps)
+    return convolution.n_bytes(coarse.steps)
 
 
 def tails(steps: Steps, check: Check) -> tuple[Tail, Tail]:
     """Return limits of P(X >= threshold) for both thresholds."""
     coarse = Coarse.of(steps)
     needed = [coarse.thresholds(x) for x in steps.thresholds]
-    found = windows.uppers(coarse.steps, [k for pair in needed for k in pair], check)
+    found = convolution.uppers(coarse.steps, [k for pair in needed for k in pair], check)
     reached, passed = (_within(found[i + 1], found[i], coarse.outside) for i in (0, 2))
     return reached, passed
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.machine.compiled import compiled
-from sigdask.statistics.exact.found import Check
+from sigdask.io.compiled_cache import compiled
 from sigdask.statistics.exact.problems import Steps
+from sigdask.statistics.exact.result import Check
 
 MOST_UNITS = 62
 """So that 2**n is an integer of 64 bits."""

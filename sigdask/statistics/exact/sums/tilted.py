@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from sigdask.statistics.exact.found import Check, Tail
 from sigdask.statistics.exact.problems import Steps
+from sigdask.statistics.exact.result import Check, Tail
 from sigdask.statistics.exact.sums.saddlepoint import log_cosh, tilt
 
 CLAIMED = 1e-10

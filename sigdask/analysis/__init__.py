@@ -1,0 +1,1 @@
+"""Analyses: comparisons, power, independence, candidate rankings, details of a comparison, reproduction."""

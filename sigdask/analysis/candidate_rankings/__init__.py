@@ -1,0 +1,78 @@
+"""Rankings of candidates: how good their n best are, which measure is better, and how sure that is.
+
+Evert 2004, "Significance tests for the evaluation of ranking methods"; Evert & Krenn 2005.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from sigdask.analysis.candidate_rankings.evaluation import Lists
+from sigdask.analysis.candidate_rankings.results import RankingEvaluation
+from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
+from sigdask.counts.candidates import Candidates
+from sigdask.execution import count_jobs
+from sigdask.options import HowRanked
+
+__all__ = ["Candidates", "RepeatedSamples", "evaluate", "validate"]
+
+
+def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> RankingEvaluation:
+    """Evaluate the rankings of candidates by some measures.
+
+    The same candidates, seed and trials give the same counts on any machine, cluster and partition.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        Which candidates are true, and each measure's scores: `Candidates.of`, or `sigdask.formats.candidates.read`.
+    **options
+        n : int, sequence of int, or str
+            Numbers of best candidates; "50,100" or a curve "50:2000:50".
+        baseline : str
+            Compare every other measure with this one only.
+        pairs : sequence of (str, str)
+            Measures to compare; by default all pairs.
+        ties : {"expected", "random", "given"}
+            How candidates with one score are counted.
+        trials, seed : int
+            Exchanges of ranks, and the seed of the random stream.
+        alpha, confidence : float
+            Level of the verdicts, and confidence of the intervals.
+        samples, sample_size : int
+            Draw so many random samples of so many candidates, as if they alone had been judged.
+        cluster, workers, progress
+            As in `compare_sets`.
+
+    Returns
+    -------
+    RankingEvaluation
+
+    Raises
+    ------
+    InputError
+        Something asked for cannot be had of these candidates; it says what and why.
+
+    References
+    ----------
+    Evert 2004, "Significance tests for the evaluation of ranking methods", COLING.
+
+    Examples
+    --------
+    >>> gold = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> scores = {"good": [9, 8, 7, 6, 5, 4, 3, 2], "poor": [1, 2, 3, 4, 5, 6, 7, 8]}
+    >>> found = evaluate(Candidates.of(gold, scores), n=[2, 4])
+    >>> found
+    Evaluation: 2 measures of 8 candidates, 3 of them true
+      good: average precision 0.9167
+      poor: average precision 0.2869
+    >>> [(row.measure, row.n, row.precision) for row in found.precision]
+    [('good', 2, 1.0), ('good', 4, 0.75), ('poor', 2, 0.0), ('poor', 4, 0.0)]
+    """
+    where: dict[str, Any] = {name: options.pop(name, None) for name in ("cluster", "workers", "progress")}  # type: ignore[misc]
+    candidates.check_gold()
+    lists = Lists(candidates, Asked.of(**options))
+    jobs = lists.jobs
+    where["cluster"] = where["cluster"] or "auto"
+    return lists.evaluation(count_jobs(jobs, **where) if jobs else [])

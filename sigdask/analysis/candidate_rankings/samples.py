@@ -1,0 +1,97 @@
+"""Random samples of the candidates, as if only these had been judged: what each says of the n best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.identity import known_as
+from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.stream.shuffles import Key, sample_ranks
+from sigdask.randomization.tallies import Manner, Tally
+
+Integers = NDArray[np.int64]
+
+SLAB_BYTES = 2**24
+"""What the random numbers of the samples drawn at a time may take."""
+
+
+@known_as("RandomSamples", "key orders gold cutoffs size n_samples")
+@dataclass(frozen=True, eq=False)
+class RandomSamples:
+    """Samples without replacement, one a trial.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Key of the stream.
+    orders : int32 array, shape (n_measures, n_candidates)
+        The candidate at each rank.
+    gold : uint8 array, shape (n_candidates,)
+        1 where a candidate is true.
+    cutoffs : int64 array, shape (n_cutoffs,)
+        Each n.
+    size : int
+        Candidates of a sample.
+    n_samples : int
+        Samples in all.
+    """
+
+    key: Key
+    orders: NDArray[np.int32]
+    gold: NDArray[np.uint8]
+    cutoffs: Integers
+    size: int
+    n_samples: int
+
+    manner: ClassVar[Manner] = Manner(n_tails=2, grain=1, timed=1)
+    is_whole: ClassVar[bool] = True
+    enumerated: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of samples, and of measures by cutoffs."""
+        return self.n_samples, len(self.orders) * len(self.cutoffs)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its arrays, about."""
+        return self.orders.nbytes + self.gold.nbytes
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count, of each sample, the candidates among the n best, and the true ones of them.
+
+        A sample has its own rows in the counts, those of others are 0: tallies of other samples add to it.
+        """
+        counts = np.zeros((*self.shape, 2), np.int64)
+        size = max(1, SLAB_BYTES // (4 * len(self.gold)))
+        for start in range(first, first + n_trials, size):
+            here = min(size, first + n_trials - start)
+            counts[start : start + here] = self._found(run, start, here)
+        return Tally(n_trials, counts)
+
+    def _found(self, run: int, first: int, n_trials: int) -> Integers:
+        """Return what some samples hold, shape (n_trials, n_measures * n_cutoffs, 2)."""
+        n = len(self.gold)
+        random = sample_ranks(self.key, run=run, first=first, n_trials=n_trials, n_units=n)
+        drawn = np.zeros((n_trials, n), np.bool_)
+        chosen = np.argsort(random, axis=1, kind="stable")[:, : self.size]
+        np.put_along_axis(drawn, chosen, values=True, axis=1)
+        found = np.empty((n_trials, len(self.orders), len(self.cutoffs), 2), np.int64)
+        for m, order in enumerate(self.orders[:, : self.cutoffs.max()]):
+            listed = drawn[:, order]
+            found[:, m, :, 0] = np.cumsum(listed, axis=1)[:, self.cutoffs - 1]
+            found[:, m, :, 1] = np.cumsum(listed & (self.gold[order] > 0), axis=1)[:, self.cutoffs - 1]
+        return found.reshape(n_trials, -1, 2)
+
+    def part(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> RandomSamples:
+        """Return itself: it is counted as a whole."""
+        return self
+
+    def digests(self) -> Digests:
+        """Return what it is as a whole, by content, shape (1, 1)."""
+        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)

@@ -1,0 +1,130 @@
+"""Matched pairs: what the units of comparisons differ by, summed up once for t, sign and Wilcoxon's test.
+
+With `unit`, items that depend on each other are summed before they are tested, as Yeh 2000, section 4, has it: the
+tests are those of documents or topics, as the exchange is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.analysis.comparison.classical.agreement import Alike, Floats, Integers
+from sigdask.results.columns.coded import Coded
+from sigdask.results.table import Tested
+from sigdask.statistics.classical.sign import sign_test
+from sigdask.statistics.classical.student import of_sums
+from sigdask.statistics.classical.wilcoxon import EXACT_UP_TO, SignedRanks, of_ordered
+
+RULES = {"wilcoxon": "wilcox", "wilcoxon:pratt": "pratt"}
+"""Names of Wilcoxon's test to the rule for zeros."""
+
+ZEROS = {"wilcox": "before", "pratt": "after"}
+
+FREEDOM = "n - 1 degrees of freedom"
+CONSTANT = "not defined: all differences are the same"
+NO_DIFFERENCE = "no unit differs"
+TOO_FEW = "fewer than 2 units"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matched:
+    """Sums over the units of comparisons: arrays of shape (n,).
+
+    Attributes
+    ----------
+    by : str
+        What is said of the units where these are not items.
+    n_units : int64
+        Units that the denominator counts, or that differ.
+    total, squares : float64
+        Sum of the differences, and of their squares about the mean.
+    wins, losses : int64
+        Units in which the first system scores more, and less.
+    step : float
+        Sizes of differences that are no further apart are equal.
+    ranks : mapping of str to SignedRanks
+        By the name of the test.
+    """
+
+    by: str
+    n_units: Integers
+    total: Floats
+    squares: Floats
+    wins: Integers
+    losses: Integers
+    step: float
+    ranks: dict[str, SignedRanks] = field(default_factory=dict)
+
+    @staticmethod
+    def of(alike: Alike, names: Sequence[str], alternative: str) -> Matched:
+        """Sum up what some tests take."""
+        assert alike.mean is not None
+        panel, column = alike.mean
+        pairs = panel.pairs[alike.asked.row[alike.rows]]
+        above = panel.numerators(column)
+        total = (above[pairs[:, 0]] - above[pairs[:, 1]]).astype(np.float64)
+        step = float(panel.steps(column) * panel.sizes.max(initial=0))
+        n_units, squares = np.full(len(pairs), alike.spread.n_units), np.zeros(len(pairs))
+        wins, losses = np.zeros((2, len(pairs)), np.int64)
+        rules = {name: rule for name, rule in RULES.items() if name in names}
+        ranks: dict[str, list[SignedRanks]] = {name: [] for name in rules}
+        empty = _without_size(alike)
+        for some, d in alike.differences():
+            n_units[some] += (np.abs(d[:, empty]) > step).sum(axis=1)
+            mean = total[some] / np.maximum(n_units[some], 1)
+            squares[some] = ((d - mean[:, None]) ** 2).sum(axis=1) + (n_units[some] - d.shape[1]) * mean**2
+            wins[some], losses[some] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
+            if rules:
+                d.sort(axis=1)
+            for name, rule in rules.items():
+                ranks[name].append(of_ordered(d, n_units[some], alternative, rule, step))
+        by = "" if alike.unit == "item" else f", by {alike.unit}"
+        joined = {name: _joined(parts) for name, parts in ranks.items()}
+        return Matched(by, n_units, total, squares, wins, losses, step, joined)
+
+    def t(self, alternative: str) -> Tested:
+        """Test the mean difference by Student's t."""
+        n = self.n_units
+        t, p = of_sums(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, least=self.step)
+        words = FREEDOM + self.by, CONSTANT, NO_DIFFERENCE, TOO_FEW
+        codes = np.select([self.n_units < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
+        n = np.where(np.isnan(p), 0, self.n_units)
+        return Tested("t", t, p, n, np.zeros_like(n), Coded(codes, words))
+
+    def sign(self, name: str, alternative: str) -> Tested:
+        """Test whether as many units are won as lost; of single 0/1 items, that is McNemar's test."""
+        n = self.wins + self.losses
+        words = f"exact; {{dropped}} without a difference dropped{self.by}"
+        p = sign_test(self.wins, self.losses, alternative)
+        return Tested(name, self.wins.astype(np.float64), p, n, self.n_units - n, Coded.same(words, len(n)))
+
+    def wilcoxon(self, name: str) -> Tested:
+        """Test by signed ranks."""
+        found = self.ranks[name]
+        zeros = f"{{dropped}} zeros dropped {ZEROS[RULES[name]]} ranking{self.by}"
+        words = (
+            f"exact, ties share their ranks; {zeros}",
+            f"normal approximation for more than {EXACT_UP_TO} ranks, its variance that of the tied ranks; {zeros}",
+        )
+        codes = (found.n > EXACT_UP_TO).astype(np.int32)
+        return Tested(name, found.statistic, found.p_value, found.n, self.n_units - found.n, Coded(codes, words))
+
+
+def _without_size(alike: Alike) -> NDArray[np.intp]:
+    """Return the kept units that the denominator does not count, such as references without a word."""
+    assert alike.mean is not None
+    panel, column = alike.mean
+    fields = list(panel.metrics[column].fields)
+    return np.flatnonzero(panel.values[:, 0, fields] @ np.array(panel.ratio(column).denominators[0]) == 0)
+
+
+def _joined(parts: Sequence[SignedRanks]) -> SignedRanks:
+    return SignedRanks(
+        np.concatenate([part.statistic for part in parts]),
+        np.concatenate([part.p_value for part in parts]),
+        np.concatenate([part.n for part in parts]),
+    )

@@ -1,0 +1,131 @@
+"""What is asked: metrics, pairs, units, trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask import metrics as known
+from sigdask.analysis.comparison.pairs import bind
+from sigdask.counts import Counts
+from sigdask.counts.checks import check_names
+from sigdask.errors import InputError
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
+from sigdask.options import Method
+
+AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
+
+
+MOST_BY_DEFAULT = 100
+"""Comparisons that have intervals without being asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sureness:
+    """Which intervals of differences and scores are wanted.
+
+    Attributes
+    ----------
+    kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
+        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
+    confidence : float
+        Of the intervals.
+    resamples : int or None
+        Resamples; by default what the kind takes.
+    most : int or None
+        Comparisons of which there are intervals at most, all or none; None for any number.
+    """
+
+    kind: Literal["auto", "bootstrap", "inversion", "conditional-exact"] = "auto"
+    confidence: float = 0.95
+    resamples: int | None = None
+    most: int | None = None
+
+    @staticmethod
+    def asked(kind: str | None, confidence: float, resamples: int | None) -> Sureness | None:
+        """Return what options ask for, by default intervals of few comparisons; None where none are wanted."""
+        if kind == "none":
+            return None
+        most = MOST_BY_DEFAULT if kind is None else None
+        return Sureness(cast("Any", kind or "auto"), confidence, resamples, most)
+
+    def is_wanted(self, n_comparisons: int) -> bool:
+        """Say whether so many comparisons have intervals."""
+        return self.most is None or n_comparisons <= self.most
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of every test set.
+
+    Attributes
+    ----------
+    metrics : sequence of str, Metric, BoundMetric, BoundSets or BlackBox
+        Scores.
+    pairs : sequence of (str, str), or None
+        Systems to compare; None for all pairs, or all against the baseline.
+    baseline : str or None
+        The system that all others are compared with.
+    levels : tuple of str
+        Units named; the coarsest is exchanged.
+    by : str or None
+        Column of subsets.
+    method, exact_limit, trials, seed
+        As in `compare_sets`.
+    beside : bool
+        Show p with other units exchanged.
+    tests : tuple of str
+        Names of classical tests, as `statistics.classical.names.asked` gives them.
+    sureness : Sureness or None
+        Intervals that are wanted; None for none.
+    """
+
+    metrics: Sequence[AnyMetric]
+    pairs: Sequence[tuple[str, str]] | None = None
+    baseline: str | None = None
+    levels: tuple[str, ...] = ()
+    by: str | None = None
+    method: Method = "auto"
+    exact_limit: float | None = None
+    trials: int | None = None
+    seed: int = 0
+    beside: bool = True
+    tests: tuple[str, ...] = ()
+    sureness: Sureness | None = None
+
+    def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
+        """Return the metrics, names looked up."""
+        found = [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+        for metric in found:
+            if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
+                raise InputError(
+                    f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
+                    "metrics of functions"
+                )
+        return found
+
+    def bind(self, counts: Counts) -> Wanted:
+        """Bind the metrics to the data, which may take long, once for all units."""
+        return replace(self, metrics=[bind(m, counts) for m in self.found(counts)])
+
+
+def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
+    """Return the pairs of systems compared, as indices, shape (n_pairs, 2)."""
+    check_names(counts.systems)
+    place = {name: k for k, name in enumerate(counts.systems)}
+    for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
+        if name not in place:
+            raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
+    if pairs is not None:
+        for a, b in pairs:
+            if a == b:
+                raise InputError(f"pair {a!r}, {b!r}: a system is not compared with itself")
+        return np.array([(place[a], place[b]) for a, b in pairs], np.int64).reshape(-1, 2)
+    if baseline is not None:
+        others = np.delete(np.arange(counts.n_systems), place[baseline])
+        return np.column_stack([others, np.full_like(others, place[baseline])])
+    return np.column_stack(np.triu_indices(counts.n_systems, 1))

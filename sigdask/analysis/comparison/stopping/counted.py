@@ -1,0 +1,136 @@
+"""What a rule to stop early is told and says, as columns: what is counted so far, what it looks at, what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.analysis.comparison.jobs import joined, shifted
+from sigdask.analysis.comparison.pairs import Standing
+from sigdask.analysis.comparison.study import Study
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.tallies import TAILS
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Tallies of the rounds of some comparisons in one run.
+
+    Attributes
+    ----------
+    n_trials : int64 array, shape (n_rounds, n)
+        Trials kept of each round.
+    counts : int64 array, shape (n_rounds, n, 3)
+        Their exceedances.
+    """
+
+    n_trials: Integers
+    counts: Integers
+
+
+class Counted(Protocol):
+    """What is counted so far of numbered comparisons.
+
+    Attributes
+    ----------
+    at : mapping of Job to int64 array, shape (n_pairs, n_metrics)
+        The comparison of each pair and metric of a job.
+    n_trials : mapping of run to int64 array, shape (n_comparisons,)
+        Trials that count.
+    wanted, limit : mapping of run to int64 array, shape (n_comparisons,)
+        Trials that are to be counted, and those after which a rule has stopped.
+    """
+
+    at: dict[Job, Integers]
+    n_trials: dict[int, Integers]
+    wanted: dict[int, Integers]
+    limit: dict[int, Integers]
+
+    def rounds_of(self, run: int, places: Integers, limit: Integers) -> Blocks:
+        """Return the rounds of some comparisons that end within `limit` trials, and what is counted of the next."""
+        ...
+
+    def end_at(
+        self,
+        run: int,
+        places: Integers,
+        upto: Integers,
+        stopped: NDArray[np.bool_],
+        n_trials: Integers,
+        counts: Integers,
+        /,
+    ) -> None:
+        """Want trials up to `upto` of some comparisons, of which those kept count; no more of what is stopped."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """The results that a rule looks at: where the counts of their first run stand; arrays of shape (n,).
+
+    Attributes
+    ----------
+    jobs : list of Job
+        Those that hold the counts, and others.
+    standing : Standing
+        The place of each among them, the pair and the metric.
+    tail : int64 array
+        The tail that is judged.
+    """
+
+    jobs: list[Job]
+    standing: Standing
+    tail: Integers
+
+    @staticmethod
+    def of(studies: Iterable[Study]) -> Looked:
+        """Look at the sampled results of studies."""
+        jobs: list[Job] = []
+        standings, tails = [], []
+        for study in studies:
+            first = study.slots.first
+            some = np.flatnonzero(first.job >= 0)
+            sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
+            sides = np.array([TAILS.index(side) for side in study.alternatives], np.int64)
+            standings.append(shifted(Standing(first.job[some], first.row[some], first.column[some]), len(jobs)))
+            tails.append(np.repeat(sides, sizes)[some])
+            jobs += study.jobs
+        return Looked(jobs, joined(standings), np.concatenate(tails))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What a rule says of the comparisons it looked at: arrays of shape (n,).
+
+    Attributes
+    ----------
+    is_final : bool
+        Whether it says anything.
+    n_trials, n_extreme : int64
+    p_value : float64
+        NaN where the rule gives a decision alone.
+    p_low, p_high : float64
+        Interval of p; NaN where all trials were counted, and the interval is that of any sample.
+    is_early : bool
+        Whether it stopped before the trials asked for.
+    is_significant : int8
+        1, 0, or -1 where it is undecided or the rule gives a p.
+    is_unknown : bool
+        Whether the trial to stop at is not looked for yet.
+    """
+
+    is_final: NDArray[np.bool_]
+    n_trials: Integers
+    n_extreme: Integers
+    p_value: NDArray[np.float64]
+    p_low: NDArray[np.float64]
+    p_high: NDArray[np.float64]
+    is_early: NDArray[np.bool_]
+    is_significant: NDArray[np.int8]
+    is_unknown: NDArray[np.bool_]

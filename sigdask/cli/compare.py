@@ -1,0 +1,361 @@
+"""`sigdask compare`: systems on one test set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sigdask.cli.declared_options import PAPERS, grouped, option, whole
+from sigdask.cli.output import figures
+from sigdask.cli.output.page import files_read, write_results
+from sigdask.cli.output.progress import Steps, files_of, progress
+from sigdask.cli.output.write import (
+    LOG,
+    be_quiet,
+    check_output,
+    check_outputs,
+    check_writable,
+    note,
+    say,
+    say_data,
+    width,
+    write_csv,
+    write_data,
+    write_json,
+    write_parquet,
+    write_tables,
+    write_text,
+)
+from sigdask.errors import InputError, RefusedFileError, UnfinishedError
+from sigdask.text import count_noun
+
+if TYPE_CHECKING:
+    from sigdask.analysis.details.details import Opened
+    from sigdask.counts import Counts
+    from sigdask.execution.clusters import Cluster
+    from sigdask.formats import Source
+    from sigdask.options import WhatCompared
+    from sigdask.report.presentable import Results
+
+
+ENDINGS = {
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
+    ".html": "html", ".htm": "html", ".txt": "txt",
+}  # fmt: skip
+"""Of a file to what it holds."""
+
+
+def _say_schema(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from sigdask.results.schema import text
+
+        say_data(text())
+        context.exit()
+
+
+GROUPS = {
+    "Files": (
+        click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="File of what is right."),
+        click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`."),
+        option("--id", "id_column", metavar="COLUMN"),
+        option("--gold-column", metavar="COLUMN"),
+        option("--prediction-column", metavar="COLUMN"),
+        option("--system-column", metavar="COLUMN"),
+        option("--score-column", metavar="COLUMN"),
+        option("--map", "label_map", multiple=True, metavar="TO=FROM,FROM", more="May be repeated."),
+        option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
+        option("--align"),
+        option("--decimal", metavar=".|,"),
+        option("--missing"),
+        option("--min-items", type=whole, metavar="N"),
+        option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
+        option("--documents", metavar="FILE", more="Exchange them by --unit document."),
+        option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN, or group without name."),
+        option("--most-unpacked", type=whole, metavar="BYTES"),
+    ),
+    "What to compare": (
+        option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
+        option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", more="May be repeated."),
+        option("--baseline", metavar="NAME"),
+        option("--by", metavar="COLUMN"),
+        click.option(
+            "--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles."
+        ),
+    ),
+    "The test": (
+        option("--unit", multiple=True, metavar="COLUMN"),
+        option("--alternative"),
+        option("--method"),
+        option("--exact-limit", type=float, metavar="SECONDS"),
+        option("--trials", type=whole, metavar="N"),
+        option("--seed", type=int),
+        option("--alpha", type=float),
+        option("--stop", metavar="RULE"),
+        option("--tests", metavar="NAME,...|all"),
+        option("--interval"),
+        option("--confidence", type=float),
+        option("--resamples", type=whole, metavar="N"),
+        click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
+    ),
+    "Many comparisons": (
+        option("--adjust"),
+        option("--together", is_flag=True),
+    ),
+    "Where to run": (
+        option("--cluster"),
+        option("--workers", type=click.IntRange(min=1), metavar="N"),
+        click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs."),
+        click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run."),
+    ),
+    "Output": (
+        click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
+                     help=f"Write the results as its ending says: {', '.join(ENDINGS)}. May be repeated."),
+        click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
+        click.option("--csv", "csv_file", metavar="FILE|-", help="Write the results as a CSV table."),
+        click.option(
+            "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
+        ),
+        *PAPERS,
+        click.option("--bibtex", "bibtex_file", metavar="FILE|-", help="Write the sources that --latex cites."),
+        click.option(
+            "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
+        ),
+        *figures.OPTIONS,
+        click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
+        click.option("--all", "everything", is_flag=True, help="Show every comparison."),
+        click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_say_schema,
+                     help="Print the JSON schema of what --json writes, and leave."),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
+    ),
+}  # fmt: skip
+
+EXAMPLES = (
+    "sigdask compare scores.csv",
+    "sigdask compare a.txt b.txt c.txt --ref reference.txt -m BLEU -m chrF --digits 1 -o table.tex",
+    "sigdask compare new.txt old.txt --ref reference.txt -m BLEU -m chrF -o results.json",
+    "sigdask compare a.csv b.csv c.csv --gold gold.csv -m macro-f1 --baseline a --adjust holm",
+)
+
+
+@grouped(GROUPS, EXAMPLES)
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
+def compare(**options: Any) -> None:
+    """Compare systems on one test set.
+
+    SYSTEM is a file of one system's outputs or scores, or a table with one column a system. Several
+    files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
+    """
+    how = _how(options)
+    files = _files(options)
+    figures.check_figures(options["figures"], options["figure_format"])
+    if options["quiet"]:
+        be_quiet()
+    with progress(quiet=options["quiet"]) as steps:
+        found = _found(how, options, steps, is_opened=files["html"] is not None or options["figures"] is not None)
+    results = found.results
+    is_printed = "-" not in (file for name, file in files.items() if name != "html")
+    if is_printed:
+        say(_rendered(results, everything=options["everything"], verbose=options["verbose"], width=width()))
+    _warn(results, verbose=options["verbose"], is_printed=is_printed)
+    write_json(files["json"], results.json_parts)
+    write_csv(files["csv"], results.table)
+    write_parquet(files["parquet"], results.table)
+    _write_tables(results, files, options)
+    if files["txt"] is not None:
+        write_text(files["txt"], _rendered(results, everything=True))
+    if files["html"] is not None:
+        write_results(
+            files["html"], results, found.opened, name=options["name"], files=found.files,
+        )  # fmt: skip
+    if options["figures"] is not None:
+        from sigdask.report.plots.folder import of_opened, of_results
+
+        drawn = (*of_results([results]), *of_opened(results.table, found.opened))
+        figures.write_figures(options["figures"], options["figure_format"], drawn)
+
+
+def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
+    """Write tables for papers, where they are asked for."""
+    from sigdask.options import PRINTED
+
+    write_tables(files, lambda: results.paper_tables(**{name: options[name] for name in PRINTED}))
+    if (file := files["bibtex"]) is not None:
+        from sigdask.report.methods import text as methods
+
+        write_data(file, [methods.of(methods.Facts.of(results)).bibtex, "\n"], "--bibtex")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found, and for a page what was read and the comparisons that are opened."""
+
+    results: Results
+    files: Sequence[Path] = ()
+    opened: Sequence[Opened] = ()
+
+
+def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool) -> _Found:
+    """Read, compare, and say what is to be said beside; open comparisons where a page is asked for."""
+    counts, format_ = read_systems(options, steps)
+    metrics = options["metrics"] or counts.suggested
+    times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
+    note(
+        f"read as {format_}: {count_noun(counts.n_systems, 'system')}{times}, "
+        f"{count_noun(counts.of_one.n_items, 'item')}"
+    )
+    if not options["metrics"]:
+        note(f"metric: {', '.join(metrics)} (choose with --metric)")
+    try:
+        results, opened = _compare(counts, how, options, steps, is_opened=is_opened)
+    except InputError:
+        for warning in counts.notices:  # else they stand below the results
+            LOG.warning(warning)
+        raise
+    sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
+    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened)
+
+
+def _files(options: dict[str, Any]) -> dict[str, str | None]:
+    """Return the files to write by what they hold; refused before anything is read where they cannot be."""
+    files = {name: options.get(f"{name}_file") for name in dict.fromkeys(ENDINGS.values())}
+    check_outputs(**files)
+    for file in options["outputs"]:
+        name = ENDINGS.get(Path(file).suffix.lower())
+        if name is None:
+            raise InputError(f"-o {file}: expected a file that ends in {', '.join(ENDINGS)}")
+        if files[name] is not None:
+            raise InputError(f"-o {file}: {files[name]} is to hold the same; give one of them")
+        check_output(name, file, "-o")
+        files[name] = file
+    return files
+
+
+def read_systems(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
+    """Read what the options of a command name; return the systems and the format that was read."""
+    from sigdask import formats
+    from sigdask.io import place
+    from sigdask.metrics import check_name
+
+    given = formats.Options(
+        id_column=options["id_column"],
+        gold_column=options["gold_column"],
+        prediction_column=options["prediction_column"],
+        system_column=options["system_column"],
+        score_column=options["score_column"],
+        groups=tuple(dict.fromkeys(name for name in (*options["unit"], options["by"]) if name not in {None, "item"})),
+        ignore=options["ignore"],
+        label_map=tuple(formats.parse_map(text) for text in options["label_map"]),
+        align=options["align"],
+        decimal=options["decimal"],
+        missing=options["missing"],
+        min_items=options["min_items"],
+        references=tuple(place(path) for path in options["references"]),
+        documents=place(options["documents"]) if options["documents"] else None,
+        group_file=place(options["group_file"]) if options["group_file"] else None,
+        name=options["name"],
+        metrics=options["metrics"],
+        most_unpacked=options["most_unpacked"],
+    )
+    sources = [source for text in options["systems"] for source in _sources(text, options["format_"])]
+    gold = place(options["gold"]) if options["gold"] else None
+    asked, own = formats.parse_format(options["format_"])
+    for metric in options["metrics"]:
+        check_name(metric, of_data=formats.may_bring(metric, options["format_"].partition(":")[0], gold))
+    with formats.reading_once(), steps.reading(filter(None, (gold, *files_of(sources)))):
+        chosen = asked if asked != "auto" else formats.detect(sources, gold, given)
+        for metric in options["metrics"]:
+            of_data = formats.may_bring(metric, chosen, gold)
+            check_name(metric, of_data=of_data, of_rankings=chosen == "trec")
+        try:
+            given = replace(given.with_own(own), is_detected=asked == "auto")
+            return formats.read(*sources, gold=gold, format=chosen, options=given), chosen
+        except InputError as error:
+            if asked != "auto" or isinstance(error, RefusedFileError):
+                raise
+            raise InputError(f"{error} [read as {chosen}; choose with --format]") from None
+
+
+def _sources(text: str, format_: str) -> Iterator[Source]:
+    """Yield what a system is given as; no shell spreads the patterns that URLs are given as."""
+    from sigdask import formats
+    from sigdask.io import is_url
+
+    name, equals, url = text.partition("=") if not is_url(text) else ("", "", text)
+    if not is_url(url):
+        yield formats.parse_source(text)
+        return
+    from sigdask.nightly.plan import paths
+
+    if not paths.is_pattern(url):
+        yield formats.parse_source(text)
+        return
+    for found in paths.sources({name.strip(): url} if equals else url, Path.cwd(), format_):
+        if isinstance(found, InputError):
+            raise found
+        yield found
+
+
+def _how(options: dict[str, Any]) -> WhatCompared:
+    """Return what is asked of the comparison; refused before anything is read where it cannot be."""
+    from sigdask.execution import clusters
+    from sigdask.options import OPTIONS, PRINTED, WhatCompared, filled
+    from sigdask.statistics.classical import names
+
+    for name, printed in PRINTED.items():
+        printed.check(name, options.get(name))
+    clusters.check(options["cluster"])
+    names.asked(options["tests"])
+    given = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
+    return filled(WhatCompared(**given, second_run=not options["no_second_run"], cache=not options["no_cache"]))  # type: ignore[typeddict-item]
+
+
+def _compare(
+    counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool
+) -> tuple[Results, Sequence[Opened]]:
+    from sigdask.api import compare_all, compare_opened
+
+    with _cluster(options) as cluster:
+        try:
+            how["cluster"], how["progress"] = cluster, steps
+            return compare_opened([counts], **how) if is_opened else (compare_all(counts, **how), ())
+        except KeyboardInterrupt:
+            raise UnfinishedError("interrupted; nothing was written") from None
+
+
+@contextmanager
+def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
+    """Yield the cluster as it was named; connected only where a report of it is asked for."""
+    report = options["performance_report"]
+    if report is None:
+        yield options["cluster"]
+        return
+    from sigdask.execution.clusters import at_hand, connect, visibility
+
+    check_writable(report, "--performance-report")
+    found = at_hand(options["cluster"])
+    name = "local" if found == "auto" else found  # only a dask cluster has a report
+    with (
+        connect(name, workers=options["workers"]) as cluster,
+        visibility.performance_report(cluster, Path(report)),
+    ):
+        yield cluster
+
+
+def _rendered(results: Results, *, everything: bool, verbose: bool = False, width: int | None = None) -> str:
+    from sigdask.report.terminal import render
+
+    return render(results, everything=everything, verbose=verbose, width=width)
+
+
+def _warn(results: Results, *, verbose: bool, is_printed: bool) -> None:
+    """Warn of what results should not be read without; what is scored stands before them where they are printed."""
+    from sigdask.report.terminal import warnings
+
+    scope = [] if is_printed else [note for note in results.notes if note.kind == "scope"]
+    for found in (*scope, *warnings(results, verbose=verbose)):
+        LOG.warning(found.text)

@@ -1,0 +1,144 @@
+"""`sigdask power`: how many units a difference needs, and which difference the present ones find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sigdask.cli.compare import GROUPS as COMPARING
+from sigdask.cli.compare import read_systems
+from sigdask.cli.declared_options import TABLES, grouped, option, whole
+from sigdask.cli.output.progress import Steps, progress
+from sigdask.cli.output.write import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.text import count_noun
+
+if TYPE_CHECKING:
+    from sigdask.report.presentable import Powers
+
+GROUPS = {
+    "What is asked": (
+        option("--difference", type=float, metavar="D"),
+        option("--units", type=whole, metavar="N"),
+        option("--power", type=float, metavar="P"),
+    ),
+    "Files": COMPARING["Files"],
+    "What to compare": (
+        option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
+        option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", more="May be repeated."),
+        option("--baseline", metavar="NAME"),
+        click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of its address."),
+    ),
+    "The test": (
+        option("--unit", multiple=True, metavar="COLUMN"),
+        option("--alternative"),
+        option("--alpha", type=float),
+        click.option(
+            "--adjust", type=click.Choice(("none", "holm")), default="none", show_default=True,
+            help="holm: each comparison at the level of its first step, alpha / comparisons.",
+        ),
+        option("--samples", type=whole, metavar="K"),
+        option("--seed", type=int),
+    ),
+    "Where to run": (
+        option("--cluster"),
+        option("--workers", type=click.IntRange(min=1), metavar="N"),
+        click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs."),
+    ),
+    "Output": (
+        click.option("--json", "json_file", metavar="FILE|-", help="Write what is found as JSON."),
+        *TABLES,
+        click.option("--all", "everything", is_flag=True, help="Show every pair."),
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
+    ),
+}  # fmt: skip
+
+EXAMPLES = (
+    "sigdask power scores.csv --difference 0.01",
+    "sigdask power new.txt old.txt --ref reference.txt -m BLEU --units 2000 --power 0.9",
+    "sigdask power runs.csv --baseline base --difference 0.02 --adjust holm --json power.json",
+)
+
+
+@grouped(GROUPS, EXAMPLES)
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
+def power(**options: Any) -> None:
+    """Tell how many units a difference needs, and which difference the present test set can detect.
+
+    SYSTEM is as in `compare`. Samples are drawn from the observed pairs of units, tilted so that the systems differ
+    by D, and each is judged by the test itself.
+    """
+    _check(options)
+    if options["quiet"]:
+        be_quiet()
+    with progress(quiet=options["quiet"]) as steps:
+        found = _found(options, steps)
+    files = {name: options[f"{name}_file"] for name in ("json", "markdown", "latex")}
+    if "-" not in files.values():
+        from sigdask.report.terminal.power import render
+
+        say(render(found, everything=options["everything"], width=width()))
+    write_json(files["json"], found.json_parts)
+    write_tables(files, found.paper_tables)
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Refuse, before anything is read, what makes no sense or cannot be written."""
+    from sigdask.analysis.power.find import How, checked
+    from sigdask.analysis.power.search import Sought
+    from sigdask.execution import clusters
+    from sigdask.options import OPTIONS, POWER
+
+    check_outputs(**{name: options[f"{name}_file"] for name in ("json", "markdown", "latex")})
+    clusters.check(options["cluster"])
+    for declared in (OPTIONS, POWER):
+        for name in declared.keys() & options.keys() - {"metrics", "adjust"}:
+            declared[name].check(name, options[name] if options[name] != () else None)
+    if options["difference"] is not None and options["units"] is not None:
+        raise InputError("--difference and --units: give one of them; the other is what is found")
+    sought = Sought(options["power"], options["difference"], options["units"])
+    checked(sought, How(options["alternative"], options["alpha"], options["adjust"], options["samples"]))
+
+
+def _found(options: dict[str, Any], steps: Steps) -> Powers:
+    from sigdask import api
+
+    counts, format_ = read_systems({**options, "by": None}, steps)
+    note(f"read as {format_}: {count_noun(counts.n_systems, 'system')}, {count_noun(counts.of_one.n_items, 'item')}")
+    if not options["metrics"]:
+        note(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
+    for warning in counts.notices:
+        LOG.warning(warning)
+    asked = ("difference", "units", "power", "baseline", "alternative", "alpha", "adjust", "samples", "seed", "workers")
+    try:
+        return api.power(
+            counts,
+            **{name: options[name] for name in asked},
+            metrics=options["metrics"] or None,
+            pairs=options["pairs"] or None,
+            unit=options["unit"] or None,
+            cluster=options["cluster"],
+            progress=_Sampling(steps),
+            cache=not options["no_cache"],
+        )
+    except KeyboardInterrupt:
+        raise UnfinishedError("interrupted; nothing was written") from None
+
+
+class _Sampling:
+    """Shows samples, and outputs that are extracted before.
+
+    Parameters
+    ----------
+    steps : Steps
+        Of the command.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self.extracting = steps.extracting
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show samples."""
+        self._steps.sampling(done, total)

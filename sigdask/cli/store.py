@@ -1,0 +1,79 @@
+"""The commands on stores: what of one is damaged, and taking that out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from sigdask.cli.output.write import say
+from sigdask.cli.plan import store_and_plan
+from sigdask.errors import DamagedError
+from sigdask.text import count_noun, printable
+
+if TYPE_CHECKING:
+    from sigdask.nightly.store.repair import Condition
+
+SHOWN = 50
+"""Faults that are told one by one."""
+
+
+@click.group()
+def store() -> None:
+    """Look at a store, and mend one that is damaged."""
+
+
+@store.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--all", "everything", is_flag=True, help="Show every damaged row.")
+def check(where: str, store: str | None, *, everything: bool) -> int:
+    """Look at every row: its checksum, and whether trials can have given it. Nothing is changed."""
+    from sigdask.nightly.store import repair as mending
+
+    found = mending.check(store_and_plan(where, store, None)[0])
+    if not found.faults:
+        say(printable(f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged"))
+        return 0
+    _list(found, everything=everything)
+    remedy = f"`sigdask store repair {found.where}` takes out what is damaged: the next run counts that again, no more"
+    say(
+        printable(
+            f"store {found.where}: {count_noun(len(found.faults), 'fault')} in {count_noun(found.n_rows, 'row')}. "
+            f"{remedy}"
+        )
+    )
+    return DamagedError.exit_status
+
+
+@store.command()
+@click.argument("where", metavar="PLAN.toml|STORE")
+@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
+@click.option("--all", "everything", is_flag=True, help="Show every damaged row.")
+def repair(where: str, store: str | None, *, everything: bool) -> None:
+    """Take out what is damaged, so that the next run counts it again; all else stays."""
+    from sigdask.nightly.store import repair as mending
+
+    found = mending.repair(store_and_plan(where, store, None)[0])
+    _list(found, everything=everything)
+    if found.set_aside is not None:
+        say(printable(f"the file itself was damaged: what could be read is in a new one, it is now {found.set_aside}"))
+    n = sum(bool(fault.key) for fault in found.faults)
+    if n or found.set_aside is not None:
+        say(
+            printable(f"store {found.where}: {n:,} damaged rows were taken out of {found.n_rows:,}; run the plan again")
+        )
+    else:
+        say(
+            printable(
+                f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged; nothing was changed"
+            )
+        )
+
+
+def _list(found: Condition, *, everything: bool) -> None:
+    shown = found.faults if everything else found.faults[:SHOWN]
+    for fault in shown:
+        say(printable(fault.text), hang=4)
+    if len(shown) < len(found.faults):
+        say(f"… and {len(found.faults) - len(shown):,} more (--all shows all)")

@@ -1,0 +1,1 @@
+"""Clusters that run already: a client at hand or an address."""

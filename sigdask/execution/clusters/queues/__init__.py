@@ -1,0 +1,1 @@
+"""Clusters whose workers or drivers are jobs of a queueing system."""

@@ -1,0 +1,100 @@
+"""Scheduler, workers and driver in one Slurm allocation: `--cluster FILE.toml` inside an sbatch job.
+
+For unattended nights: nothing is submitted while it runs, so no queue can starve it. The
+scheduler is in this process, on the allocation's first node; `srun` starts the workers.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from sigdask.execution.certificates import Files
+from sigdask.execution.clusters.base import last_lines
+from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.lifecycle import QUIET_WORKER, Kind, accepts
+from sigdask.execution.clusters.settings import environment
+
+OPTIONS = ("threads", "host", "srun", "worker_args")
+
+
+def size(_: Description) -> int:
+    """Return how many workers there are where none are asked for: the allocation's tasks."""
+    return int(os.environ.get("SLURM_NTASKS", "1"))
+
+
+def kind(description: Description) -> Kind:
+    """Return how the allocation is used."""
+    steps: list[_Step] = []
+
+    def make(description: Description, files: Files | None) -> Any:
+        steps.append(_Step(description, files))
+        return steps[-1].cluster
+
+    threads = int(description.options.get("threads", os.environ.get("SLURM_CPUS_PER_TASK", "1")))
+    return Kind(make, said=lambda: steps[-1].said() if steps else "", threads=threads, scratch=True)
+
+
+class _Step:
+    """The scheduler here and the srun step of its workers."""
+
+    def __init__(self, description: Description, files: Files | None) -> None:
+        from distributed import LocalCluster
+
+        options = accepts(description, OPTIONS)
+        if "SLURM_JOB_ID" not in os.environ:
+            raise description.refuse("class allocation works inside a Slurm job (sbatch, salloc); see deploy/slurm")
+        if description.adaptive:
+            raise description.refuse("class allocation has the allocation's size: give workers")
+        secured = {} if files is None else {"security": files.security(), "protocol": "tls://"}
+
+        class Allocated(LocalCluster):  # type: ignore[misc]
+            """A scheduler whose workers are an srun step."""
+
+            def scale(self, *_: Any, **__: Any) -> None:
+                """Leave the size: srun gave it."""
+
+            def close(self, timeout: float | None = None) -> Any:
+                step.terminate()
+                return super().close(timeout)
+
+        host = options.get("host", os.environ.get("SLURMD_NODENAME", "") and socket.gethostname())
+        self.cluster = Allocated(n_workers=0, host=host, dashboard_address="127.0.0.1:0", silence_logs=50, **secured)
+        command = worker_command(description, self.cluster.scheduler_address, files, options, os.environ)
+        self.errors = _log_file()
+        step = subprocess.Popen(  # noqa: S603
+            command, env={**os.environ, **environment()}, stdout=subprocess.DEVNULL, stderr=self.errors
+        )  # fmt: skip
+        self.step = step
+
+    def said(self) -> str:
+        """Return the end of what srun and the workers wrote."""
+        self.errors.seek(0)
+        return last_lines(self.errors.read().decode(errors="replace"))
+
+
+def worker_command(
+    description: Description, address: str, files: Files | None, options: Mapping[str, Any], env: Mapping[str, str]
+) -> list[str]:
+    """Return the command that starts the workers, as a list: no shell reads it."""
+    n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))
+    threads = str(options.get("threads", env.get("SLURM_CPUS_PER_TASK", 1)))
+    tls: list[str] = []
+    if files is not None:
+        tls = ["--tls-ca-file", str(files.ca), "--tls-cert", str(files.certs["worker"]),
+               "--tls-key", str(files.keys["worker"])]  # fmt: skip
+    return [
+        "srun", "--overlap", "--kill-on-bad-exit=0", f"--ntasks={n_workers}", *options.get("srun", []),
+        sys.executable, "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,
+        "--death-timeout", "60", *options.get("worker_args", []), *tls,
+    ]  # fmt: skip
+
+
+def _log_file() -> Any:
+    import tempfile
+
+    return tempfile.TemporaryFile()

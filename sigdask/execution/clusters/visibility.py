@@ -1,0 +1,49 @@
+"""What can be watched: dask's performance report, and counters beside dask's own Prometheus metrics.
+
+Where the scheduler is in this process, dask serves both at `/metrics` of the dashboard's port.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError, missing_extra
+from sigdask.execution.clusters.base import Cluster
+
+COUNTERS = {
+    "sigdask_trials": "Trials counted",
+    "sigdask_tasks": "Tasks finished",
+    "sigdask_tasks_retried": "Tasks tried again after a lost worker or an error",
+    "sigdask_jobs_given_up": "Jobs given up since they failed wherever they were tried",
+}
+
+
+@contextmanager
+def performance_report(cluster: Cluster, path: Path) -> Iterator[None]:
+    """Write dask's performance report of what the body runs to an HTML file."""
+    if cluster.client is None:
+        raise InputError("--performance-report shows a dask cluster: choose one, as --cluster local")
+    if importlib.util.find_spec("bokeh") is None:
+        raise missing_extra("bokeh", "clusters", "--performance-report")
+    from distributed import performance_report as report
+
+    with report(filename=str(path)):
+        yield
+
+
+def count(name: str, amount: int = 1) -> None:
+    """Add to a counter of `COUNTERS`; without prometheus-client nothing is counted."""
+    with suppress(ImportError):
+        _counter(name).inc(amount)
+
+
+@cache
+def _counter(name: str) -> Any:
+    from prometheus_client import Counter
+
+    return Counter(name, COUNTERS[name])

@@ -1,0 +1,189 @@
+"""Tasks in flight on a distributed cluster: a window of them, lost ones again, poison named and bounded.
+
+A result that is lost with its worker before it was fetched is counted again; its counts are the
+same. A task that fails is tried again; one of several jobs is taken apart first, so that what
+fails can be named. What was aboard of workers that died is suspect, and tried again alone when all
+else is done: what kills workers alone is poison. A job with such a task is given up by name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Protocol
+
+from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
+from sigdask.execution.clusters import Cluster, visibility
+from sigdask.execution.clusters.base import log
+
+WINDOW = 4
+"""Tasks in flight for each thread of the cluster."""
+
+FETCHED = 16
+"""Results fetched by one round trip at most: one by one a driver takes 150 a second, of whatever length of tasks."""
+
+LOOK_SECONDS = 5.0
+"""How often to look how many threads there are: workers join, and of a scheduler that others started any number."""
+
+MOST_ATTEMPTS = 4
+DESERTED = ("NoWorkerError", "NoValidWorkerError")
+"""What tasks end with when no worker is left for as long as no-workers-timeout."""
+
+
+class OfJob(Protocol):
+    """What a task counts of one job."""
+
+    @property
+    def job(self) -> int:
+        """Return the job's number."""
+        ...
+
+
+class Flight:
+    """Runs tasks (tuples, each entry of one job) on a client.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Connected.
+    tasks : sequence of tuple
+        What to run.
+    submit : callable
+        A task to its future.
+
+    Attributes
+    ----------
+    given_up : dict of int to Exception
+        Jobs that failed wherever they were tried, and how.
+    """
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[tuple[Any, ...]], submit: Callable[[Any], Any]) -> None:
+        from distributed import as_completed
+
+        self.cluster = cluster
+        self.client = cluster.client
+        self.tasks = list(tasks)
+        self.given_up: dict[int, Exception] = {}
+        self._submit = submit
+        self._waiting = iter(range(len(tasks)))
+        self._suspects: list[int] = []
+        self._alone: int | None = None
+        self._attempts: dict[int, int] = {}
+        self._aloft: dict[str, tuple[int, Any]] = {}
+        self._n_threads, self._looked = cluster.n_threads, time.monotonic()
+        self._completed = as_completed(loop=self.client.loop)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield results as they come, each fetched at once, with those that came with it.
+
+        Raises
+        ------
+        ClusterLostError
+            The scheduler or all workers were lost.
+        """
+        self._fill()
+        for landed in self._completed.batches():
+            for futures in (landed[k : k + FETCHED] for k in range(0, len(landed), FETCHED)):
+                for future, result in zip(futures, fetched(futures, self.client), strict=True):
+                    number, _ = self._aloft.pop(future.key)
+                    if not isinstance(result, Exception):
+                        future.release()
+                        visibility.count("sigdask_tasks")
+                        yield result
+                    elif not self._is_given_up(number):
+                        self._again(number, result)
+                self._fill()
+
+    def _fill(self) -> None:
+        room = WINDOW * self._threads() - len(self._aloft)
+        self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
+        while self._suspects and not self._aloft:
+            self._alone = self._suspects.pop(0)
+            self._launch([] if self._is_given_up(self._alone) else [self._alone])
+
+    def _threads(self) -> int:
+        """Return how many threads there are to keep busy: those expected at first, or more that have come since."""
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            with suppress(OSError):  # lost: what is aloft will say so
+                self._n_threads = max(self.cluster.n_threads, sum(self.client.nthreads().values()))
+            self._looked = time.monotonic()
+        return self._n_threads
+
+    def _launch(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            future = self._submit(self.tasks[number])
+            self._aloft[future.key] = number, future
+            self._completed.add(future)
+
+    def _is_given_up(self, number: int) -> bool:
+        return all(part.job in self.given_up for part in self.tasks[number])
+
+    def _again(self, number: int, error: Exception) -> None:
+        if self.client.status != "running" or type(error).__name__ in DESERTED:
+            raise self._lost(error)
+        visibility.count("sigdask_tasks_retried")
+        if len(self.tasks[number]) > 1:
+            self._take_apart(number, error)
+        elif _is_killed(error) and number != self._alone:
+            self._suspects.append(number)
+        else:
+            self._attempts[number] = self._attempts.get(number, 0) + 1
+            if self._attempts[number] >= MOST_ATTEMPTS or _is_killed(error):
+                self._give_up(self.tasks[number][0].job, error)
+            else:
+                self._launch([number])
+
+    def _take_apart(self, number: int, error: Exception) -> None:
+        first = len(self.tasks)
+        self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
+        parts = range(first, len(self.tasks))
+        if _is_killed(error):
+            self._suspects += parts
+        else:
+            self._launch(parts)
+
+    def _give_up(self, job: int, error: Exception) -> None:
+        self.given_up[job] = error
+        visibility.count("sigdask_jobs_given_up")
+        log.warning("job %d is given up: %s", job, error, extra={"job": job})
+        self.client.cancel([future for number, future in self._aloft.values() if self._is_given_up(number)])
+
+    def _lost(self, error: Exception) -> ClusterLostError:
+        if self.client.status != "running":
+            scheduler = self.client.scheduler
+            return ClusterLostError(
+                f"the dask scheduler at {scheduler.address if scheduler else '?'} was lost; "
+                "the counts so far are not kept by this command: run it again"
+            )
+        word = self.cluster.said()
+        detail = f"; the queue says: {word}" if word else ""
+        return ClusterLostError(f"the cluster has no workers left ({error}){detail}")
+
+
+def _is_killed(error: Exception) -> bool:
+    """Say whether the scheduler gave a task up since it was aboard of several workers that died."""
+    return type(error).__name__ == "KilledWorker"
+
+
+def fetched(futures: Sequence[Any], client: Any) -> list[Any]:
+    """Return the results of futures, each or the error that kept it away; an error of the user's is raised."""
+    if all(future.status == "finished" for future in futures):
+        with suppress(Exception):  # some were lost with their workers meanwhile
+            return list(client.gather(futures, errors="raise", direct=False))
+    return [_fetched(future, client) for future in futures]
+
+
+def _fetched(future: Any, client: Any) -> Any:
+    if future.status == "finished":
+        try:
+            return client.gather([future], errors="raise", direct=False)[0]
+        except SigdaskError:
+            raise
+        except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
+            return error
+    failure = future.exception(timeout=10) if future.status == "error" else None
+    if isinstance(failure, SigdaskError):
+        raise failure
+    return failure if isinstance(failure, Exception) else UnfinishedError(f"task {future.status}")

@@ -1,0 +1,1 @@
+"""Records, rows and nested values of JSON files."""

@@ -1,0 +1,271 @@
+"""Records out of JSON: one a line, an array, an object that holds the array, or id to record."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.formats.reading.aggregated import STEP, check_document, check_values, training_curve
+from sigdask.formats.reading.files import HEAD, empty, open_bytes, open_text
+from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.formats.reading.rows import Row, as_text, repeated_id
+
+SHOWN = 3
+IsRecord = Callable[[Mapping[str, Any]], bool]
+
+DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "doc", "file_id", "file", "filename",
+                  "file_name", "paper_id", "article_id", "pmid", "abstract_id")  # fmt: skip
+PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", "segment_id", "seg_id")
+ONE_NAMES = ("id", "item", "item_id", "uid", "guid", "example_id", "uuid", "_id", "title_id", "topic", "query",
+             "_input_hash")  # fmt: skip
+"""Conventional names of ids, from the coarsest to the finest; compared without case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a file.
+
+    Attributes
+    ----------
+    place : str
+        Where it stands, for errors: "line 3", "record 3" or "key 'x'".
+    key : str or None
+        Its id, where the file maps ids to records.
+    value : object
+        A mapping or a list; a single value where the file maps ids to these.
+    number : int
+        The line, or the count of records where these are no lines.
+    """
+
+    place: str
+    key: str | None
+    value: Any
+    number: int
+
+
+def read_records(path: Path, is_record: IsRecord) -> Iterator[Record]:
+    """Yield the records of a JSON file, in any of the usual arrangements.
+
+    Parameters
+    ----------
+    path : Path
+        JSON lines, or one JSON document.
+    is_record : callable
+        Whether an object is a record itself, rather than what holds them.
+
+    Raises
+    ------
+    InputError
+        For what is no JSON, and for a document that holds no list of records.
+    """
+    if is_json_lines(path):
+        with open_text(path) as text:
+            for number, line in enumerate(text, start=1):
+                if line.strip():
+                    yield Record(f"line {number}", None, _parsed(path, line, number), number)
+        return
+    yield from _of_document(path, load(path), is_record)
+
+
+def load(path: Path) -> Any:
+    """Return the one JSON value of a file."""
+    with open_text(path) as text:
+        content = text.read()
+    if not content.strip():
+        raise empty(path)
+    return _parsed(path, content, 1, partial(_with_unique_keys, path))
+
+
+def scalars(path: Path) -> list[Any] | None:
+    """Return the values of a file that is one JSON array of single values; None where it is none.
+
+    Raises
+    ------
+    InputError
+        For an object or list among them.
+    """
+    start = head(path).lstrip()
+    if not start.startswith("[") or start[1:].lstrip()[:1] in {"", "[", "{", "]"} or is_json_lines(path):
+        return None
+    found = load(path)
+    for number, value in enumerate(found, start=1):
+        if isinstance(value, dict | list):
+            raise InputError(f"{path}, value {number}: found {str(value)[:40]}, expected a single value as before it")
+    return list(found)
+
+
+def as_object(path: Path, record: Record) -> dict[str, Any]:
+    """Return the object that a record is.
+
+    Raises
+    ------
+    InputError
+        For what is no object, or has no keys.
+    """
+    if not isinstance(record.value, dict) or not record.value:
+        raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected a JSON object with keys")
+    return record.value
+
+
+def record_rows(path: Path) -> Iterator[Row]:
+    """Yield the records of a JSON file as rows of a table, in text; see `record_cells`."""
+    return ((number, list(map(as_text, cells))) for number, cells in record_cells(path))
+
+
+def record_cells(path: Path) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the records of a JSON file as rows of a table; the keys of the first record are the header.
+
+    A key that a later record lacks gives an empty cell. An object of id to record, or to a single
+    value, has the column "id" besides.
+
+    Raises
+    ------
+    InputError
+        For what is no object, and for a key that the first record does not have.
+    """
+    columns: dict[str, None] = {}
+    for record in read_records(path, _is_row):
+        if record.key is None:
+            cells = as_object(path, record)
+        else:
+            cells = {"id": record.key, **(record.value if isinstance(record.value, dict) else {"value": record.value})}
+        if not columns:
+            columns = dict.fromkeys(cells)
+            yield record.number, list(columns)
+        for key in cells.keys() - columns.keys():
+            if step := next(filter(STEP.fullmatch, columns), None):
+                raise training_curve(path, step)
+            raise InputError(
+                f"{path}, {record.place}: key {key!r} is not in the first record, which has "
+                f"{', '.join(columns)}; give every record the same keys"
+            )
+        yield record.number, [cells.get(column) for column in columns]
+
+
+def _is_row(record: Mapping[str, Any]) -> bool:
+    """Whether the one object of a file is a row itself: it has an id."""
+    return bool(id_names(record, DEFAULTS))
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether the first line is a JSON value of its own and others follow."""
+    with open_text(path) as text:
+        filled = list(islice((line for line in text if line.strip()), 2))
+    if len(filled) < 2 or not filled[0].lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(filled[0])
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def is_json(path: Path) -> bool:
+    """Whether a file begins like JSON."""
+    return head(path).lstrip().startswith(("{", "["))
+
+
+def head(path: Path) -> str:
+    """Return the beginning of a file, to know it by; nothing of what cannot be read."""
+    try:
+        with open_bytes(path) as stream:
+            return stream.read(HEAD).decode("utf-8-sig", errors="replace")
+    except InputError:
+        return ""
+
+
+def id_names(record: Mapping[str, Any], options: Options) -> tuple[str, ...]:
+    """Return the keys that together are a record's id, the coarsest first; none where it has none."""
+    if options.id_column is not None:
+        return tuple(options.id_column.split("+"))
+    lowered = {name.strip().lower(): name for name in reversed(list(record))}
+    levels = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES), ONE_NAMES)
+    found = (next((lowered[name] for name in level if name in lowered), None) for level in levels)
+    return tuple(name for name in found if name is not None)
+
+
+def id_of(path: Path, place: str, record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts of a record's id, checked."""
+    parts = []
+    for name in names:
+        value = record.get(name)
+        text = as_text(value).strip()
+        if not text or isinstance(value, dict | list):
+            raise InputError(f"{path}, {place}: no id in {name!r}, which other records have; every record needs one")
+        parts.append(text)
+    return tuple(parts)
+
+
+def _with_unique_keys(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of a key that stands twice JSON's readers keep the last value without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise repeated_id(f"{path}", repr(key), "in the same JSON object")
+    return found
+
+
+def _parsed(path: Path, text: str, first: int, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=hook)
+    except ValueError as error:
+        line = first + getattr(error, "lineno", 1) - 1
+        raise InputError(f"{path}, line {line}: invalid JSON ({error})") from None
+    except RecursionError:
+        raise InputError(f"{path}, line {first}: JSON nested too deeply") from None
+
+
+def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Record]:
+    check_document(path, document)
+    if isinstance(document, list):
+        yield from _of_list(path, document)
+        return
+    if not isinstance(document, dict) or not document:
+        raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object a line")
+    if is_record(document):
+        yield Record("line 1", None, document, 1)
+        return
+    lists = [value for value in document.values() if isinstance(value, list) and _holds_objects(value)]
+    if len(lists) == 1:
+        yield from _of_list(path, lists[0])
+        return
+    check_values(path, document)
+    if _is_by_columns(document):
+        raise InputError(
+            f"{path}: holds columns ({', '.join(map(repr, list(document)[:SHOWN]))}), each of row numbers to cells, as "
+            'pandas writes a data frame unless told otherwise; write it with to_json(orient="records")'
+        )
+    for number, (key, value) in enumerate(document.items(), start=1):
+        yield Record(f"key {key!r}", key, value, number)
+
+
+def _is_by_columns(document: Mapping[str, Any]) -> bool:
+    """Whether every value maps the numbers of rows, from 0, to cells."""
+    rows = [list(value) for value in document.values() if isinstance(value, dict)]
+    same = len(rows) == len(document) and all(row == rows[0] for row in rows)
+    return same and rows[0] == [str(k) for k in range(len(rows[0]))] and len(rows[0]) > 1
+
+
+def _of_list(path: Path, values: list[Any]) -> Iterator[Record]:
+    if not values:
+        raise empty(path)
+    for number, value in enumerate(values, start=1):
+        yield Record(f"record {number}", None, value, number)
+
+
+def _holds_objects(values: list[Any]) -> bool:
+    return bool(values) and all(isinstance(value, dict) for value in values)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder of nothing but averages."""
+    for file in sorted(path.rglob("*.json"))[:1]:
+        if is_json(file):
+            check_document(file, load(file))

@@ -1,0 +1,357 @@
+"""What gates are made of: rules, the evidence they need, findings and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+from sigdask.results.record import Result
+from sigdask.statistics.matched_proportions import Matched
+from sigdask.text import as_json, plain
+
+Fdr = Literal["none", "lord++", "lond"]
+
+POWER = 0.8
+"""Of detecting what is stated as the smallest detectable difference."""
+
+FALSE_ALARMS_PER_YEAR = 4.0
+"""Of a gate that says nothing else; docs/howto/nights.md has the simulation that it was chosen by."""
+
+Key = tuple[str, str | None, str, str, str]
+"""Test set, value of the subset, A, B, metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotWorse:
+    """No system is significantly worse than the baseline.
+
+    Passes as well where a test set is too small to show anything: the smallest difference that it
+    could detect is stated.
+
+    Attributes
+    ----------
+    alpha : float
+        Level of the rule as a whole, or the most that it may be where there is `false_alarms_per_year`; with an online
+        rule, the share of false alarms among alarms.
+    adjust : {"holm", "plan", "none"}
+        How the p-values of its comparisons are adjusted: by Holm over all of them, as the plan did
+        (within each of its families), or not at all.
+    baseline : str or None
+        None takes the baseline of each test set.
+    test_sets, metrics : tuple of str
+        What it speaks of; empty for all.
+    detectable : {"normal", "simulated"}
+        How the smallest loss that could be detected is found: by the normal approximation, or by samples of the
+        observed units that are judged by the test itself. No verdict depends on it.
+    false_alarms_per_year : float or None
+        The level of each run is this number divided by the runs a year. Rules that have it share it by their numbers
+        of comparisons, so that every comparison has the same part of it. The level does not depend on earlier runs.
+    """
+
+    alpha: float
+    adjust: Literal["holm", "plan", "none"] = "holm"
+    baseline: str | None = None
+    test_sets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    detectable: Literal["normal", "simulated"] = "normal"
+    false_alarms_per_year: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NonInferior:
+    """Every system is shown to be worse than the baseline by less than a margin, if at all.
+
+    Attributes
+    ----------
+    margin : float
+        On the metric's own scale, above 0.
+    alpha : float
+        Level of each comparison; all must be shown, so that none needs adjusting (Berger 1982).
+    baseline, test_sets, metrics
+        As in `NotWorse`.
+    """
+
+    margin: float
+    alpha: float
+    baseline: str | None = None
+    test_sets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """Every system is shown to differ from the baseline by less than a margin, whichever is better.
+
+    Two one-sided tests, both of which must reject (Schuirmann 1987): the p-value is the larger of theirs.
+
+    Attributes
+    ----------
+    margin, alpha, baseline, test_sets, metrics
+        As in `NonInferior`; alpha is the level of each one-sided test.
+    """
+
+    margin: float
+    alpha: float
+    baseline: str | None = None
+    test_sets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+
+WithinMargin = NonInferior | Equivalent
+Rule = NotWorse | WithinMargin
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A test of non-inferiority or equivalence of one system.
+
+    Attributes
+    ----------
+    p_value : float
+        One-sided, of a difference worse than the margin or equal to it; of equivalence the larger of two.
+    method : str
+        Which test, and what is to be said against it.
+    n_trials : int or None
+        Trials (or arrangements) of the shifted shuffle.
+    smallest_margin : float or None
+        From which on the margin would be shown at the rule's level; infinite where none would, None
+        where it is not known. It is at most the rule's margin just where p is at most alpha.
+    matched : Matched or None
+        The items that differ, of 0/1 scores.
+    is_doubtful : bool
+        Whether p may be too small: few units differ, or rare differences are large.
+    """
+
+    p_value: float
+    method: str
+    n_trials: int | None = None
+    smallest_margin: float | None = None
+    matched: Matched | None = None
+    is_doubtful: bool = False
+
+
+class Detecting(Protocol):
+    """What tells which losses the comparisons of a test set would detect."""
+
+    def detected(self, results: Sequence[Result], systems: Sequence[str], level: float, /) -> dict[Key, float]:
+        """Return the smallest loss of each, where it can be told; of one alternative."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the rules need beside results.
+
+    Attributes
+    ----------
+    baselines : mapping of str to str
+        The baseline of each test set, where a rule names none.
+    spreads : mapping of Key to float
+        Swap standard deviation of each comparison.
+    shown : mapping of (NonInferior or Equivalent, Key) to Shown
+        Tests of non-inferiority and equivalence.
+    history : mapping of str to sequence of float
+        Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose comparisons did not
+        change left out.
+    levels : mapping of str to sequence of float
+        Rule to the levels that those runs were held against, and the level of this run where it repeats one. By
+        default those of the formula.
+    repeats : mapping of str to int
+        Rule to the earlier run with the same outputs in all of the rule's comparisons: one observation.
+    known : mapping of (str, Key) to int
+        Rule and comparison that failed in an earlier run, to the first such run, if its outputs have not changed since.
+    gone : mapping of str to sequence of Key
+        Rule to the comparisons that the run before judged, and that this one does not have.
+    n_runs : int
+        Runs of the last 365 days with new inputs, this one included.
+    absent : tuple of Key
+        Comparisons that could not be made: one of the systems has no such item.
+    losses : mapping of str to Detecting
+        What simulates the losses that a test set would detect, by its name.
+    """
+
+    baselines: Mapping[str, str | None] = field(default_factory=dict)
+    spreads: Mapping[Key, float] = field(default_factory=dict)
+    shown: Mapping[tuple[WithinMargin, Key], Shown] = field(default_factory=dict)
+    history: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    repeats: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[tuple[str, Key], int] = field(default_factory=dict)
+    gone: Mapping[str, Sequence[Key]] = field(default_factory=dict)
+    n_runs: int = 0
+    absent: tuple[Key, ...] = ()
+    losses: Mapping[str, Detecting] = field(default_factory=dict)
+
+    def __add__(self, other: Evidence) -> Evidence:
+        return Evidence(
+            {**self.baselines, **other.baselines},
+            {**self.spreads, **other.spreads},
+            {**self.shown, **other.shown},
+            {**self.history, **other.history},
+            {**self.levels, **other.levels},
+            {**self.repeats, **other.repeats},
+            {**self.known, **other.known},
+            {**self.gone, **other.gone},
+            max(self.n_runs, other.n_runs),
+            (*self.absent, *other.absent),
+            {**self.losses, **other.losses},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule says of one system on one test set under one metric.
+
+    Attributes
+    ----------
+    key : Key
+        The comparison.
+    system, baseline : str
+        Whichever of A and B they are.
+    gain : float
+        How much better the system is than the baseline; below 0 when it is worse, whichever way the
+        metric goes.
+    p_value : float
+        Adjusted where the rule adjusts; of non-inferiority or equivalence under these rules.
+    passed : bool
+        Whether it holds.
+    detectable : float or None
+        The smallest loss that would be detected with power 0.8, or margin that an equal system would be
+        shown within; infinite where none can be, None where the data do not say.
+    text : str
+        The same in words.
+    method : str or None
+        How non-inferiority or equivalence was tested.
+    smallest_margin : float or None
+        From which on it would be shown; infinite where none would, None where it is not known.
+    n_better, n_worse : int or None
+        Items that only the system has right, and only the baseline, of 0/1 scores.
+    level : float or None
+        What p was held against.
+    since : int or None
+        The run that raised this alarm first, where the outputs have not changed since: it is no new alarm.
+    """
+
+    key: Key
+    system: str
+    baseline: str
+    gain: float
+    p_value: float
+    passed: bool
+    detectable: float | None
+    text: str
+    method: str | None = None
+    smallest_margin: float | None = None
+    n_better: int | None = None
+    n_worse: int | None = None
+    level: float | None = None
+    since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleVerdict:
+    """What became of one rule.
+
+    Attributes
+    ----------
+    rule : NotWorse, NonInferior or Equivalent
+        As the plan has it.
+    name : str
+        Under which the store keeps its p-values.
+    passed : bool
+        Whether it holds; a rule that speaks of no comparison does not.
+    p_value : float
+        One for the whole rule, for the history: P(p <= x) <= x while nothing is worse.
+    level : float
+        What p was held against in this run.
+    findings : tuple of Finding
+        Failures first.
+    alarms_per_year : float
+        Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
+    notes : tuple of str
+        On the whole.
+    fdr : {"none", "lord++", "lond"}
+        The online rule that gave the level.
+    least_level : float or None
+        What the smallest p of all comparisons must be at most, before it is adjusted; None where the plan adjusts.
+    repeats : int or None
+        The earlier run whose observation this one repeats.
+    n_blind : int
+        Comparisons that could not fail, whatever happened; and those that could not be made.
+    n_gone : int
+        Comparisons that the run before judged, and that this one does not have.
+    n_doubtful : int
+        Comparisons that are shown by a p which may be too small.
+    """
+
+    rule: Rule
+    name: str
+    passed: bool
+    p_value: float
+    level: float
+    findings: tuple[Finding, ...]
+    alarms_per_year: float
+    notes: tuple[str, ...]
+    fdr: Fdr = "none"
+    least_level: float | None = None
+    repeats: int | None = None
+    n_blind: int = 0
+    n_gone: int = 0
+    n_doubtful: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    """What became of all rules.
+
+    Attributes
+    ----------
+    rules : tuple of RuleVerdict
+        In the order of the plan.
+    """
+
+    rules: tuple[RuleVerdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule holds."""
+        return all(rule.passed for rule in self.rules)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the gate fails for more than alarms that an earlier run raised for the same outputs."""
+        failed = [rule for rule in self.rules if not rule.passed]
+        findings = [finding for rule in failed for finding in rule.findings if not finding.passed]
+        return bool(failed) and (not findings or any(finding.since is None for finding in findings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {"passed": self.passed, "is_new": self.is_new, "rules": plain(self.rules)}
+
+    def to_json(self) -> str:
+        """Return JSON text."""
+        return as_json(self.to_dict())
+
+
+def key_of(result: Result) -> Key:
+    """Return what identifies a comparison."""
+    return result.test_set, result.subset["value"] if result.subset else None, result.a, result.b, result.metric
+
+
+def name_of(rule: Rule) -> str:
+    """Return the text that identifies a rule in the history; another level or margin is another rule.
+
+    Examples
+    --------
+    >>> name_of(NotWorse(0.01))
+    'not-worse(alpha=0.01, adjust=holm)'
+    >>> name_of(NotWorse(0.05, false_alarms_per_year=4.0))
+    'not-worse(alpha=0.05, adjust=holm, false_alarms_per_year=4)'
+    """
+    kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
+    given = {k: v for k, v in asdict(rule).items() if v and k != "detectable"}
+    if "false_alarms_per_year" in given:
+        given["false_alarms_per_year"] = f"{given['false_alarms_per_year']:g}"
+    written = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in given.items()]
+    return f"{kind}({', '.join(written)})"

@@ -1,0 +1,66 @@
+"""Results as versions kept them whose notes were sentences: a row each, most of it as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, text
+
+from sigdask.nightly.store.blocks import COMPARISON, COMPLETE, HOLDS, POSITION, Block
+from sigdask.nightly.store.columns import columns_of
+from sigdask.nightly.store.values import made
+from sigdask.results.messages.notes import earlier
+from sigdask.results.record import Result
+from sigdask.results.rows import table_from_results
+
+ROWS = 10_000
+"""Rows that are read at a time."""
+
+PLAIN = ("test_set", "unit", "a", "b", "metric", "alternative", "score_a", "score_b", "difference", "n_items",
+         "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted")  # fmt: skip
+"""Fields of a result that were columns; the others were in `detail`."""
+
+
+def blocks_of(connection: Connection, plan: str) -> Iterator[Block]:
+    """Yield a plan's results in columns, those that one run found after those of the run before."""
+    query = text(
+        "SELECT results.*, comparisons.id AS comparison FROM results "
+        "LEFT JOIN comparisons ON comparisons.digest = results.digest "
+        "WHERE plan = :plan ORDER BY since, position, results.id"
+    )
+    rows = connection.execute(query, {"plan": plan}).mappings()
+    for since, own in groupby(rows, key=lambda row: int(row["since"])):
+        alpha = _alpha(connection, since)
+        while some := list(islice(own, ROWS)):
+            yield _block(since, some, alpha)
+
+
+def _alpha(connection: Connection, run: int) -> float:
+    """Return the level of a run's verdicts."""
+    query = text("SELECT details FROM runs WHERE id = :run")
+    details = json.loads(connection.execute(query, {"run": run}).scalar_one())
+    return float(details.get("settings", {}).get("alpha", 0.05))
+
+
+def _block(since: int, rows: list[Any], alpha: float) -> Block:
+    columns = columns_of(table_from_results([_result(row) for row in rows], alpha))
+    columns[COMPARISON] = np.array([row["comparison"] or -1 for row in rows], np.int64)
+    columns[COMPLETE] = np.array([row["complete"] for row in rows], np.bool_)
+    columns[POSITION] = np.array([row["position"] for row in rows], np.int64)
+    until = np.array([row["until"] or HOLDS for row in rows], np.int64)
+    return Block(0, since, is_earlier=True, columns=columns, until=until)
+
+
+def _result(row: Any) -> Result:
+    values = {**json.loads(row["detail"]), **{name: row[name] for name in PLAIN}}
+    for name in ("score_a", "score_b", "difference", "p_value"):
+        values[name] = math.nan if values[name] is None else values[name]
+    values["higher_is_better"] = bool(row["higher_is_better"])
+    values["subset"] = None if row["subset"] is None else json.loads(row["subset"])
+    result: Result = made(Result, earlier(values))
+    return result

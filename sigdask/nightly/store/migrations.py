@@ -1,0 +1,209 @@
+"""The schema, version by version. A version that was released is never edited: the next one changes it.
+
+Every store says which version it has; opening an older one for writing brings it to the newest in
+one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, inspect, text
+
+from sigdask.errors import DamagedError, InputError
+from sigdask.nightly.store import earlier
+from sigdask.nightly.store.blocks import HOLDS, end, end_whole, keep
+from sigdask.nightly.store.checksums import SEALED, UNSEALED, are_possible, keys_of, of_tallies, seal
+
+V1 = """
+CREATE TABLE comparisons (
+    id {serial}, digest VARCHAR(40) NOT NULL UNIQUE, label TEXT NOT NULL);
+CREATE TABLE tallies (
+    comparison BIGINT NOT NULL REFERENCES comparisons (id), run SMALLINT NOT NULL, first BIGINT NOT NULL,
+    stop BIGINT NOT NULL, greater BIGINT NOT NULL, less BIGINT NOT NULL, two_sided BIGINT NOT NULL,
+    PRIMARY KEY (comparison, run, first), CHECK (stop > first)) {keyed};
+CREATE TABLE leases (
+    name VARCHAR(255) PRIMARY KEY, token VARCHAR(32) NOT NULL, holder TEXT NOT NULL, since DOUBLE PRECISION NOT NULL,
+    beat DOUBLE PRECISION NOT NULL, commits BIGINT NOT NULL);
+CREATE TABLE runs (
+    id {serial}, plan VARCHAR(255) NOT NULL, path TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
+    updated DOUBLE PRECISION NOT NULL, ended DOUBLE PRECISION, state VARCHAR(16) NOT NULL, host TEXT NOT NULL,
+    pid BIGINT NOT NULL, details TEXT NOT NULL, message TEXT NOT NULL);
+CREATE INDEX runs_of_plan ON runs (plan, id);
+CREATE TABLE progress (
+    run BIGINT NOT NULL REFERENCES runs (id), position INTEGER NOT NULL, test_set TEXT NOT NULL,
+    comparisons BIGINT NOT NULL, reached BIGINT NOT NULL, finished BIGINT NOT NULL, kept BIGINT NOT NULL,
+    counted BIGINT NOT NULL, wanted BIGINT NOT NULL, PRIMARY KEY (run, position));
+CREATE TABLE results (
+    id {serial}, plan VARCHAR(255) NOT NULL, since BIGINT NOT NULL REFERENCES runs (id),
+    until BIGINT REFERENCES runs (id), position BIGINT NOT NULL, digest VARCHAR(40), complete SMALLINT NOT NULL,
+    test_set TEXT NOT NULL, subset TEXT, unit TEXT NOT NULL, a TEXT NOT NULL, b TEXT NOT NULL, metric TEXT NOT NULL,
+    alternative VARCHAR(16) NOT NULL, higher_is_better SMALLINT NOT NULL, score_a DOUBLE PRECISION,
+    score_b DOUBLE PRECISION, difference DOUBLE PRECISION, n_items BIGINT NOT NULL, n_units BIGINT NOT NULL,
+    n_discordant BIGINT NOT NULL, method VARCHAR(32) NOT NULL, n_trials BIGINT NOT NULL, n_extreme BIGINT NOT NULL,
+    p_value DOUBLE PRECISION, p_adjusted DOUBLE PRECISION, detail TEXT NOT NULL);
+CREATE INDEX results_of_plan ON results (plan, until, position);
+"""
+
+V2 = """
+CREATE TABLE arrays (
+    comparison BIGINT NOT NULL REFERENCES comparisons (id), run SMALLINT NOT NULL, first BIGINT NOT NULL,
+    stop BIGINT NOT NULL, counts {blob} NOT NULL, PRIMARY KEY (comparison, run, first), CHECK (stop > first));
+"""
+"""Families of hypotheses are counted as a whole."""
+
+
+V3 = """
+CREATE TABLE found (
+    id {serial}, plan VARCHAR(255) NOT NULL, since BIGINT NOT NULL REFERENCES runs (id),
+    until BIGINT REFERENCES runs (id), n BIGINT NOT NULL, earlier SMALLINT NOT NULL, columns {blob} NOT NULL);
+CREATE INDEX found_of_plan ON found (plan, until);
+CREATE TABLE ended (
+    block BIGINT NOT NULL REFERENCES found (id), run BIGINT NOT NULL REFERENCES runs (id), places {blob} NOT NULL,
+    PRIMARY KEY (block, run));
+"""
+"""Results in blocks of columns: `until` is where the last row of a block ended."""
+
+BINARY = {
+    "sqlite": """
+CREATE TABLE hexed AS SELECT * FROM comparisons;
+PRAGMA defer_foreign_keys = ON;
+DROP TABLE comparisons;
+CREATE TABLE comparisons (id {serial}, digest BLOB NOT NULL UNIQUE, label TEXT NOT NULL);
+INSERT INTO comparisons SELECT id, unhexed(digest), label FROM hexed;
+DROP TABLE hexed;
+""",
+    "postgresql": "ALTER TABLE comparisons ALTER COLUMN digest TYPE BYTEA USING decode(digest, 'hex');",
+}
+"""Digests take half the room as bytes."""
+
+
+def _columnar(connection: Connection) -> None:
+    """Bring results into columns, and digests into bytes."""
+    _runs(V3)(connection)
+    for (plan,) in connection.execute(text("SELECT DISTINCT plan FROM results")).all():
+        for block in earlier.blocks_of(connection, plan):
+            [number] = keep(connection, plan, block.since, block.columns, is_earlier=True)
+            entered = replace(block, number=number)
+            for run in np.setdiff1d(block.until, HOLDS).tolist():
+                end(connection, run, entered, np.flatnonzero(block.until == run))
+            if (block.until < HOLDS).all():
+                end_whole(connection, int(block.until.max()), number)
+    connection.execute(text("DROP TABLE results"))
+    if connection.dialect.name == "sqlite":
+        opened: Any = connection.connection.driver_connection
+        opened.create_function("unhexed", 1, bytes.fromhex, deterministic=True)
+    _runs(BINARY[connection.dialect.name])(connection)
+
+
+EXTRACTED = """
+CREATE TABLE extracted (
+    digest VARCHAR(40) PRIMARY KEY, used DOUBLE PRECISION NOT NULL, size BIGINT NOT NULL, content {blob} NOT NULL);
+CREATE INDEX extracted_by_use ON extracted (used);
+"""
+"""Statistics of outputs are kept with what was counted of them."""
+
+
+CHECKSUMS = "".join(
+    f"ALTER TABLE {name} ADD COLUMN checksum BIGINT NOT NULL DEFAULT {UNSEALED};" for name in ("tallies", *SEALED)
+)
+"""By which it is told whether a row is what was kept."""
+
+SECONDS_LEFT = "ALTER TABLE runs ADD COLUMN seconds_left DOUBLE PRECISION;"
+"""The driver's estimate, which `status` states."""
+
+TALLIES = (
+    "SELECT comparison, run, first, stop, greater, less, two_sided FROM tallies WHERE comparison BETWEEN :low AND :high"
+)
+COMPARISONS_AT_ONCE = 50_000
+
+
+def _with_checksums(connection: Connection) -> None:
+    """Seal what there is, but for tallies that no trials can have given."""
+    _runs(CHECKSUMS)(connection)
+    last = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one()
+    for low in range(0, (last or 0) + 1, COMPARISONS_AT_ONCE):
+        _seal_tallies(connection, low, low + COMPARISONS_AT_ONCE - 1)
+    for name in SEALED:
+        seal(connection, name)
+
+
+def _seal_tallies(connection: Connection, low: int, high: int) -> None:
+    between = {"low": low, "high": high}
+    known = connection.execute(
+        text("SELECT id, digest FROM comparisons WHERE id BETWEEN :low AND :high"), between
+    ).all()
+    rows = np.array([tuple(row) for row in connection.execute(text(TALLIES), between)], np.int64).reshape(-1, 7)
+    ids, keys = np.array([number for number, _ in known], np.int64), keys_of([digest for _, digest in known])
+    rows = rows[np.isin(rows[:, 0], ids) & are_possible(rows[:, 2], rows[:, 3], rows[:, 4:])]
+    order = np.argsort(ids)
+    own = keys[order[np.searchsorted(ids, rows[:, 0], sorter=order)]]
+    made = of_tallies(own, rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4:])
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    query = f"UPDATE tallies SET checksum = {mark} WHERE comparison = {mark} AND run = {mark} AND first = {mark}"  # noqa: S608
+    if len(rows):
+        connection.exec_driver_sql(query, [tuple(row) for row in np.column_stack([made, rows[:, :3]]).tolist()])
+
+
+def _runs(script: str) -> Callable[[Connection], None]:
+    def migrate(connection: Connection) -> None:
+        sqlite = connection.dialect.name == "sqlite"
+        words = {
+            "serial": "INTEGER PRIMARY KEY AUTOINCREMENT" if sqlite else "BIGSERIAL PRIMARY KEY",
+            "keyed": "WITHOUT ROWID" if sqlite else "",
+            "blob": "BLOB" if sqlite else "BYTEA",
+        }
+        for statement in filter(str.strip, script.format(**words).split(";")):
+            connection.execute(text(statement))
+
+    return migrate
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _runs(V1),
+    _runs(V2),
+    _columnar,
+    _runs(EXTRACTED),
+    _with_checksums,
+    _runs(SECONDS_LEFT),
+)
+"""The k-th brings a store from version k to version k + 1."""
+
+NEWEST = len(MIGRATIONS)
+
+COLUMNAR, WITH_CHECKSUMS = 3, 5
+"""The versions from which on results are in columns, and rows have checksums."""
+
+
+def version_of(connection: Connection) -> int:
+    """Return the version of a store, 0 where there is none yet."""
+    if not inspect(connection).has_table("schema_version"):
+        return 0
+    found = connection.execute(text("SELECT version FROM schema_version")).scalars().all()
+    if len(found) != 1 or type(found[0]) is not int or found[0] < 0:
+        raise DamagedError(["schema_version: what version it has cannot be told"])
+    return found[0]
+
+
+def check_version(version: int, where: str) -> None:
+    """Refuse a store that a newer program wrote."""
+    if version > NEWEST:
+        raise InputError(
+            f"store {where}: written by a newer sigdask (schema {version}, this one knows {NEWEST}); upgrade sigdask"
+        )
+
+
+def migrate(connection: Connection, where: str) -> None:
+    """Bring a store to the newest version, within the caller's transaction."""
+    version = version_of(connection)
+    check_version(version, where)
+    if version == 0:
+        connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
+        connection.execute(text("INSERT INTO schema_version VALUES (0)"))
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    if version < NEWEST:
+        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": NEWEST})

@@ -1,0 +1,1 @@
+"""Families of hypotheses that are judged together by their largest statistic."""

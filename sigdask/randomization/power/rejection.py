@@ -1,0 +1,218 @@
+"""Whether the randomization test rejects a sample: the same statistic, tails and ties, with as few swaps as decide.
+
+Of a mean, a sample whose statistic is beyond the bound of Bentkus & Dzindzalieta 2015 ("A tight Gaussian bound for
+weighted sums of Rademacher random variables", Bernoulli 21: P(sum >= x) <= 3.18 P(Z >= x)) is rejected by every number
+of swaps. Any other is swapped in rounds, until the confidence sequence of its p (Robbins 1970; Ding, Gandy & Hahn 2020)
+leaves alpha; what is left at the last round is judged by its bound (k + 1) / (n + 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from sigdask.counts.lattice import TIE
+from sigdask.randomization.power.population import EXACT_32, Observed
+from sigdask.randomization.power.samples import draw, swaps
+from sigdask.randomization.stream.shuffles import Key
+
+Array = NDArray[np.float64]
+
+RISK = 0.01
+"""Chance that the confidence sequence of a sample leaves alpha to the wrong side, ever."""
+
+FIRST_ROUND, ENOUGH = 64, 200
+"""Swaps of the first round; exceedances expected at alpha by the last."""
+
+RADEMACHER = 3.178
+"""Rounded up from 1 / (4 P(Z >= sqrt 2)), the constant of Bentkus & Dzindzalieta 2015, 3.17786."""
+
+MOST_NUMBERS = 2**22
+"""Contributions of units to samples that are held at a time."""
+
+EXACT_64 = 2.0**53
+
+MOST_SWAPS = 2**24
+"""Of one sample near the level."""
+
+
+class Statistic(Protocol):
+    """Differences of samples, and how often swaps make them as extreme."""
+
+    def certain(self, bar: float) -> NDArray[np.bool_]:
+        """Say which samples every number of swaps rejects."""
+        ...
+
+    def exceedances(self, some: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Count the swaps that make the difference of some samples at least as extreme."""
+        ...
+
+
+def n_rejected(
+    observed: Observed, key: Key, strength: float, alternative: str, alpha: float, *, size: int, first: int, n: int
+) -> int:
+    """Return how many samples the test rejects.
+
+    Parameters
+    ----------
+    observed : Observed
+        The pairs of units.
+    key : tuple of int
+        Of the stream.
+    strength : float
+        Of the tilt that they are drawn under.
+    alternative, alpha : str, float
+        Of the test.
+    size : int
+        Units of each sample.
+    first, n : int
+        The range of samples.
+    """
+    sides = 2 if alternative == "two-sided" else 1
+    if sides * 2.0**-size > alpha:
+        return 0
+    width = 1 if observed.panel.linear[0] else 2 * observed.arguments.shape[2]
+    step = max(1, MOST_NUMBERS // (size * width))
+    weights = observed.weights(strength)
+    found = 0
+    for start in range(first, first + n, step):
+        places = draw(key, weights, first=start, n_samples=min(step, first + n - start), size=size)
+        statistic: Statistic = (_Mean if observed.panel.linear[0] else _Score).of(observed, places, alternative)
+        found += int(_rejected(statistic, key, len(places), size, alpha, sides).sum())
+    return found
+
+
+def _rejected(statistic: Statistic, key: Key, n_samples: int, size: int, alpha: float, sides: int) -> NDArray[np.bool_]:
+    rejected = statistic.certain(-float(special.ndtri(alpha / (sides * RADEMACHER))))
+    left = np.flatnonzero(~rejected)
+    n_extreme, done = np.zeros(n_samples, np.int64), 0
+    for end in _rounds(alpha):
+        for swapped in swaps(key, first=done, stop=end, size=size):
+            n_extreme[left] += statistic.exceedances(left, swapped)
+        done = end
+        low, high = _limits(done, alpha)
+        rejected[left[n_extreme[left] <= low]] = True
+        left = left[(n_extreme[left] > low) & (n_extreme[left] < high)]
+        if not len(left):
+            return rejected
+    rejected[left] = n_extreme[left] + 1 <= alpha * (done + 1)
+    return rejected
+
+
+def last_round(alpha: float) -> int:
+    """Return how many swaps a sample has at most.
+
+    Examples
+    --------
+    >>> last_round(0.05), last_round(0.01)
+    (4095, 32767)
+    """
+    return int(2 ** math.ceil(math.log2(ENOUGH / alpha)) - 1)
+
+
+def is_judged(level: float) -> bool:
+    """Say whether samples can be judged at a level: below, those near it take too many swaps."""
+    return last_round(level) <= MOST_SWAPS
+
+
+def _rounds(alpha: float) -> Iterator[int]:
+    """Yield the ends of the rounds, each of as many swaps as all before."""
+    end, last = FIRST_ROUND, last_round(alpha)
+    while end < last:
+        yield end
+        end *= 2
+    yield last
+
+
+@lru_cache(maxsize=256)
+def _limits(n: int, alpha: float) -> tuple[int, int]:
+    """Return up to how many exceedances in n swaps a sample is rejected, and from how many on it is not."""
+    k = np.arange(n + 1)
+    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    weight = np.log(n + 1) + ways + k * np.log(alpha) + (n - k) * np.log1p(-alpha)
+    decided = weight <= np.log(RISK)
+    low = np.flatnonzero(decided & (k < n * alpha))
+    high = np.flatnonzero(decided & (k > n * alpha))
+    return (int(low[-1]) if len(low) else -1), (int(high[0]) if len(high) else n + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    """The difference of numerators of a mean: swapping a unit turns the sign of what it adds, T = t - 2 sum."""
+
+    apart: NDArray[np.floating[Any]]  # (n_samples, size)
+    total: NDArray[np.floating[Any]]  # (n_samples,)
+    slack: Array
+    side: int  # 1 greater, -1 less, 0 both
+
+    @staticmethod
+    def of(observed: Observed, places: NDArray[np.int64], alternative: str) -> _Mean:
+        reach = float(np.abs(observed.apart).max(initial=0)) * places.shape[1]
+        apart: NDArray[Any] = observed.apart.astype(np.float32 if reach < EXACT_32 else np.float64)[places]
+        slack = observed.slack[places].sum(axis=1).astype(np.float64)
+        if reach >= EXACT_64:
+            slack = np.maximum(slack, np.abs(apart).sum(axis=1) * TIE)
+        side = {"greater": 1, "less": -1}.get(alternative, 0)
+        return _Mean(apart, apart.sum(axis=1), slack, side)
+
+    def certain(self, bar: float) -> NDArray[np.bool_]:
+        norm = np.sqrt((self.apart.astype(np.float64) ** 2).sum(axis=1))
+        reach = np.abs(self.total) if self.side == 0 else self.total * self.side
+        return np.asarray((norm > 0) & (reach - 2 * self.slack >= bar * norm))
+
+    def exceedances(self, some: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+        apart, total = self.apart[some], self.total[some]
+        turned = swapped.astype(apart.dtype, copy=False) @ apart.T  # (n_trials, n_some)
+        slack = self.slack[some].astype(total.dtype)
+        if self.side == 0:
+            turned, total = turned * np.where(total < 0, -1, 1).astype(total.dtype), np.abs(total)
+            beyond = (turned <= slack) | (turned >= total - slack)
+        else:
+            beyond = turned * total.dtype.type(self.side) <= slack
+        return np.asarray(np.count_nonzero(beyond, axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Score:
+    """The difference of any score of sums, scored again with each swap."""
+
+    observed: Observed
+    apart: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A
+    totals: Array  # (n_samples, 2, n_fields)
+    difference: Array
+    slack: Array
+    side: int
+
+    @staticmethod
+    def of(observed: Observed, places: NDArray[np.int64], alternative: str) -> _Score:
+        totals = np.stack([observed.arguments[own].sum(axis=0) for own in places])  # (n_samples, 2, n_fields)
+        form = observed.panel.metrics[0].form
+        scores = form.score(totals)  # (n_samples, 2)
+        side = {"greater": 1, "less": -1}.get(alternative, 0)
+        slack = observed.roundoff(totals).sum(axis=1)
+        apart = observed.moved[places]
+        return _Score(observed, apart, totals, scores[:, 0] - scores[:, 1], slack, side)
+
+    def certain(self, _bar: float) -> NDArray[np.bool_]:
+        return np.zeros(len(self.difference), np.bool_)
+
+    def exceedances(self, some: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+        apart = self.apart[some]  # (n_some, size, n_fields)
+        moved = swapped.astype(apart.dtype, copy=False) @ apart.transpose(1, 0, 2).reshape(apart.shape[1], -1)
+        moved = moved.reshape(len(swapped), *apart.shape[::2])  # (n_trials, n_some, n_fields)
+        score, totals = self.observed.panel.metrics[0].form.score, self.totals[some]
+        a, b = score(totals[:, 0] + moved), score(totals[:, 1] - moved)
+        shuffled, here = a - b, self.difference[some]
+        tie = TIE * (np.abs(a) + np.abs(b)) + self.slack[some]
+        if self.side == 0:
+            beyond = np.abs(shuffled) >= np.abs(here) - tie
+        else:
+            beyond = self.side * shuffled >= self.side * here - tie
+        return np.asarray(np.count_nonzero(beyond, axis=0))

@@ -1,0 +1,1 @@
+"""The random stream: which units each trial swaps."""

@@ -1,0 +1,1 @@
+"""The methods paragraph of a paper and its sources."""

@@ -1,0 +1,59 @@
+"""Achieved significance: how small p is over all pairs (Sakai 2006)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sigdask.report.plots.canvas import INK, STYLES, canvas, labels, legend, plain_title
+from sigdask.statistics.letters import achieved_significance as curve
+from sigdask.statistics.letters import discriminative_power
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_POINTS = 1000
+"""Of a curve; more cannot be seen."""
+
+
+def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: str = "") -> Figure:
+    """Draw the p-values of all pairs, the largest first: the nearer a metric's curve is to the axes, the more it tells.
+
+    Parameters
+    ----------
+    p : mapping of str to float64 array
+        By metric, the p-values of its pairs, unadjusted; those that are not known (NaN) are left out.
+    alpha : float
+        Level, drawn as a dashed line; beside each name stands the share of pairs below it.
+    title : str
+        Above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Where a curve falls below the dashed line, pairs are significantly different.
+
+    References
+    ----------
+    Sakai 2006, "Evaluating evaluation metrics based on the bootstrap", SIGIR, figure 1.
+    """
+    with canvas(5.2, 3.2) as figure:
+        axes = figure.add_subplot()
+        lines, called = [], []
+        for name, values, style in zip(labels([*p]), p.values(), STYLES * (1 + len(p) // len(STYLES)), strict=False):
+            known = np.asarray(values, np.float64)
+            ordered = np.array(curve(known[~np.isnan(known)]))
+            places = np.unique(np.linspace(1, len(ordered), min(len(ordered), MOST_POINTS)).round().astype(np.int64))
+            lines += axes.plot(places, ordered[places - 1], markevery=0.1, **style)
+            called.append(f"{name}: {discriminative_power(ordered, alpha):.1%} of pairs with p ≤ {alpha:g}")
+        axes.axhline(alpha, color=INK, linewidth=0.8, linestyle="--")
+        axes.set_xlabel("pairs of systems, the largest p first")
+        axes.set_ylabel("p")
+        axes.set_ylim(0, 1.02)
+        axes.set_xlim(0, 1.04 * max([1, *map(np.size, p.values())]))
+        plain_title(axes, title)
+        legend(figure, lines, called, ncols=2)
+    return figure

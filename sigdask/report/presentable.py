@@ -1,0 +1,271 @@
+"""Results as `sigdask` returns them: what analyses find, with methods that show it as tables, text and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+from sigdask.analysis.candidate_rankings.results import RankingEvaluation
+from sigdask.analysis.details.details import Opened
+from sigdask.analysis.independence.results import IndependenceResults
+from sigdask.analysis.power.results import PowerResults
+from sigdask.report import notebook
+from sigdask.report.methods.text import Facts, Methods
+from sigdask.report.methods.text import of as methods_of
+from sigdask.report.plots import results as drawing
+from sigdask.report.tables import comparisons, latex, markdown, others
+from sigdask.report.tables.model import PaperTable
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.ranking import SystemRanking, rankings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Kind = TypeVar("Kind")
+Options = ParamSpec("Options")
+
+
+def presented(plain: Any, kind: type[Kind]) -> Kind:
+    """Return plain results as the class that shows them."""
+    return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+
+
+def presenting(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Options, Kind]:
+    """Return an analysis whose results are of the class that shows them."""
+
+    @wraps(analyse)
+    def analyse_and_present(*args: Options.args, **options: Options.kwargs) -> Kind:
+        return presented(analyse(*args, **options), kind)
+
+    analyse_and_present.__annotations__ = {**analyse.__annotations__, "return": kind.__name__}
+    return analyse_and_present
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(SystemRanking):
+    """Systems of one test set, subset and metric by score, as notebooks show them."""
+
+    def _repr_html_(self) -> str:
+        return notebook.as_html(notebook.short(others.of_ranking(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Results(ComparisonResults):
+    """All comparisons of one call, with what makes them repeatable; a sequence of views of them.
+
+    Attributes
+    ----------
+    table, seed, alpha, notes, family, together
+        As of `ComparisonResults`.
+    """
+
+    def _repr_html_(self) -> str:
+
+        return notebook.as_html(notebook.answer(self))
+
+    def _repr_markdown_(self) -> str:
+
+        return notebook.as_markdown(notebook.answer(self))
+
+    def __rich__(self) -> Any:
+
+        return notebook.as_rich(notebook.answer(self))
+
+    def cite(self) -> Methods:
+        """Return the methods of these results as a paragraph, with the works that it rests on.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> methods = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]}).cite()
+        >>> print(methods.text[:77])
+        2 systems were compared by mean. Each difference was tested by approximate ra
+        >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
+        (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
+        """
+        return methods_of(Facts.of(self))
+
+    def plot_forest(
+        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+    ) -> Figure:
+        """Draw the differences with their intervals: a forest plot (Lewis & Clarke 2001).
+
+        A filled mark is a significant difference; p stands beside it, adjusted where it is. Of more than 120
+        comparisons those with the smallest p are drawn.
+
+        Parameters
+        ----------
+        test_set, subset, metric : str, optional
+            What is drawn, where the results have several.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
+        """
+        return drawing.forest(drawing.of_one(self.table, test_set, subset, metric))
+
+    def plot_matrix(
+        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+    ) -> Figure:
+        """Draw every pair of systems: which is better, and by what p (adjusted, where it is).
+
+        Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
+        """
+        return drawing.matrix(drawing.of_one(self.table, test_set, subset, metric))
+
+    def plot_critical_difference(
+        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+    ) -> Figure:
+        """Draw the systems by score, bars joining those that are not significantly different.
+
+        The diagram of Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the
+        groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
+        its own. Parameters and errors as in `plot_matrix`.
+        """
+        return drawing.critical_difference(drawing.of_one(self.table, test_set, subset, metric))
+
+    def plot_null(self, opened: Opened) -> Figure:
+        """Draw the differences that exchanged outputs have, and the observed one among them: what p is a share of.
+
+        Parameters
+        ----------
+        opened : Opened
+            One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+        """
+        return drawing.null(self.table, opened.row, opened.null)
+
+    def plot_achieved_significance(self) -> Figure:
+        """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
+        return drawing.achieved_significance(self.table)
+
+    def paper_tables(
+        self, *, layout: str | None = None, digits: int | None = None, percent: bool = False
+    ) -> list[PaperTable]:
+        """Return tables for papers as values, which `presented.latex` and `presented.markdown` write."""
+        return comparisons.tables(self, layout, digits, percent=percent)
+
+    def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = False) -> str:
+        """Return a table for a paper or a page as Markdown, with what is said around it.
+
+        Parameters
+        ----------
+        layout : {"systems", "pairs"}, optional
+            Systems by metrics with the best in bold, or a row a comparison; by default systems where all pairs of
+            three or more were compared (with letters), or all with one baseline (with daggers).
+        digits : int, optional
+            Decimals of scores; by default four, two of per cent, and six digits of large ones.
+        percent : bool
+            Write accuracy, F1 and other shares of 1 in per cent.
+        """
+        return "".join(markdown.document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
+
+    def to_latex(
+        self,
+        *,
+        layout: str | None = None,
+        digits: int | None = None,
+        percent: bool = False,
+        caption: str | None = None,
+        label: str = "tab:sigdask",
+    ) -> str:
+        r"""Return a table for a paper as LaTeX, which needs booktabs alone and is taken by `\input`.
+
+        Below it stands the test's full description, with a command that cites its sources: their BibTeX is what
+        `sigdask cite` prints.
+
+        Parameters
+        ----------
+        layout, digits, percent
+            As in `to_markdown`.
+        caption : str, optional
+            As LaTeX, instead of what says what the table shows; what bold type and marks mean follows.
+        label : str
+            For references to it.
+        """
+        made = self.paper_tables(layout=layout, digits=digits, percent=percent)
+        return "".join(latex.document_parts(made, caption=caption, label=label))
+
+    def rankings(self) -> list[Ranking]:
+        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
+        return [presented(ranking, Ranking) for ranking in rankings(self.table)]
+
+
+class PaperTables:
+    """Tables for papers, of results that have one layout."""
+
+    __slots__ = ()
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return tables for papers, as values; `report.tables.latex` and `markdown` write them."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return notebook.as_html(notebook.short(self.paper_tables()[0]))
+
+    def to_markdown(self) -> str:
+        """Return the tables as Markdown."""
+        return "".join(markdown.document_parts(self.paper_tables()))
+
+    def to_latex(self) -> str:
+        """Return the tables as LaTeX, which needs booktabs alone."""
+        return "".join(latex.document_parts(self.paper_tables()))
+
+
+@dataclass(frozen=True, slots=True)
+class Independences(PaperTables, IndependenceResults):
+    """All tests of independence of one call, in the order of labellings and metrics."""
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the tests."""
+        return [others.of_independences(self)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Powers(PaperTables, PowerResults):
+    """The power of all comparisons that were asked for."""
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the comparisons."""
+        return [others.of_powers(self)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation(PaperTables, RankingEvaluation):
+    """What was found of some rankings of candidates."""
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return precision of the n best, and measures compared."""
+        return others.of_evaluation(self)
+
+    def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
+        """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
+
+        The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
+        ACL), with the intervals that stand in the table. Of more than `MOST_CURVES` measures those of the best
+        average precision are drawn; of judged samples there is no recall.
+
+        Parameters
+        ----------
+        score : {"precision", "recall"}
+            What is drawn.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
+        """
+        return drawing.n_best(self, score)

@@ -1,0 +1,227 @@
+r"""Tables as LaTeX: booktabs alone, for pdflatex, XeLaTeX and LuaLaTeX alike.
+
+Nothing is left out: a table of more rows than a page takes goes on in another, and so do columns of more metrics than a
+line takes. A character that pdflatex has no glyph for is printed as its number there, and as itself by the others.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from sigdask.report.tables.model import Column, PaperTable, Section
+from sigdask.results.comparisons import made_by
+from sigdask.text import printable
+
+MOST_ROWS = 40
+"""Of a page."""
+
+MOST_COLUMNS = 8
+"""Of numbers in a line."""
+
+LINE = 345
+"""Points that a line of LaTeX's article has."""
+
+SIZES = (
+    (r"\small", 4.6, 6), (r"\footnotesize", 4.3, 6), (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.3, 3),
+    (r"\scriptsize\setlength{\tabcolsep}{3pt}", 3.9, 3),
+)  # fmt: skip
+"""Of type: the points of a digit, and those on either side of a column."""
+
+LABEL = "tab:sigdask"
+
+ESCAPED = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\symbol{34}", "`": r"\symbol{96}", "[": "{[}", "]": "{]}", "*": "{*}",
+    "†": r"\dag{}", "‡": r"\ddag{}", "↓": r"$\downarrow$", "–": "--", "—": "---", "\u2212": "$-$",
+    "\N{NO-BREAK SPACE}": "~", "\N{REPLACEMENT CHARACTER}": "?",
+}  # fmt: skip
+"""What means something to LaTeX, and what has a name there."""
+
+WITHOUT_GLYPH = "«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ"
+"""Up to U+017F, what pdflatex lacks in its default encoding."""
+
+UNKNOWN = r"\sigdaskchar{"
+DEFINED = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex the numbers of those that it has no glyph for.
+\providecommand{\sigdaskchar}{}
+\DeclareRobustCommand{\sigdaskchar}[2]{\ifdefined\Umathchar#1\else\texttt{U+#2}\fi}
+"""
+
+LIGATURES = re.compile(r"([-,'])(?=\1)")
+NUMBER = re.compile(r"([-+]?)(\d+(?:\.\d+)?)(?:e([-+]?\d+))?|inf|[<\[\]–]")
+MATHEMATICAL = {"p": "$p$", "adjusted p": "adjusted $p$", "A - B": "$A - B$", "mean A - B": "mean $A - B$"}
+SIGNS = {"inf": r"$\infty$", "<": "$<$", "[": "{[}", "]": "{]}", "–": "--"}
+
+
+def document_parts(tables: Iterable[PaperTable], *, caption: str | None = None, label: str = LABEL) -> Iterator[str]:
+    r"""Yield what `\input` takes: a `table` for each, in parts where it is long.
+
+    Parameters
+    ----------
+    tables : iterable of PaperTable
+        One after the other.
+    caption : str, optional
+        As LaTeX, instead of what the tables show; the legend follows.
+    label : str
+        Of the first table; others are numbered.
+    """
+    yield (
+        f"% By sigdask {made_by()}: needs \\usepackage{{booktabs}} alone; in two columns write table* for table.\n"
+        "% BibTeX of what is cited: --bibtex FILE.bib, or sigdask cite\n"
+    )
+    for number, table in enumerate(tables, 1):
+        lines = [*_floats(table, caption, label if number == 1 else f"{label}-{number}")]
+        if any(UNKNOWN in line for line in lines):
+            yield DEFINED
+        yield from (f"{line}\n" for line in lines)
+
+
+def escaped(text: str) -> str:
+    r"""Return text that LaTeX prints as it is.
+
+    Examples
+    --------
+    >>> print(escaped("50 % of a_b"))
+    50 \% of a\_b
+    """
+    plain = unicodedata.normalize("NFC", printable(text))
+    return "".join(map(_character, LIGATURES.sub("\\1\N{ZERO WIDTH NON-JOINER}", plain)))
+
+
+def _character(c: str) -> str:
+    if c == "\N{ZERO WIDTH NON-JOINER}":
+        return "{}"
+    if c in ESCAPED:
+        return ESCAPED[c]
+    has_glyph = c in "‘’“”•…€™" or (c <= "\u017f" and c not in WITHOUT_GLYPH)
+    return c if has_glyph else f"{UNKNOWN}{c}}}{{{ord(c):04X}}}"
+
+
+def number(text: str) -> str:
+    r"""Return a number, an interval or a limit with LaTeX's minus and powers of ten.
+
+    Examples
+    --------
+    >>> print(number("-0.5"), number("1.2e-05"), number("<1e-300"))
+    $-$0.5 $1.2\times10^{-5}$ $<$$1\times10^{-300}$
+    """
+    return NUMBER.sub(_number, text)
+
+
+def _number(found: re.Match[str]) -> str:
+    sign, digits, power = found.groups()
+    if digits is None:
+        return SIGNS[found[0]]
+    if power is not None:
+        return f"${sign}{digits}\\times10^{{{int(power)}}}$"
+    return f"{'$-$' if sign == '-' else sign}{digits}"
+
+
+def _floats(table: PaperTable, caption: str | None, label: str) -> Iterator[str]:
+    """Yield the lines of a table, in parts that fit a page each."""
+    title = escaped(table.title) if caption is None else caption
+    said = " ".join([title, *map(escaped, table.legend)])
+    forms = [(_form(own[0].columns), own) for own in _narrow(table.sections)]
+    parts = [(*form, rows) for form, own in forms for rows in _pages(own)]
+    yield from (f"% note: {printable(note)}" for note in table.warnings)
+    for k, (size, opening, header, rows) in enumerate(parts):
+        yield from (r"\clearpage", "") if k else ()
+        yield from (r"\begin{table}", rf"\centering{size}")
+        if k:
+            yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
+        else:
+            yield from (rf"\caption{{{said}}}", rf"\label{{{label}}}")
+        yield from (opening, r"\toprule", header, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}")
+        if k == len(parts) - 1 and table.method:
+            yield from ("", r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize {_method(table)}}}")
+        yield from (r"\end{table}", "")
+
+
+def _form(columns: Sequence[Column]) -> tuple[str, str, str]:
+    """Return the size of type, what opens the tabular, and its header."""
+    opening = rf"\begin{{tabular}}{{{''.join(map(_aligned, columns))}}}"
+    return _size(columns), opening, _line(map(_header, columns))
+
+
+def _size(columns: Sequence[Column]) -> str:
+    """Return the largest type in which the columns are not wider than a line of a page, about."""
+    n_characters = sum(max(len(column.header), *map(len, column.texts), 0) for column in columns)
+    n_characters += sum(max(map(len, column.marks)) for column in columns if column.marks)
+    for size, points, gap in SIZES:
+        if n_characters * points + 2 * gap * len(columns) <= LINE:
+            return size
+    return SIZES[-1][0]
+
+
+def _narrow(sections: Sequence[Section]) -> Iterator[list[Section]]:
+    """Yield the sections with as many columns of numbers as a line takes, each time behind the names."""
+    columns = sections[0].columns
+    names = [k for k, column in enumerate(columns) if column.is_name]
+    numbers = [k for k, column in enumerate(columns) if not column.is_name]
+    for first in range(0, max(len(numbers), 1), MOST_COLUMNS):
+        kept = sorted(names + numbers[first : first + MOST_COLUMNS])
+        yield [Section(own.heading, tuple(own.columns[k] for k in kept)) for own in sections]
+
+
+def _pages(sections: Sequence[Section]) -> Iterator[list[str]]:
+    """Yield the rows of a page; a heading stands above its rows on each of them."""
+    page: list[str] = []
+    for section in sections:
+        heading = rf"\multicolumn{{{_width(section.columns)}}}{{l}}{{\emph{{{escaped(section.heading)}}}}} \\"
+        for k, row in enumerate(_rows(section)):
+            if len(page) >= MOST_ROWS:
+                yield page
+                page = []
+            if section.heading and (k == 0 or not page):
+                page += [r"\addlinespace", heading] if page else [heading]
+            page.append(row)
+    yield page
+
+
+def _rows(section: Section) -> Iterator[str]:
+    return map(_line, zip(*map(_cells, section.columns), strict=True))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return rf"{' & '.join(cells)} \\"
+
+
+def _cells(column: Column) -> Iterator[str]:
+    """Return the cells of a column, each distinct text made once, marks raised behind."""
+    of = escaped if column.is_name else number
+    made = {text: of(text) for text in dict.fromkeys(column.texts)}
+    texts: Iterable[str] = map(made.__getitem__, column.texts)
+    if column.bold is not None:
+        texts = [
+            rf"\textbf{{{text}}}" if bold else text for text, bold in zip(texts, column.bold.tolist(), strict=True)
+        ]
+    if column.marks is None:
+        return iter(texts)
+    raised = {mark: mark and rf"\textsuperscript{{{escaped(mark)}}}" for mark in dict.fromkeys(column.marks)}
+    return map("{} & {}".format if _is_double(column) else "{}{}".format, texts, map(raised.__getitem__, column.marks))
+
+
+def _is_double(column: Column) -> bool:
+    """Say whether marks have a column of their own, so that numbers align."""
+    return column.marks is not None and not column.is_p
+
+
+def _aligned(column: Column) -> str:
+    return "l" if column.is_name or column.is_p else "r@{}l" if _is_double(column) else "r"
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return len(columns) + sum(map(_is_double, columns))
+
+
+def _header(column: Column) -> str:
+    text = MATHEMATICAL.get(column.header) or escaped(column.header)
+    return rf"\multicolumn{{2}}{{c}}{{{text}}}" if _is_double(column) else text
+
+
+def _method(table: PaperTable) -> str:
+    first, *others = map(escaped, table.method)
+    cited = f"{first.removesuffix('.')}~\\cite{{{','.join(table.sources)}}}." if table.sources else first
+    return " ".join([cited, *others])

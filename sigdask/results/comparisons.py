@@ -1,0 +1,230 @@
+"""What all comparisons of one call found, with the JSON that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.metadata import version
+from operator import eq
+from pathlib import Path
+from typing import Any, overload
+
+from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.results import json_lines as lines
+from sigdask.results.export import csv_parts, data_frame, write_parquet
+from sigdask.results.messages.notes import Note, dicts, texts
+from sigdask.results.ranking import SystemRanking, rankings
+from sigdask.results.record import SHOWN, Result, table_text
+from sigdask.results.schema import VERSION
+from sigdask.results.table import Table
+from sigdask.results.views import result_view, result_views
+from sigdask.statistics.letters import achieved_significance
+from sigdask.text import Lines, json_parts, plain
+
+
+@cache
+def made_by() -> str:
+    """Return this version of the program."""
+    return version("sigdask")
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyNote:
+    """How p-values were adjusted.
+
+    Attributes
+    ----------
+    adjust : str
+        The method.
+    n_comparisons : int
+        Comparisons judged together.
+    n_trials : int or None
+        Trials (or arrangements) counted for the whole family; None where p-values were enough.
+    exact : bool
+        All arrangements were counted.
+    n_resamples : int or None
+        Resamples of the studentised bootstrap, of which p-values or simultaneous intervals are made; None without it.
+    """
+
+    adjust: str
+    n_comparisons: int
+    n_trials: int | None
+    exact: bool
+    n_resamples: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultAcrossSets:
+    """One verdict over several test sets or subsets: the mean of the differences.
+
+    Attributes
+    ----------
+    a, b, metric : str
+        What was compared.
+    n_sets : int
+        Sets.
+    difference : float
+        Mean over sets of score_a - score_b.
+    n_trials, n_extreme : int
+        Trials with swaps inside each set, and those whose mean is at least as extreme.
+    p_value : float
+        Of the mean difference.
+    p_adjusted : float or None
+        By step-down max-T over all pairs and metrics.
+    p_adjusted_interval : tuple of float, or None
+        As in `Result`.
+    method : {"approximate", "exact"}
+        Random trials, or all arrangements.
+    greater_in, less_in : int
+        In how many sets at least A scores above B, and below (Benjamini & Heller 2008), each
+        direction at half of alpha when two-sided.
+    p_greater, p_less : float
+        p of that many sets (of one where it is 0).
+    """
+
+    a: str
+    b: str
+    metric: str
+    n_sets: int
+    difference: float
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    p_adjusted: float | None
+    method: str
+    greater_in: int
+    p_greater: float
+    less_in: int
+    p_less: float
+    p_adjusted_interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonResults(Sequence[Result]):
+    """All comparisons of one call, with what makes them repeatable; a sequence of views of them.
+
+    Attributes
+    ----------
+    table : Table
+        What was found, as columns, in the order of subsets, pairs and metrics.
+    seed : int
+        Of the stream.
+    alpha : float
+        Level of the verdicts.
+    notes : tuple of Note
+        On the whole; `warnings` are their texts.
+    family : FamilyNote or None
+        How p-values were adjusted.
+    together : tuple of ResultAcrossSets
+        Verdicts over several sets, where asked for.
+    """
+
+    table: Table
+    seed: int
+    alpha: float
+    notes: tuple[Note, ...] = ()
+    family: FamilyNote | None = None
+    together: tuple[ResultAcrossSets, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Result]: ...
+    def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
+        if isinstance(index, slice):
+            return tuple(result_views(self.table.take(index)))
+        return result_view(self.table, range(len(self))[index])
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[Result]:
+        return result_views(self.table)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all is the same, each result as JSON has it: a number that there is not is like another."""
+        if not isinstance(other, ComparisonResults):
+            return NotImplemented
+        around = all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name != "table")
+        return around and len(self) == len(other) and all(map(eq, self.json_lines(), other.json_lines()))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return table_text(
+            self[:SHOWN], self.alpha, len(self), [note.text for note in self.notes if note.kind == "scope"]
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the notes say, as it is printed."""
+        return texts(self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that `--json` writes, as values of Python."""
+        return self.around() | {"results": [plain(_result_dict(result)) for result in self]}
+
+    def around(self) -> dict[str, Any]:
+        """Return the object that `--json` writes, but for the results themselves."""
+        return {
+            "sigdask": made_by(),
+            "schema_version": VERSION,
+            "scheme": SCHEME,
+            "seed": self.seed,
+            "alpha": self.alpha,
+            "warnings": list(self.warnings),
+            "notes": plain(dicts(self.notes)),
+            "family": plain(self.family),
+            "results": [],
+            "rankings": plain(self.rankings()),
+            "together": plain(self.together),
+        }
+
+    def rankings(self) -> Sequence[SystemRanking]:
+        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
+        return rankings(self.table)
+
+    def to_json(self) -> str:
+        """Return the JSON text that `--json` writes."""
+        return "".join(self.json_parts())
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text that `--json` writes, in parts of some thousand results."""
+        return json_parts(self.around() | {"results": Lines(self.json_lines())})
+
+    def json_lines(self) -> Iterator[str]:
+        """Yield the JSON of the results, each on a line, some thousand at a time."""
+        return lines.of(self.table)
+
+    def achieved_significance(self) -> list[float]:
+        """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
+        return achieved_significance(self.table.p_value)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row a comparison.
+
+        Parameters
+        ----------
+        library : str
+            "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`); any module with
+            `DataFrame(columns)` or `table(columns)`.
+        """
+        return data_frame(self.table, library)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV file, one row a comparison; the columns are those of `to_frame`."""
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            file.writelines(csv_parts([self.table]))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""
+        with Path(path).open("wb") as file:
+            write_parquet([self.table], file)
+
+
+def _result_dict(result: Result) -> dict[str, Any]:
+    found = asdict(result)
+    keys = ("test_signature", "assumptions", "p_adjusted_by", "interval_simultaneous")
+    last = {name: found.pop(name) for name in keys}
+    return {**found, "warnings": result.warnings, "notes": dicts(result.notes), **last}

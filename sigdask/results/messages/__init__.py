@@ -1,0 +1,1 @@
+"""What results say in words: notes, checks, remarks on intervals."""

@@ -1,0 +1,379 @@
+"""What one comparison found: a frozen value, with what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sigdask.results.columns.assumptions import Assumption, short_doubt
+from sigdask.results.messages.notes import Note, texts
+from sigdask.statistics.crosscheck import Check
+from sigdask.statistics.dependence import Dependence
+from sigdask.statistics.rounding import limits_text, p_equals, p_text, score_text, signed
+
+
+@dataclass(frozen=True, slots=True)
+class SecondRun:
+    """An independent run of as many trials, and Fisher's exact p that both are of one rate."""
+
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    agreement_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The exact p-value, or bounds of it, with how it was had and what is guaranteed."""
+
+    p_lo: float
+    p_hi: float
+    method: str
+    guarantee: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The same comparison with another unit exchanged, for contrast."""
+
+    unit: str
+    n_units: int
+    method: str
+    n_trials: int
+    n_extreme: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """How a rule to stop early ended the counting.
+
+    Attributes
+    ----------
+    rule : {"besag-clifford", "confidence-sequence"}
+        Which.
+    n_asked : int
+        Trials that it could have taken.
+    is_early : bool
+        Whether it stopped before them.
+    is_significant : bool or None
+        The decision of the confidence sequence, which gives no p; None where it is undecided.
+    epsilon : float or None
+        Its resampling risk.
+    h : int or None
+        Exceedances that Besag and Clifford's rule waits for.
+    """
+
+    rule: str
+    n_asked: int
+    is_early: bool
+    is_significant: bool | None = None
+    epsilon: float | None = None
+    h: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicalTest:
+    """What a classical test finds of the same two systems.
+
+    Attributes
+    ----------
+    name : str
+        As it is asked for.
+    statistic, p_value : float or None
+        None where the test does not fit the score.
+    n : int or None
+        Observations that it takes, of both samples where there are two.
+    assumes_independence : bool
+        Whether it takes the two systems for independent: for contrast only.
+    detail : str
+        How it was had, or why it does not fit.
+    """
+
+    name: str
+    statistic: float | None
+    p_value: float | None
+    n: int | None
+    assumes_independence: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """How sure a difference is.
+
+    Attributes
+    ----------
+    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact"}
+        How it was had.
+    confidence : float
+        How often such intervals hold the true difference, as far as the method does what it promises.
+    low, high : float
+        Its ends; infinite where so few units reject no difference.
+    n_resamples : int or None
+        Resamples, or trials of the inverted test; None where none were drawn.
+    percentile : tuple of float, or None
+        Of the same resamples, the plain percentiles.
+    """
+
+    method: str
+    confidence: float
+    low: float
+    high: float
+    n_resamples: int | None = None
+    percentile: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One comparison: two systems, one metric, one test set (or subset).
+
+    Attributes
+    ----------
+    test_set : str
+        Its name, empty unless given.
+    subset : dict or None
+        {"column", "value"} of `--by`.
+    unit : str
+        What was exchanged as a whole.
+    a, b : str
+        The systems.
+    metric : str
+        As it was asked for.
+    higher_is_better : bool
+        Whether more is better.
+    score_a, score_b, difference : float
+        difference = score_a - score_b.
+    alternative : {"two-sided", "greater", "less"}
+        Of the difference.
+    n_items, n_units, n_discordant : int
+        Items, units, and units that differ in the metric's own fields: those that discordance leaves to a test.
+    method : {"approximate", "exact"}
+        How p was had: by random trials, or exactly.
+    n_trials, n_extreme : int
+        Trials (or arrangements), and those at least as extreme as observed.
+    p_value : float
+        (n_extreme + 1) / (n_trials + 1), or the exact p.
+    p_interval : tuple of float
+        99 % Clopper-Pearson interval of the exact p, by the trials; both ends equal p where none were random.
+    p_adjusted : float or None
+        Adjusted for the family.
+    p_adjusted_interval : tuple of float, or None
+        99 % Monte Carlo interval of what the adjusted p would be with endless trials; both ends equal
+        it where all arrangements were counted.
+    r12 : float or None
+        Correlation of the two systems' item scores.
+    second_run : SecondRun or None
+        The cross-check by a second run.
+    exact : Exact or None
+        The exact p, or bounds of it, where it can be had.
+    checks : tuple of Check
+        Cross-checks and their verdicts.
+    dependence : tuple of Dependence
+        How much differences are correlated within coarser groups than the unit.
+    beside : tuple of Beside
+        The same with other units exchanged.
+    notes : tuple of Note
+        On this comparison; `warnings` are their texts.
+    signature : str or None
+        How the scorer library counted, in its own words.
+    stopped : Stopped or None
+        How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
+    tests : tuple of ClassicalTest
+        The classical tests that were asked for.
+    interval : Interval or None
+        Of the difference; None where none was asked for, or there is none.
+    score_a_interval, score_b_interval : tuple of float, or None
+        Of both scores, by the same resamples; by Wilson's method where the difference has Tango's.
+    paired_d : float or None
+        Standardised difference: over the standard deviation of what units contribute to it.
+    test_signature : str or None
+        All that p depends on, in one line, by which it can be cited and repeated; None where an earlier version kept
+        no digests.
+    assumptions : tuple of Assumption
+        Doubts about the test's assumptions that the units give: skewed differences, few units that decide.
+    p_adjusted_by : dict of str to float, or None
+        The p-values of two methods of which the adjusted p is the larger, by the methods' names; None where it is of
+        one alone.
+    interval_simultaneous : tuple of float, or None
+        Of the difference, beside the intervals of all others judged together: at confidence 1 - alpha all of them
+        hold. Infinite on the side that a one-sided test leaves open.
+    """
+
+    test_set: str
+    subset: dict[str, str] | None
+    unit: str
+    a: str
+    b: str
+    metric: str
+    higher_is_better: bool
+    score_a: float
+    score_b: float
+    difference: float
+    alternative: str
+    n_items: int
+    n_units: int
+    n_discordant: int
+    method: str
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    p_interval: tuple[float, float]
+    p_adjusted: float | None = None
+    r12: float | None = None
+    second_run: SecondRun | None = None
+    exact: Exact | None = None
+    checks: tuple[Check, ...] = ()
+    dependence: tuple[Dependence, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    notes: tuple[Note, ...] = ()
+    signature: str | None = None
+    stopped: Stopped | None = None
+    p_adjusted_interval: tuple[float, float] | None = None
+    tests: tuple[ClassicalTest, ...] = ()
+    interval: Interval | None = None
+    score_a_interval: tuple[float, float] | None = None
+    score_b_interval: tuple[float, float] | None = None
+    paired_d: float | None = None
+    test_signature: str | None = None
+    assumptions: tuple[Assumption, ...] = ()
+    p_adjusted_by: dict[str, float] | None = None
+    interval_simultaneous: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        return line_text(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the notes say, as it is printed."""
+        return texts(self.notes)
+
+    def disagreements(self) -> tuple[Check, ...]:
+        """Return the cross-checks that disagree."""
+        return tuple(check for check in self.checks if check.verdict == "disagrees")
+
+    def better(self) -> str | None:
+        """Return the system with the better score, None at a tie."""
+        if self.difference == 0:
+            return None
+        return self.a if (self.difference > 0) == self.higher_is_better else self.b
+
+    def is_undecided(self, alpha: float) -> bool:
+        """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
+        return self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1]
+
+    @property
+    def n_asked(self) -> int:
+        """Trials asked for: more than were counted where a rule stopped."""
+        return self.n_trials if self.stopped is None else self.stopped.n_asked
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a rule to stop early has had its say: more trials are not asked for."""
+        return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
+
+    def verdict(self, alpha: float) -> str:
+        """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
+        return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
+
+    def decision(self, alpha: float) -> bool | None:
+        """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
+        if self.stopped is not None and self.stopped.rule == "confidence-sequence" and self.method != "exact":
+            return self.stopped.is_significant
+        if self.p_adjusted is not None:
+            return bool(self.p_adjusted <= alpha)
+        if self.is_undecided(alpha) and not self.is_settled:
+            return None
+        return bool(self.p_value <= alpha)
+
+
+SHOWN = 10
+"""Comparisons of a table; of more the first, and how many there are."""
+
+
+LEFT = frozenset({"test set", "subset", "A", "B", "metric", ""})
+"""Headers of columns that stand to the left."""
+
+
+def table_text(found: Sequence[Result], alpha: float, n_results: int, scope: Sequence[str] = ()) -> str:
+    """Return a short table of comparisons.
+
+    Parameters
+    ----------
+    found : sequence of Result
+        The first of them.
+    alpha : float
+        Level of the verdicts.
+    n_results : int
+        How many there are.
+    scope : sequence of str
+        What is scored and what is not, which stands first.
+    """
+    title = f"Results: {n_results:,} {'comparison' if n_results == 1 else 'comparisons'}, alpha {alpha:g}"
+    if not found:
+        return title
+    columns = {name: column for name, column in _columns(found, alpha).items() if any(column)}
+    widths = {name: max(len(name), *map(len, column)) for name, column in columns.items()}
+    rows = [[*columns], *zip(*columns.values(), strict=True)]
+    lines = ["  ".join(map(_filled, row, columns, widths.values())).rstrip() for row in rows]
+    more = [f"and {n_results - len(found):,} more"] if n_results > len(found) else []
+    return "\n".join([*map(_plain, scope), title, *lines, *more])
+
+
+def line_text(r: Result) -> str:
+    """Return a line that tells a comparison.
+
+    Parameters
+    ----------
+    r : Result
+        The comparison.
+    """
+    where = [_plain(part) for part in (r.test_set, _subset(r)) if part]
+    p = f"p in {limits_text(*r.p_interval)}" if math.isnan(r.p_value) else p_equals(r.p_value)
+    adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {p_equals(r.p_adjusted)}"]
+    scores = f"{_plain(r.metric)} {_score(r.score_a)} - {_score(r.score_b)} = {_score(r.difference, '+')}"
+    doubt = [text] if (text := _doubt(r)) else []
+    return f"Result({', '.join([*where, f'{_plain(r.a)} - {_plain(r.b)}', scores, p, *adjusted, *doubt])})"
+
+
+def _doubt(r: Result) -> str:
+    return _plain(short_doubt(r.assumptions, r.n_units, r.unit))
+
+
+def _columns(found: Sequence[Result], alpha: float) -> dict[str, list[str]]:
+    adjusted = any(r.p_adjusted is not None for r in found)
+    return {
+        "test set": [_plain(r.test_set) for r in found],
+        "subset": [_plain(_subset(r)) for r in found],
+        "A": [_plain(r.a) for r in found],
+        "B": [_plain(r.b) for r in found],
+        "metric": [_plain(r.metric) for r in found],
+        "score A": [_score(r.score_a) for r in found],
+        "score B": [_score(r.score_b) for r in found],
+        "A - B": [_score(r.difference, "+") for r in found],
+        "unadjusted p" if adjusted else "p": [_p(r.p_value, alpha) for r in found],
+        "adjusted p": [_p(r.p_adjusted, alpha) for r in found],
+        "": [", but ".join(filter(None, [r.verdict(alpha), _doubt(r)])) for r in found],
+    }
+
+
+def _score(score: float, sign: str = "") -> str:
+    return signed(score) if sign else score_text(score)
+
+
+def _p(p: float | None, alpha: float) -> str:
+    return "" if p is None or math.isnan(p) else p_text(p, alpha)
+
+
+def _subset(r: Result) -> str:
+    return r.subset["value"] if r.subset else ""
+
+
+def _plain(text: str) -> str:
+    """Return a user's word without what a terminal takes as a command."""
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _filled(cell: str, name: str, width: int) -> str:
+    return cell.ljust(width) if name in LEFT else cell.rjust(width)

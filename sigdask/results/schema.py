@@ -1,0 +1,13 @@
+"""The JSON schema of results, which knows every key: a new one is added to `schema.json` first."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+VERSION = 1
+"""Of the JSON: another one means that a key is gone or means something else; new keys leave it."""
+
+
+def text() -> str:
+    """Return the schema."""
+    return files("sigdask.results").joinpath("schema.json").read_text("utf-8")

@@ -1,0 +1,87 @@
+"""Whether shuffled sums are as far apart as the observed ones: by floats, and where these cannot say, by fractions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.lattice import TIE
+from sigdask.statistics.exact.classes import Integers
+from sigdask.statistics.exact.problems import Quotients, Scored
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """How shuffled sums are held against the observed ones: by floats, and where these cannot say, in fractions.
+
+    Attributes
+    ----------
+    problem : Quotients or Scored
+    observed : float
+        The observed difference.
+    true : Fraction or None
+        The same without rounding, where the score is made of quotients.
+    slack : float
+        How far the observed difference may lie off that of the true sums.
+    sizes : float
+        Sizes of the observed scores together, where floats only say what need not be decided in fractions.
+    """
+
+    problem: Quotients | Scored
+    observed: float
+    true: Fraction | None
+    slack: float = 0.0
+    sizes: float = 0.0
+
+    @staticmethod
+    def of(problem: Quotients | Scored) -> Decision:
+        """Look at the observed sums."""
+        totals = problem.totals
+        a, b = np.asarray(problem.score(totals), np.float64)
+        slack = 0.0
+        if isinstance(problem, Scored):
+            if problem.movement is not None:
+                slack = float(np.sum(problem.movement(totals)))
+            return Decision(problem, float(a - b), None, slack)
+        return Decision(problem, float(a - b), problem.true_difference, sizes=float(abs(a) + abs(b)))
+
+    @property
+    def negative(self) -> bool:
+        """Whether the observed difference is negative."""
+        return self.true < 0 if self.true is not None else self.observed < 0
+
+    @property
+    def zero(self) -> bool:
+        """Whether the observed difference may be 0."""
+        if self.true is not None:
+            return self.true == 0
+        scores = self.problem.score(self.problem.totals)
+        return bool(abs(self.observed) <= TIE * float(np.abs(scores).sum()) + self.slack)
+
+    def __call__(self, shifts: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Say which shifts of sums from a to b, shape (n, n_fields), reach |t|, pass it, and tie for certain."""
+        a, b = self.problem.totals[0] - shifts, self.problem.totals[1] + shifts
+        own, other = self.problem.score(a), self.problem.score(b)
+        sign = -1.0 if self.negative else 1.0
+        difference, size = sign * (own - other), abs(self.observed)
+        tie = TIE * (np.abs(own) + np.abs(other) + self.sizes)
+        if isinstance(self.problem, Scored) and self.problem.movement is not None:
+            tie = tie + self.problem.movement(a) + self.problem.movement(b) + self.slack
+        reached, passed = difference >= size - tie, difference > size + tie
+        if self.true is None:
+            return reached, passed, np.asarray(~shifts.any(axis=1))
+        for k in np.flatnonzero(reached & ~passed):
+            assert isinstance(self.problem, Quotients)
+            exact = self.problem.true_score(a[k]) - self.problem.true_score(b[k])
+            exact = -exact if self.negative else exact
+            reached[k], passed[k] = exact >= abs(self.true), exact > abs(self.true)
+        return reached, passed, reached & ~passed
+
+    def slopes(self) -> NDArray[np.float64]:
+        """Return how the score of one quotient changes with its numerator and denominator, at both systems' mean."""
+        assert isinstance(self.problem, Quotients)
+        n, d = self.problem.totals.sum(axis=0).astype(np.float64)
+        return np.array([1 / d, -n / d**2]) if d else np.zeros(2)
